@@ -109,7 +109,7 @@ class Factory:
 
 @implementer(IValidatingAdmission)
 class _Nameless:
-    """A plugin whose author forgot C{name}."""
+    """A plugin without the attribute C{name}."""
 
     def handles(self, operation: str) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""What plugins do about large pods, which are not looked through in the reactor's thread."""
+"""Tests for admission plugins on large pods, which are processed outside of the reactor's thread."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LargePodTests(SynchronousTestCase):
         return execute(function, *arguments)
 
     def _written(self, obj: JSONObject, *, large: bool) -> tuple[JSONObject, list[str], str]:
-        """A pod after admission, the warnings, and why it was refused."""
+        """Return a pod after admission, the warnings, and the reason of a refusal."""
         made = write(orjson.loads(orjson.dumps(obj)), context=self.context)
         made.attributes.computing = self._computing if large else None
         chain = AdmissionChain([ServiceAccount(), LimitRanger(), PodSecurity.configured(self.context, None)])
@@ -66,7 +66,7 @@ class LargePodTests(SynchronousTestCase):
         return admitted, made.warnings, why
 
     def test_computed(self) -> None:
-        """Large pods are filled in and checked in the thread for long computations, small ones at once."""
+        """Large pods are processed in the computation thread, small ones immediately."""
         self._written(every_container(), large=False)
         self.assertEqual(self.computed, [])
         self._written(every_container(), large=True)
@@ -74,7 +74,7 @@ class LargePodTests(SynchronousTestCase):
         self.assertEqual(names, ["_apply_account", "_fill_in_all", "_check_secrets", "_check_all", "_decide"])
 
     def test_same(self) -> None:
-        """What becomes of a pod does not depend on its size."""
+        """The result for a pod does not depend on its size."""
         secret = {"name": "X", "valueFrom": {"secretKeyRef": {"name": "other", "key": "k"}}}
         for obj in (
             every_container(),

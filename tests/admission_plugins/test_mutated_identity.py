@@ -1,4 +1,4 @@
-"""Tests for what a mutation must not change of an object: its name, namespace, kind and version."""
+"""Tests for the identity of objects under mutation: name, namespace, kind and version must not change."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PolicyMutationTests(PolicyTestCase):
         self.policy("mutating", mutations=[*mutations], **spec)
 
     def test_namespace(self) -> None:
-        """A policy that puts an object in another namespace fails creation, update, patch and apply alike."""
+        """A policy that changes the namespace of an object fails creation, update, patch and apply."""
         self.create("live")
         self.mutate(edits(("add", "/metadata/namespace", "'elsewhere'")))
         self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "elsewhere"}})
@@ -53,19 +53,19 @@ class PolicyMutationTests(PolicyTestCase):
         self.assertNotIn("data", stored[0])
 
     def test_merged_namespace(self) -> None:
-        """A merged configuration cannot move an object either."""
+        """A policy with an apply configuration cannot change the namespace either."""
         expression = "Object{metadata: Object.metadata{namespace: 'elsewhere'}}"
         self.mutate({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}})
         found = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
         self.assertEqual(found, (400, "BadRequest", OTHER_NAMESPACE))
 
     def test_namespace_that_is_removed(self) -> None:
-        """A namespace that a policy removes is the one of the request."""
+        """If a policy removes the namespace, the request's namespace is used."""
         self.mutate(edits(("remove", "/metadata/namespace", "")))
         self.assertEqual(self.create("a")["metadata"]["namespace"], "default")
 
     def test_cluster_scope(self) -> None:
-        """A namespace in an object that has none is dropped."""
+        """A namespace in a cluster-scoped object is dropped."""
         constraints = {"resourceRules": [rule("namespaces")]}
         self.mutate(edits(("add", "/metadata/namespace", "'elsewhere'")), matchConstraints=constraints)
         made = self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
@@ -120,7 +120,7 @@ class PolicyMutationTests(PolicyTestCase):
         )
 
     def test_unknown_fields(self) -> None:
-        """A field that the kind does not have, or has in another case, is an error, wherever it stands."""
+        """A field that the kind does not have, or has in another case, is an error at any depth."""
         self.mutate(edits(("add", "/metadata/odd", "'x'"), ("add", "/Data", "{'a': 'b'}")))
         self.assertEqual(
             self.refused("POST", MAPS, {"metadata": {"name": "a"}}),
@@ -132,7 +132,7 @@ class PolicyMutationTests(PolicyTestCase):
         )
 
     def test_unknown_fields_of_patches(self) -> None:
-        """A field that JSON patches do not have has no type, and so cannot be given."""
+        """An unknown field of a JSON patch has no type, so setting it is an error."""
         expression = '[JSONPatch{oper: "add"}]'
         mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
         spec = {

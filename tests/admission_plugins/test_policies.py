@@ -333,7 +333,7 @@ class ValidatingTests(PolicyTestCase):
         self.assertIn("operation cancelled: actual cost limit exceeded", message)
 
     def test_costly(self) -> None:
-        """A policy whose expressions cost much is evaluated in a thread, with the verdict that it has otherwise."""
+        """A policy with expensive expressions is evaluated in a thread, with the same verdict."""
         threads = self.server.done_in_threads
         listed = "object.data.map(k, k)"
         self.policy(validations=[{"expression": f"{listed}.all(a, {listed}.all(b, a != 'no'))"}])
@@ -345,7 +345,7 @@ class ValidatingTests(PolicyTestCase):
             self.assertEqual([function.__name__ for function in threads], wanted * 2)
 
     def test_authorizer_of_costly(self) -> None:
-        """Authorizers are never asked from a thread: the evaluation waits until the reactor has asked them."""
+        """Authorizers are never called from a thread: the evaluation waits until the reactor has called them."""
         asked: list[bool] = []
         in_thread: list[bool] = []
         outer = self.server.done_in_threads
@@ -363,7 +363,7 @@ class ValidatingTests(PolicyTestCase):
         outer.clear()
         self.create("a", {f"k{number}": "" for number in range(100)})
         in_thread = [function.__name__ == "_elsewhere" for function in outer]
-        # The first evaluation there meets the question, the second one knows the answer.
+        # The first evaluation in the thread needs the decision, the second one has it.
         self.assertEqual((in_thread, asked), ([True, True], [False]))
 
     def test_variables_are_lazy(self) -> None:

@@ -144,7 +144,7 @@ class ValidatingTests(WebhookTestCase):
         )
 
     def test_collections(self) -> None:
-        """Of a deletion of many, each is asked about, by its old state: the request names none of them."""
+        """A webhook is called for each object of a deletecollection, with its old state and without a name."""
         self.configure(webhook(**rule("configmaps", operations=("DELETE",))))
         self.config_map("one")
         self.config_map("two")

@@ -42,13 +42,13 @@ class DiffTests(SynchronousTestCase):
         )
 
     def test_large(self) -> None:
-        """What is very long is compared only if little of it differs."""
+        """Very long values are compared only if they differ in few lines."""
         self.assertEqual(diff(list(range(6000)), [1]), "")
         self.assertEqual(diff(list(range(5500)), [*range(5499), 0]).count("\n-"), 1)
         self.assertEqual(diff(list(range(7000)), [*range(6999), 0]), "")
 
     def test_many_changes(self) -> None:
-        """Of what has a few thousand lines, all changes are shown."""
+        """All changes are shown in values of a few thousand lines."""
         old = [{"name": f"a{index}", "value": "v"} for index in range(500)]
         new = [{"name": f"a{index}", "value": "w"} for index in range(500)]
         shown = diff(old, new)

@@ -19,10 +19,10 @@ values = st.recursive(
 
 
 class EqualityTests(SynchronousTestCase):
-    """Values that Python takes for equal."""
+    """Values that are equal in Python."""
 
     def test_booleans(self) -> None:
-        """True is not 1, and false is not 0, wherever they stand."""
+        """True is not 1, and false is not 0, at any depth."""
         for one, other in ((True, 1), (False, 0), (True, 1.0)):
             for pair in ((one, other), ([one], [other]), ({"a": [{"b": one}]}, {"a": [{"b": other}]})):
                 self.assertEqual(pair[0], pair[1])
@@ -31,20 +31,20 @@ class EqualityTests(SynchronousTestCase):
                     self.assertFalse(same(*reversed(pair)), pair)
 
     def test_floats(self) -> None:
-        """An integer and a float that is worth the same have one value, but not the same JSON."""
+        """An integer and a float with the same value are equal, but their JSON differs."""
         for pair in ((1, 1.0), ([0], [0.0]), ({"a": 2}, {"a": 2.0})):
             self.assertFalse(same_json(*pair))
             self.assertTrue(same_value(*pair))
 
     def test_order(self) -> None:
-        """The order of an object's keys does not matter; that of a list's items does."""
+        """The order of an object's keys is ignored; the order of a list's items is not."""
         for same in (same_json, same_value):
             self.assertTrue(same({"a": 1, "b": True}, {"b": True, "a": 1}))
             self.assertFalse(same([1, 2], [2, 1]))
 
     @given(values, values)
     def test_any(self, one: Any, other: Any) -> None:
-        """Any value is the same as a copy of itself, and what differs for Python differs."""
+        """Any value equals its copy, and values that differ in Python differ."""
         for same in (same_json, same_value):
             self.assertTrue(same(one, copy.deepcopy(one)))
             if one != other:

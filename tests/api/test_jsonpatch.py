@@ -123,7 +123,10 @@ class JSONPatchTests(SynchronousTestCase):
             self.assertEqual(error.message, f"error decoding patch: json: cannot unmarshal {what}")
 
     def test_not_a_patch_without_validation(self) -> None:
-        """Without field validation, only what is no list of objects is a bad request; other operations do not apply."""
+        """
+        Without field validation, only a body that is not a list of objects is a bad request; other operations fail to
+        apply.
+        """
         for patch, what in {
             "{}": "object into Go value of type jsonpatch.Patch",
             "[null, 1]": "number into Patch.1 of type jsonpatch.Operation",
@@ -142,7 +145,7 @@ class JSONPatchTests(SynchronousTestCase):
             self.assertEqual(error.code, 422)
 
     def test_below_scalars(self) -> None:
-        """A path that goes through a scalar leads nowhere, whatever the scalar and the operation are."""
+        """A path through a scalar does not exist, for any scalar and operation."""
         for scalar in (5, 1.5, "text", True, None):
             for path in ("/s/1/x", "/s/-/x", "/s/a/b", "/s/0", "/l/0/1"):
                 for op in ("add", "remove", "replace", "test"):
@@ -324,7 +327,7 @@ class MergePatchTests(SynchronousTestCase):
             self.assertEqual((error.code, error.message), (400, "Invalid JSON Patch"))
 
     def test_lists_replace(self) -> None:
-        """Without field validation, a patch that is a list comes in the document's place, less nulls in its objects."""
+        """Without field validation, a patch that is a list replaces the document, without nulls in its objects."""
         self.assertEqual(merge_patch({"a": 1}, [{"a": None, "b": [None]}, None]), [{"b": [None]}, None])
 
     @given(objects, objects.filter(without_lists))

@@ -368,7 +368,7 @@ class ContinueTokenTests(SynchronousTestCase):
         self.assertEqual(orjson.loads(base64.urlsafe_b64decode(encode_continue("a", 0) + "=="))["rv"], -1)
 
     def test_slash(self) -> None:
-        """The key may begin with a slash, which is no part of it."""
+        """The key may begin with a slash, which is not part of it."""
         text = encode_continue("default/p3", 5, "default/", slash=True)
         content = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
         self.assertEqual(content["start"], "/p3\0")

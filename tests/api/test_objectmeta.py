@@ -215,7 +215,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(self.counted({"generation": 1}), [("metadata.generation", 2)])
 
     def test_parts(self) -> None:
-        """What is wrong beyond the metadata follows them; L{Parts} have the last look at metadata between them."""
+        """Errors beyond the metadata follow those of metadata; L{Parts} come before the last validation of metadata."""
         spec, change = Cause("FieldValueInvalid", "a", "spec"), Cause("FieldValueInvalid", "b", "spec")
         new, labels = {**GOOD, "labels": {"a/b/c": ""}}, "metadata.labels"
         for rules, found, fields in (

@@ -201,20 +201,20 @@ class LabelSelectorTests(SynchronousTestCase):
 
 
 class PlainTests(SynchronousTestCase):
-    """The quick way to read plain selectors."""
+    """The fast path for plain selectors."""
 
     @given(
         st.lists(st.sampled_from([*"a=!,() ><\t\0", "==", "in", "notin", " in (", "b", "x/y", "-", "key"]), max_size=12)
     )
     def test_same_as_parser(self, pieces: list[str]) -> None:
-        """What is read quickly is what the parser reads."""
+        """The fast path returns the result of the parser."""
         text = "".join(pieces)
         quick = selectors._plain_requirements(text)
         if quick is not None:
             self.assertEqual(quick, selectors._Parser(text).requirements())
 
     def test_plain(self) -> None:
-        """Selectors as nearly all are written are read quickly."""
+        """Selectors in their common form use the fast path."""
         for text in ("a", "!a", "a=b", " a == b , c!=d", "a in (b, c),d notin (e)", "x.io/a in(b)", "a=in", "a-b_c.d"):
             quick = selectors._plain_requirements(text)
             self.assertIsNotNone(quick, text)
@@ -276,7 +276,7 @@ class ParsedLaterTests(SynchronousTestCase):
     """Selectors that are parsed when they are first read."""
 
     def test_later(self) -> None:
-        """The text is parsed once, when it is first looked at; what is no selector has no terms."""
+        """The text is parsed once, on first access; an invalid selector has no terms."""
         parsed: list[str] = []
 
         def parse(text: str) -> Any:

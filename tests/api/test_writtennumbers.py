@@ -7,16 +7,16 @@ from kubetwist.api.writtennumbers import WrittenNumber, with_written_numbers, wi
 
 
 class WrittenNumberTests(SynchronousTestCase):
-    """Numbers that remember their text."""
+    """Numbers that keep their text."""
 
     def test_texts(self) -> None:
-        """Fractions, exponents and numbers of more than 64 bits remember their text; integers are integers."""
+        """Fractions, exponents and numbers of more than 64 bits keep their text; integers are integers."""
         found = with_written_numbers(b'{"a": [1.50, 1E3, 18446744073709551616], "b": 7, "c": 18446744073709551615}')
         self.assertEqual([one.text for one in found["a"]], ["1.50", "1E3", "18446744073709551616"])
         self.assertEqual([type(found[name]) for name in "bc"], [int, int])
 
     def test_equal(self) -> None:
-        """What is read is what the usual decoder reads, or nothing where that cannot be had."""
+        """The result equals that of the usual decoder, or is None if that fails."""
         document = b'{"a": 1e-10, "b": [123456789012345678901234567890, {"c": null}]}'
         found = with_written_numbers(document)
         self.assertEqual(found, decode_json(document).value)
@@ -26,5 +26,5 @@ class WrittenNumberTests(SynchronousTestCase):
             self.assertIsNone(with_written_numbers(broken), broken[:40])
 
     def test_is_a_number(self) -> None:
-        """Such a number is a float like any other."""
+        """Such a number behaves like any other float."""
         self.assertEqual(WrittenNumber("1.50") + 1, 2.5)

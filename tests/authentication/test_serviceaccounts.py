@@ -178,7 +178,7 @@ class SignatureTests(TokenCase):
         self.assertIn("cryptographic", self.refused(f"{head}.{body}.{signature[:-4]}AAAA"))
 
     def test_one_spelling(self) -> None:
-        """A token with padding, or with anything else that is no base64url, is no token, wherever that stands."""
+        """A token with padding or other characters outside of base64url, in any part, is refused."""
         token = self.token()
         head, body, signature = token.split(".")
         self.assertIsNotNone(self.user(token))
@@ -256,7 +256,7 @@ class ClaimTests(TokenCase):
             self.assertIsNotNone(self.user(self.token(aud=audiences)), audiences)
 
     def test_review(self) -> None:
-        """A review may ask for other audiences, and gets those that are the token's, in its own order."""
+        """A review with several audiences returns those of the token, in the order of the review."""
         union = AuthenticatorUnion([self.tokens])
         token = self.token(aud=["vault", "x", HERE])
         found = union.user_of_token(token, ["other", "x", "vault", "x"])

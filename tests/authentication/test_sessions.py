@@ -127,7 +127,7 @@ class AuthenticatorTests(SynchronousTestCase):
         self.cookie = f"{COOKIE.decode()}={self.secret}"
 
     def test_without_token(self) -> None:
-        """A session that began with a sign-in link is of the user of the link; no token is looked up."""
+        """A session that began with a sign-in link has the user of the link; no token is looked up."""
         secret, key = self.sessions.begin("", UserInfo("root"))
         cookie = f"{COOKIE.decode()}={secret}"
         self.assertEqual(self.ask(cookie=cookie, x_kubetwist_ui=key).name, "root")

@@ -1,4 +1,4 @@
-"""Evaluations that may not cost much."""
+"""Tests for evaluations with a cost allowance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class SparingTests(CelTestCase):
     """Tests for L{briefly}."""
 
     def test_cheap(self) -> None:
-        """What costs little has its value, cost and errors as always."""
+        """Evaluations within the allowance have their usual value, cost and errors."""
         for text in ("i + 1", "ints.all(x, x > 0)"):
             program = self.compile(text)
             self.assertEqual(briefly(program.evaluate, VALUES), program.evaluate(VALUES))
@@ -20,7 +20,7 @@ class SparingTests(CelTestCase):
         self.assertEqual(error.message, "division by zero")
 
     def test_costly(self) -> None:
-        """What costs more is given up, and nothing in the expression makes up for that."""
+        """Evaluations beyond the allowance are cancelled, and no expression can suppress that."""
         values = {**VALUES, "ints": [1] * BRIEF_COST}
         for text in ("ints.all(x, x > 0)", "ints.all(x, x > 0) || true", "[ints].all(l, l.all(x, x > 0)) || flag"):
             program = self.compile(text)
@@ -28,7 +28,7 @@ class SparingTests(CelTestCase):
             self.assertTrue(program.evaluate(values)[0])
 
     def test_together(self) -> None:
-        """All evaluations within one call share what may be spent, and each costs something."""
+        """All evaluations within one call share the allowance, and each has a minimum cost."""
         program = self.compile("i + 1")
         _, cost = program.evaluate(VALUES)
         made: list[int] = []
@@ -43,7 +43,7 @@ class SparingTests(CelTestCase):
         self.assertIsNone(allowance.get())
 
     def test_own_limit(self) -> None:
-        """An evaluation that is over its own limit fails by that, wherever it is made."""
+        """An evaluation that exceeds its own limit fails with that error, with or without an allowance."""
         program = self.compile("ints.all(x, x > 0)")
         error = self.assertRaises(EvaluationError, briefly, program.evaluate, VALUES, 2)
         self.assertTrue(error.cost_exceeded)

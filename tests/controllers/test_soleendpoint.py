@@ -19,7 +19,7 @@ class SoleEndpointTests(SharedStoresTestCase):
     resources = ("endpoints", "endpointslices")
 
     def started(self, address: str) -> SoleEndpoint:
-        """That of a server that is ready."""
+        """Return the address of a server that is ready."""
         reconciler = SoleEndpoint(self.one, "/registry/", self.clock, lambda: (address, 6443))
         self.addCleanup(reconciler.end)
         self.done(reconciler.prepare())
@@ -28,7 +28,7 @@ class SoleEndpointTests(SharedStoresTestCase):
         return reconciler
 
     def addresses(self) -> list[list[str]]:
-        """Those in the endpoints and in the slice."""
+        """Return the addresses in the endpoints and in the slice."""
         endpoints = self.one.lookup("", "endpoints", "default", "kubernetes")
         slices = self.one.lookup("discovery.k8s.io", "endpointslices", "default", "kubernetes")
         return [
@@ -45,14 +45,14 @@ class SoleEndpointTests(SharedStoresTestCase):
         self.assertEqual(self.backend.revision, revision)
 
     def test_deleted(self) -> None:
-        """Endpoints that are deleted are there again soon."""
+        """Deleted endpoints are created again soon."""
         self.started("192.0.2.1")
         self.delete(self.one, "endpoints", "kubernetes")
         self.clock.advance(INTERVAL)
         self.assertEqual(self.addresses(), [["192.0.2.1"]] * 2)
 
     def test_moved(self) -> None:
-        """A server that starts at another address, of any family, takes the place of the one before."""
+        """A server that starts with another address, of any family, replaces the previous one."""
         self.done(self.started("192.0.2.1").stop())
         self.assertEqual(self.addresses(), [["192.0.2.1"]] * 2)
         for address in ("192.0.2.2", "fd00::1"):
@@ -60,7 +60,7 @@ class SoleEndpointTests(SharedStoresTestCase):
             self.assertEqual(self.addresses(), [[address]] * 2)
 
     def test_loopback(self) -> None:
-        """A host that has no other address has that of its loopback; clients cannot write such endpoints."""
+        """A host without another address uses its loopback address; clients cannot write such endpoints."""
         self.started("127.0.0.1")
         self.assertEqual(self.addresses(), [["127.0.0.1"]] * 2)
         obj: Any = {

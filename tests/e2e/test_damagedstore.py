@@ -63,7 +63,7 @@ def test_damaged_definition(start_server: Callable[..., SubprocessServer]) -> No
 
 
 def test_changed_bytes(start_server: Callable[..., SubprocessServer]) -> None:
-    """An object whose bytes changed in the store, and are JSON still, is unreadable and can be deleted."""
+    """An object whose bytes changed in the store to other valid JSON is unreadable and can be deleted."""
     server = start_server("--storage-backend=sqlite", "--feature-gates=AllowUnsafeMalformedObjectDeletion=true")
     maps = "/api/v1/namespaces/default/configmaps"
     for name in ("kept", "changed"):

@@ -1,4 +1,4 @@
-"""Signing in to the page at /ui by a link, and moving about in it, in a real browser."""
+"""Tests for signing in to the page at /ui by a link, and for navigation in it, in a real browser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 @pytest.fixture(scope="module")
 def server(page_server: SubprocessServer) -> SubprocessServer:
-    """The server whose page it is."""
+    """Return the server of the page."""
     return page_server
 
 

@@ -68,7 +68,7 @@ class DenialTests(SynchronousTestCase):
 
 
 class DenialLogTests(SynchronousTestCase):
-    """Denials that repeat themselves are logged once in a while."""
+    """Repeated denials are rate limited in the log."""
 
     def setUp(self) -> None:
         """Observe the log."""

@@ -1,4 +1,4 @@
-"""The thread for long computations."""
+"""Tests for the computation thread."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ComputingTests(SynchronousTestCase):
     """Tests for L{Computing}."""
 
     def setUp(self) -> None:
-        """Threads that work when told to."""
+        """Threads that the test runs step by step."""
         self.begun: list[tuple[Callable[..., Any], tuple[Any, ...], Deferred[Any]]] = []
         self.clock = Clock()
         self.computing = Computing(self._in_thread, self.clock)
@@ -40,7 +40,7 @@ class ComputingTests(SynchronousTestCase):
         return result
 
     def _work(self) -> None:
-        """Have the thread do what it has begun."""
+        """Run the calls that the thread has begun."""
         function, arguments, result = self.begun.pop(0)
         try:
             value = function(*arguments)
@@ -50,7 +50,7 @@ class ComputingTests(SynchronousTestCase):
             result.callback(value)
 
     def test_one_at_a_time(self) -> None:
-        """Computations are made one after the other, in the order in which they came."""
+        """Computations run one after the other, in the order of their submission."""
         results = [self.computing(lambda value: value * 2, number) for number in range(4)]
         self.assertEqual((len(self.begun), self.computing.waiting), (1, 3))
         for number, result in enumerate(results):
@@ -60,7 +60,7 @@ class ComputingTests(SynchronousTestCase):
         self.assertEqual((len(self.begun), self.computing.waiting), (0, 0))
 
     def test_next_begins_first(self) -> None:
-        """The thread begins with the next computation before anybody goes on with the result of the last one."""
+        """The thread begins the next computation before the caller handles the result of the last one."""
         seen: list[int] = []
         first = self.computing(int)
         self.computing(int)
@@ -69,7 +69,7 @@ class ComputingTests(SynchronousTestCase):
         self.assertEqual(seen, [1])
 
     def test_failure(self) -> None:
-        """What a computation raises is what its caller gets, and the next one is made."""
+        """The caller gets the exception of a computation, and the next one runs."""
         failing, following = self.computing(int, "x"), self.computing(int, "1")
         self._work()
         self.failureResultOf(failing, ValueError)
@@ -107,7 +107,7 @@ class ComputingTests(SynchronousTestCase):
         self.failureResultOf(failing, RuntimeError)
 
     def test_cancelled(self) -> None:
-        """A computation that is cancelled before its turn is not made, and the result of a later one is dropped."""
+        """A computation that is cancelled before its turn does not run, and the result of a later one is dropped."""
         made: list[int] = []
         running, waiting, last = (self.computing(made.append, number) for number in range(3))
         for result in (waiting, running):
@@ -129,7 +129,7 @@ class ComputingTests(SynchronousTestCase):
         self.assertEqual((self.successResultOf(first), self.successResultOf(second)), ("a", ""))
 
     def test_garbage(self) -> None:
-        """Garbage is not collected during computations, and again when there was none for a while."""
+        """The garbage collector is off during computations, and on again after a while without any."""
         result = self.computing(gc.isenabled)
         failing = self.computing(int, "x")
         self._work()
@@ -156,7 +156,7 @@ class ComputingTests(SynchronousTestCase):
         self.assertEqual([round(seconds) for seconds in collected], [DUE, 2 * DUE])
 
     def test_garbage_of_many(self) -> None:
-        """Where computations do not end, garbage is collected between two of them from time to time."""
+        """If computations never stop, garbage is collected between two of them from time to time."""
         collected: list[float] = []
         self.patch(gc, "collect", lambda generation: collected.append(self.clock.seconds()))
         for _ in range(25):
@@ -166,7 +166,7 @@ class ComputingTests(SynchronousTestCase):
         self.assertEqual(collected, [LONGEST + 1, 2 * LONGEST + 2])
 
     def test_stop(self) -> None:
-        """When the server stops, garbage is collected again, and nothing is left to be done."""
+        """When the server stops, the collector is on again, and no call remains scheduled."""
         self.computing(int)
         self._work()
         self.computing.stop()
@@ -174,7 +174,7 @@ class ComputingTests(SynchronousTestCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_garbage_of_others(self) -> None:
-        """Where somebody else has switched the collector off, it stays off."""
+        """If other code has disabled the collector, it stays disabled."""
         gc.disable()
         self.addCleanup(gc.enable)
         self.computing(int)
@@ -183,7 +183,7 @@ class ComputingTests(SynchronousTestCase):
         self.assertFalse(gc.isenabled())
 
     def test_freeze(self) -> None:
-        """What was there when garbage was frozen is not looked through any more."""
+        """Objects that existed before the freeze are not traversed by later collections."""
         self.addCleanup(gc.unfreeze)
         held = [{"a": [number]} for number in range(1000)]
         freeze()

@@ -366,7 +366,7 @@ class DialingTests(ClientCase):
             self.assertFalse(is_forbidden(address), address)
 
     def test_own_interfaces(self) -> None:
-        """Addresses of this machine's interfaces are its own where that is asked for, and can be allowed."""
+        """Addresses of this machine's interfaces are forbidden where configured, and can be allowed."""
         self.assertTrue(is_local("127.0.0.1"))
         self.assertFalse(is_local("192.0.2.1"))
         asked: list[str] = []

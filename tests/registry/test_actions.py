@@ -45,7 +45,7 @@ class BindingTests(StoreTestCase):
         self.assertEqual((condition["type"], condition["status"]), ("PodScheduled", "True"))
 
     def test_labels(self) -> None:
-        """Labels and annotations of the binding take the place of the pod's; a nomination is over."""
+        """Labels and annotations of the binding replace the pod's; the nomination is removed."""
         first = {**pod("l"), "metadata": {"name": "l", "labels": {"a": "old", "b": "old"}, "annotations": {"a": "old"}}}
         self.made(self.pods, first)
         obj = binding("l", labels={"a": "new"}, annotations={"a": "new"})
@@ -55,7 +55,7 @@ class BindingTests(StoreTestCase):
         self.assertEqual(meta["annotations"], {"a": "new"})
 
     def test_preconditions(self) -> None:
-        """The uid and the resourceVersion of a binding are those that the pod must have."""
+        """The uid and the resourceVersion of a binding must be the pod's."""
         meta = self.stored(self.pods, "p")["metadata"]
         version = self.pods.cache.get("default/p").revision
         for wrong, what in (({"uid": "x"}, "UID"), ({"resourceVersion": "1"}, "ResourceVersion")):
@@ -66,7 +66,7 @@ class BindingTests(StoreTestCase):
         self.successResultOf(self.bind(right))
 
     def test_conditions(self) -> None:
-        """The condition of having been scheduled is set in its place, and the nomination is dropped."""
+        """The condition PodScheduled is set at its position, and the nomination is removed."""
         record = self.pods.cache.get("default/p")
         scheduled = {"type": "PodScheduled", "status": "False", "lastTransitionTime": "2020-01-01T00:00:00Z"}
         other = {"type": "Ready", "status": "False"}
@@ -122,5 +122,5 @@ class BindingTests(StoreTestCase):
         self.assertEqual((nameless.code, nameless.message), (400, "Name parameter required."))
 
     def test_admission_before_existence(self) -> None:
-        """A binding of a pod that is not there is checked and admitted before the pod is looked up."""
+        """A binding of a missing pod is validated and admitted before the pod is looked up."""
         self.assertEqual(self.refused(self.bind(binding("q", node=""), "q")).message, "target.name: Required value")

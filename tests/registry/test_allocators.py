@@ -171,7 +171,9 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertEqual([port["nodePort"] for port in obj["spec"]["ports"]], [30099, 30099])
 
     def test_same_number_in_an_update(self) -> None:
-        """An update that has a node port twice in one protocol is a 500 and takes nothing; in two, it may."""
+        """
+        An update with a node port twice in one protocol is a 500 and allocates nothing; two protocols may share one.
+        """
         allocator = ServiceAllocator()
         old = service(type="NodePort", ports=[{"port": 1, "protocol": "TCP", "nodePort": 30001}])
         allocator.allocate(old, None)
@@ -187,7 +189,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertEqual(allocator.allocate(new, old).ports, [])
 
     def test_ports_in_an_update(self) -> None:
-        """An update gives each new port a number of its own, and gives back those that are in no port any more."""
+        """An update gives each new port a number of its own, and releases those that are no longer used."""
         allocator = ServiceAllocator()
         old = service(type="NodePort", ports=[{"port": 53, "protocol": "TCP", "nodePort": 30001}])
         allocator.allocate(old, None)
@@ -199,7 +201,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertEqual(allocator.allocate(none, old).freed_ports, [30001])
 
     def test_changed_address(self) -> None:
-        """An update that changes an address takes none: it is refused for that, whatever the address is."""
+        """An update that changes an address allocates none: it is refused for the change, whatever the address is."""
         allocator = ServiceAllocator()
         old = service()
         allocator.allocate(old, None)
@@ -209,7 +211,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
             self.assertEqual((reservation.ips, reservation.freed_ips), ([], []))
 
     def test_headless_update(self) -> None:
-        """An update that would make a service headless, for two families at that, takes nothing."""
+        """An update of a service to a headless one with two families allocates nothing."""
         allocator = ServiceAllocator()
         old = service()
         allocator.allocate(old, None)
@@ -217,7 +219,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertEqual(allocator.allocate(new, old).ips, [])
 
     def test_second_family_without_policy(self) -> None:
-        """The second family goes only with the policy C{SingleStack}."""
+        """The second family is removed only with the policy C{SingleStack}."""
         allocator = ServiceAllocator()
         old = service(clusterIP="None", clusterIPs=["None"])
         allocator.allocate(old, None)

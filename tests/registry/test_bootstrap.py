@@ -64,7 +64,7 @@ class BootstrapTests(SynchronousTestCase):
             self.assertEqual((told["manager"], told["operation"]), (teller, "Apply"))
 
     def test_fields_of_service(self) -> None:
-        """The server owns what it says of its service, and not the addresses and families that are filled in."""
+        """The server owns the fields that it sets in its service, but not the allocated addresses and families."""
         self.stores.definitions = definitions()
         self.successResultOf(self.everything(self.stores))
         service = self.found("", "services", "kubernetes", "default")
@@ -75,7 +75,7 @@ class BootstrapTests(SynchronousTestCase):
         self.assertFalse({"f:clusterIPs", "f:ipFamilies"} & set(owned))
 
     def test_condition_of_range(self) -> None:
-        """The condition of the range has a reason, an empty one, which nobody owns."""
+        """The condition of the range has an empty reason, which has no owner."""
         self.stores.definitions = definitions()
         self.successResultOf(self.everything(self.stores))
         cidr = self.found("networking.k8s.io", "servicecidrs", "kubernetes")
@@ -91,7 +91,7 @@ class BootstrapTests(SynchronousTestCase):
         self.assertEqual(self.server.backend.revision, revision)
 
     def test_endpoints_kept_elsewhere(self) -> None:
-        """A server whose endpoints are kept elsewhere makes none with its service."""
+        """A server with an endpoint reconciler creates no endpoints with its service."""
         self.successResultOf(bootstrap.kubernetes_service(self.stores, ["10.0.0.0/24"], "10.0.0.1", "", 6443))
         self.assertIsNone(self.stores.lookup("", "endpoints", "default", "kubernetes"))
 

@@ -83,7 +83,7 @@ class KubeletTests(ConnectionCase):
         self.assertIsNone(self.leads("pods", "log", "p"))
 
     def test_node_that_is_gone(self) -> None:
-        """A pod on a node that is not there cannot be reached; as in the reference, the node is called a pod then."""
+        """A pod on a missing node is unreachable; as in the reference, the message names the node as a pod."""
         self.running()
         for stream in ("log", "exec", "attach", "portforward"):
             self.assertEqual(self.why("pods", stream, "p"), (404, 'pods "n" not found'))

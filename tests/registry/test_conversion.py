@@ -183,7 +183,7 @@ class AutoscalerTests(SynchronousTestCase):
             self.assertNotIn("behavior", v2["spec"])
 
     def test_names_in_any_case(self) -> None:
-        """Annotations are read with names in any case, the last of which wins; labels keep theirs."""
+        """Names in annotations are case-insensitive, and the last one wins; labels keep their names."""
         metric = {
             "Type": "Pods",
             "PODS": {
@@ -201,14 +201,14 @@ class AutoscalerTests(SynchronousTestCase):
         self.assertEqual(v2["spec"]["metrics"], [{"type": "Pods", "pods": pods}])
 
     def test_quantities(self) -> None:
-        """Quantities in annotations may be numbers, and come out in their canonical form."""
+        """Quantities in annotations may be numbers, and are returned in their canonical form."""
         for sent, shown in (("1000m", "1"), (0.1, "100m"), (2, "2")):
             metric = {"type": "Resource", "resource": {"name": "memory", "targetAverageValue": sent}}
             v2 = convert(scaler(V1, metadata={"name": "h", "annotations": {METRICS: json.dumps([metric])}}), V1, V2)
             self.assertEqual(v2["spec"]["metrics"][0]["resource"]["target"]["averageValue"], shown)
 
     def test_cpu_without_utilization(self) -> None:
-        """The target of v1 is that of the first CPU metric that has a utilization, whatever comes before it."""
+        """The target of v1 is the utilization of the first CPU metric that has one."""
         value = {
             "type": "Resource",
             "resource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "1"}},

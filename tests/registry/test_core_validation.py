@@ -525,7 +525,7 @@ class ServiceTests(SynchronousTestCase):
         self.assertEqual(self.change(cluster, {**local, "healthCheckNodePort": 30002}), [])
 
     def test_node_ports(self) -> None:
-        """A node port is that of one port in each protocol."""
+        """A node port belongs to one port per protocol."""
         ports = [{"name": "a", "port": 80, "nodePort": 30001}, {"name": "b", "port": 81, "nodePort": 30001}]
         spec = {"type": "NodePort", "ports": ports}
         self.assertEqual(self.change(spec, spec), ["spec.ports[1].nodePort: Duplicate value: 30001"])

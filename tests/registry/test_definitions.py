@@ -223,7 +223,7 @@ class SchemaTests(DefinitionTestCase):
         )
 
     def test_metadata_in_defaults(self) -> None:
-        """Unknown fields of an embedded resource's metadata are dropped from defaults that are valid."""
+        """Unknown metadata of embedded resources is removed from valid defaults."""
         resource = {
             "type": "object",
             "x-kubernetes-embedded-resource": True,

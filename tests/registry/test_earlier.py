@@ -13,10 +13,10 @@ DISCOVERY = "discovery.k8s.io"
 
 
 class EarlierTests(SynchronousTestCase):
-    """Objects that a patch has left in a version that is not served any more."""
+    """Results of patches in versions that are no longer served."""
 
     def read(self, group: str, kind: str, api_version: str, **fields: Any) -> tuple[dict[str, Any], list[str]]:
-        """What is made of an object, and what is told of its fields."""
+        """Return the converted object and the problems of its fields."""
         gvk = GroupVersionKind(group, "v1", kind)
         problems: list[str] = []
         value = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, **fields}
@@ -27,13 +27,13 @@ class EarlierTests(SynchronousTestCase):
         return obj, problems
 
     def refused(self, group: str, kind: str, api_version: str, **fields: Any) -> str:
-        """Why an object is refused."""
+        """Return the reason of a refusal."""
         gvk = GroupVersionKind(group, "v1", kind)
         value = {"apiVersion": api_version, "kind": kind, **fields}
         return str(self.assertRaises(ValueError, Codec(definitions(), gvk, gvk).redecode, value, []))
 
     def test_labels(self) -> None:
-        """Workloads of some versions take over the labels of their pods, where they have no others."""
+        """Workloads of some versions copy missing labels and selectors from their pods."""
         template = {"metadata": {"labels": {"a": "b"}}}
         for api_version, kind, labels in (
             ("extensions/v1beta1", "Deployment", {"a": "b"}),
@@ -54,7 +54,7 @@ class EarlierTests(SynchronousTestCase):
         self.assertNotIn("labels", obj["metadata"])
 
     def test_other_group(self) -> None:
-        """What a kind was in another group."""
+        """Kinds are converted from their former groups."""
         spec = {"podSelector": {}, "policyTypes": ["Egress"]}
         obj, problems = self.read(NETWORKING, "NetworkPolicy", "extensions/v1beta1", spec=spec)
         self.assertEqual((obj["spec"], problems), (spec, []))
@@ -62,7 +62,7 @@ class EarlierTests(SynchronousTestCase):
         self.assertIn('no kind "StatefulSet" is registered for version "extensions/v1beta1"', text)
 
     def test_ingress(self) -> None:
-        """Ingresses told of services in other words; the words of now are unknown."""
+        """Fields of services in earlier Ingresses are renamed; the present names are unknown."""
         new = {"service": {"name": "n", "port": {"number": 1}}}
         paths = [{"backend": {"serviceName": "s", "servicePort": "p"}}, {"backend": new, "pathType": "Exact"}, 1]
         spec = {"defaultBackend": new, "backend": {"servicePort": 3}, "rules": [{"http": {"paths": paths[:2]}}]}
@@ -84,7 +84,7 @@ class EarlierTests(SynchronousTestCase):
             self.assertIn("cannot unmarshal", self.refused(NETWORKING, "Ingress", "extensions/v1beta1", spec=spec))
 
     def test_endpoint_slice(self) -> None:
-        """Slices had the zone in the topology."""
+        """Earlier EndpointSlices have the zone in the topology."""
         host, zone = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
         topology = {host: "h", zone: "z", "a": "b"}
         obj, problems = self.read(
@@ -106,12 +106,12 @@ class EarlierTests(SynchronousTestCase):
         )
 
     def test_event(self) -> None:
-        """Events had the fields of now in their first version already."""
+        """Events have had the same fields since their first version."""
         obj, problems = self.read("", "Event", "events.k8s.io/v1beta1", note="n")
         self.assertEqual((obj["message"], problems), ("n", []))
 
     def test_scale(self) -> None:
-        """Scales had a map as their selector."""
+        """Earlier scales have a map as their selector."""
         said = "autoscaling", "Scale", "apps/v1beta2"
         text = (
             "json: cannot unmarshal string into Go struct field ScaleStatus.status.selector of type map[string]string"

@@ -28,18 +28,21 @@ objects = st.dictionaries(st.sampled_from("abc"), values, max_size=3)
 
 
 class PutBackTests(SynchronousTestCase):
-    """Empty lists and maps that come and go."""
+    """Empty lists and maps that are restored and removed."""
 
     @given(objects, objects)
     @settings(deadline=None)
     def test_undone(self, obj: dict[str, Any], sent: dict[str, Any]) -> None:
-        """An object is the same again when what was put back is taken away, whatever was sent."""
+        """An object is unchanged after a restoration and its removal, for any body."""
         before = copy.deepcopy(obj)
         take_away(put_back(obj, sent))
         self.assertEqual(obj, before)
 
     def test_put_back(self) -> None:
-        """What was sent empty and is missing or null comes back, in lists of the same length, but not in metadata."""
+        """
+        Values that are empty in the body and missing or null are restored, in lists of the same length, except in
+        metadata.
+        """
         obj: dict[str, Any] = {"metadata": {}, "a": None, "b": [{"c": 1}, {}], "e": [{}], "f": 1}
         sent = {"metadata": {"labels": {}}, "a": [], "b": [{"c": []}, {"d": {}}], "e": [{"x": []}, {}], "f": []}
         undo = put_back(obj, sent)
@@ -48,12 +51,12 @@ class PutBackTests(SynchronousTestCase):
         self.assertEqual(obj, {"metadata": {}, "a": None, "b": [{"c": 1}, {}], "e": [{}], "f": 1})
 
     def test_not_sent(self) -> None:
-        """Nothing comes back where it is not known what was sent."""
+        """Nothing is restored if the body is unknown."""
         for sent in (None, [], "x"):
             self.assertEqual(put_back({"a": None}, sent), [])
 
     def test_messages_only(self) -> None:
-        """Messages are those of what was sent; what is wrong only then is not wrong."""
+        """Messages contain the values of the body; errors that occur only with them are ignored."""
         obj: dict[str, Any] = {}
 
         def validate() -> list[Cause]:
@@ -76,7 +79,7 @@ class SentTests(SynchronousTestCase):
         self.client = self.server.client()
 
     def test_message(self) -> None:
-        """A message shows an empty list as such, however it is written."""
+        """A message shows an empty list as such, whatever its notation."""
         path = "/api/v1/namespaces/default/resourcequotas"
         quota = {"metadata": {"name": "q"}, "spec": {"scopes": ["Terminating"]}}
         self.client.ask("POST", path, quota)
@@ -92,7 +95,7 @@ class SentTests(SynchronousTestCase):
         self.assertEqual(status["details"]["causes"][0]["message"], "Invalid value: null: field is immutable")
 
     def test_immutable(self) -> None:
-        """Of what is immutable, an empty map is a change to a Secret's data and a ConfigMap's binaryData alone."""
+        """For immutable objects, an empty map is a change only in a Secret's data and a ConfigMap's binaryData."""
         for kind, name, refused in (
             ("Secret", "data", True),
             ("ConfigMap", "binaryData", True),

@@ -449,7 +449,7 @@ class DefinitionTests(DefinitionTestCase):
         self.assertIn(("spec.selectableFields", text), self.told(crd))
 
     def test_fields_and_schema_of_versions(self) -> None:
-        """Two versions have both, schema and selectable fields, in common, or neither."""
+        """Two versions have both schema and selectable fields in common, or neither."""
         color = {"type": "object", "properties": {"color": {"type": "string"}, "size": {"type": "integer"}}}
         shape = {"type": "object", "properties": {"color": {"type": "string"}}}
         fields = [{"jsonPath": ".color"}]
@@ -470,7 +470,7 @@ class DefinitionTests(DefinitionTestCase):
             self.assertEqual(self.told(crd), wrong)
 
     def test_like_schemas(self) -> None:
-        """Schemas whose defaults differ by their type only are not in common."""
+        """Schemas whose defaults differ by type only are different."""
         crd, apart = copy(definition()), []
         for name, default in (("v1", 1), ("v2", True)):
             mixed = {"x-kubernetes-int-or-string": True, "default": default, "enum": ["a"]}

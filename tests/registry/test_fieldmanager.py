@@ -194,7 +194,9 @@ class UpdateTests(SynchronousTestCase):
         self.assertNotIn("managedFields", obj["metadata"])
 
     def test_unparsable_version(self) -> None:
-        """An entry whose version has two slashes clears them all, though one of an unknown version is only dropped."""
+        """
+        An entry whose version has two slashes clears all entries, while one of an unknown version is only dropped.
+        """
         live = created(config_map(a="1", b="1"))
         (entry,) = live["metadata"]["managedFields"]
         for version, expected in (("v9", ["maker"]), ("x/y/z", [])):
@@ -204,7 +206,9 @@ class UpdateTests(SynchronousTestCase):
             self.assertEqual(list(owners(obj)), expected, version)
 
     def test_nameless_item(self) -> None:
-        """An apply to an object with a list item that has no key fails, and says where the item is."""
+        """
+        An apply to an object with a list item without a key fails, and the error contains the position of the item.
+        """
         accounts = endpoint("serviceaccounts")
         body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "x", "namespace": "y"}}
         live = stored({**body, "secrets": [{}]})
@@ -230,7 +234,7 @@ class UpdateTests(SynchronousTestCase):
         )
 
     def test_deep_object(self) -> None:
-        """An object that is nested deeper than can be followed has no entries either, and cannot be applied."""
+        """An object nested deeper than the recursion limit has no entries, and cannot be applied."""
         value: Any = "x"
         for _ in range(3000):
             value = {"a": value}

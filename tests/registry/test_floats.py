@@ -11,13 +11,13 @@ from kubetwist.registry.floats import put_floats, take_floats
 
 
 class FloatTests(SynchronousTestCase):
-    """Floats that decoding has made integers."""
+    """Floats that decoding has converted to integers."""
 
     SENT: Any = {"metadata": {"a": 1.0}, "spec": {"a": 1.0, "b": [1, 2.0, {"c": 3.0}], "d": 1.5}, "gone": 1.0}  # noqa: RUF012
     OBJ: Any = {"metadata": {"a": 1}, "spec": {"a": 1, "b": [1, 2, {"c": 3}], "d": 1.5}}  # noqa: RUF012
 
     def test_put(self) -> None:
-        """Floats come back where the object still has the integers, but not in its metadata, and go again."""
+        """Floats are restored where the object still has the integers, except in its metadata, and removed again."""
         obj = copy.deepcopy(self.OBJ)
         undo = put_floats(obj, self.SENT)
         self.assertEqual(str(obj["spec"]), str(self.SENT["spec"]))
@@ -32,7 +32,7 @@ class FloatTests(SynchronousTestCase):
         self.assertEqual(put_floats(obj, None), [])
 
     def test_replaced_meanwhile(self) -> None:
-        """What was put in place of a float meanwhile, or is gone, stays so."""
+        """Values that replaced a float in the meantime, and removed ones, stay as they are."""
         obj: Any = {"x": 1, "y": 2, "z": 3}
         undo = put_floats(obj, {"x": 1.0, "y": 2.0, "z": 3.0})
         obj["x"] = 7

@@ -13,10 +13,10 @@ MASTER_TEXT = 'use "node-role.kubernetes.io/control-plane" instead'
 
 
 class NodeLabelTests(SynchronousTestCase):
-    """Warnings about deprecated labels of nodes, when objects are made and whenever they change."""
+    """Warnings about deprecated labels of nodes, in creations and updates."""
 
     def test_storage_class(self) -> None:
-        """Each topology of a StorageClass is looked at."""
+        """Each topology of a StorageClass is checked."""
         terms = [{"matchLabelExpressions": [{"key": "a"}, {"key": OLD}]}, {"matchLabelExpressions": [{"key": MASTER}]}]
         obj = {"metadata": {"name": "x"}, "allowedTopologies": terms}
         found = [
@@ -27,7 +27,7 @@ class NodeLabelTests(SynchronousTestCase):
             self.assertEqual(strategy_for("storage.k8s.io", "StorageClass").warnings(obj, old), found)
 
     def test_runtime_class(self) -> None:
-        """A RuntimeClass is told of labels, but not of which."""
+        """A RuntimeClass gets a warning about labels that does not name the label."""
         obj = {"metadata": {"name": "x"}, "scheduling": {"nodeSelector": {OLD: "x", "a": "b"}}}
         for old in (None, obj):
             found = strategy_for("node.k8s.io", "RuntimeClass").warnings(obj, old)

@@ -158,7 +158,7 @@ class ResizeTests(SynchronousTestCase):
         self.assertEqual(self.resized(old, pod(containers=[self.sized(cpu="2")])), [])
 
     def test_renamed(self) -> None:
-        """A renamed container is refused with nothing else changed: metadata and status are the pod's own."""
+        """A renamed container is refused without other changes: metadata and status are the pod's own."""
         old = pod(containers=[self.sized("a"), self.sized("b")], status={"qosClass": "Burstable"})
         new = pod(
             {"a b": "c"}, containers=[self.sized("a", cpu="5"), self.sized("x")], status={"qosClass": "Guaranteed"}

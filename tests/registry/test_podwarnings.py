@@ -28,7 +28,7 @@ class PodTests(SynchronousTestCase):
     """What is told of a pod, in the words of the reference."""
 
     def test_names(self) -> None:
-        """The name of a new pod is best a label in DNS, since it is its hostname."""
+        """The name of a new pod that is not a DNS label causes a warning, since it is the hostname."""
         strategy = strategy_for("", "Pod")
         for name, problem in (("a.b", "must not contain dots"), ("x" * 64, "must be no more than 63 characters")):
             new = {"metadata": {"name": name}, "spec": {}}
@@ -347,7 +347,7 @@ class OverlapTests(SynchronousTestCase):
     """Paths of a volume that overlap."""
 
     def _slowly(self, paths: list[tuple[str, str]]) -> list[str]:
-        """Each path compared with all before it, as the reference does it."""
+        """Compare each path with all earlier ones, as the reference does."""
         return [
             f'"{path}" with "{other}"'
             for number, (path, _) in enumerate(paths)
@@ -357,16 +357,16 @@ class OverlapTests(SynchronousTestCase):
 
     @given(st.lists(st.lists(st.sampled_from(["a", "b", ""]), max_size=3).map("/".join), max_size=9))
     def test_as_compared(self, paths: list[str]) -> None:
-        """What overlaps is what a comparison of all paths with all others finds, in the same order."""
+        """Overlaps are those of a comparison of all pairs of paths, in the same order."""
         named = [(path, "") for path in paths]
         self.assertEqual(list(_overlapping(named)), self._slowly(named)[:MOST_OVERLAPS])
 
     def test_linear(self) -> None:
-        """Thousands of paths are looked up, and not compared with one another."""
+        """Thousands of paths are looked up in a tree, and not compared with one another."""
         looked: list[str] = []
 
         class Path(str):
-            """A path that counts how often it is taken apart or compared."""
+            """A path that counts how often it is split or compared."""
 
             __slots__ = ()
 
@@ -382,5 +382,5 @@ class OverlapTests(SynchronousTestCase):
         self.assertLessEqual(len(looked), 5000)
 
     def test_bounded(self) -> None:
-        """Of paths that all overlap some are told of, and not the square of their number."""
+        """If all paths overlap, the number of warnings is bounded instead of quadratic."""
         self.assertEqual(len(list(_overlapping([("a", "")] * 5000))), MOST_OVERLAPS)

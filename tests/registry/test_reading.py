@@ -46,7 +46,7 @@ class SelectTests(SynchronousTestCase):
             self.assertIsNot(selected(**how).match, selected(**how).match)
 
     def test_unwanted(self) -> None:
-        """Values that a field must not have are one test, however many there are."""
+        """Any number of excluded values of a field is one test."""
         terms = [f"metadata.name!=n{number}" for number in range(500)] + ["metadata.namespace!=a", "spec.x!=1"]
         found = selected("", fieldSelector=",".join(terms))
         self.assertEqual(found.tests, 3)
@@ -66,7 +66,7 @@ class SliceTests(StoreTestCase):
     resources = ("configmaps",)
 
     def setUp(self) -> None:
-        """Fifty ConfigMaps; turns that are counted."""
+        """Fifty ConfigMaps, and turns that are counted."""
         super().setUp()
         self.store_of_maps = self.store("configmaps")
         for number in range(50):
@@ -78,7 +78,7 @@ class SliceTests(StoreTestCase):
         return self.turns[-1]
 
     def _listed(self, pause: Any, **query: str) -> tuple[list[str], str]:
-        """The names that a query selects, and the key after which the next page begins."""
+        """Return the names that a query selects, and the key after which the next page begins."""
         options = list_options({name: [value] for name, value in query.items()})
         found = read_list(self.store_of_maps, evolve(self.scope, pause=pause), options)
         if isinstance(found, Listing):
@@ -90,16 +90,16 @@ class SliceTests(StoreTestCase):
         return [record.name for record in result.records], result.next_key
 
     def test_turns(self) -> None:
-        """Where a selector has many requirements, a list looks at a bounded number of labels in each turn."""
+        """With many requirements in a selector, a list compares a bounded number of labels per turn."""
         self.patch(reading, "TESTS_AT_ONCE", 100)
         selector = ",".join(["n!=3", *(f"!a{number}" for number in range(9))])
         names, _ = self._listed(self._pause, labelSelector=selector)
         self.assertEqual(len(names), 45)
-        # Ten requirements, ten records a slice; the first slice is not waited for.
+        # Ten requirements, ten records per slice; the first slice runs without waiting.
         self.assertEqual(len(self.turns), 4)
 
     def test_same(self) -> None:
-        """What a list finds, and where the next page begins, does not depend on whether it is made in slices."""
+        """The result of a list, and the beginning of the next page, do not depend on slices."""
         self.patch(reading, "TESTS_AT_ONCE", 7)
         for selector in ("n=3", "n in (1,2,3)", "n!=3,!x", "n=11", "n notin (3),n!=4,n!=5"):
             for limit in ("0", "1", "5", "7", "50"):
@@ -108,7 +108,7 @@ class SliceTests(StoreTestCase):
         self.assertTrue(self.turns)
 
     def test_sets(self) -> None:
-        """The values of a set are one lookup, and do not make a list slow."""
+        """The values of a set are one lookup, and do not slow down a list."""
         selector = f"n in ({','.join(map(str, range(1000)))})"
         self.assertEqual(len(self._listed(self._pause, labelSelector=selector)[0]), 50)
         self.assertEqual(self.turns, [])

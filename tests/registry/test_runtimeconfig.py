@@ -10,31 +10,31 @@ from .test_kinds import served
 
 
 class RuntimeConfigTests(SynchronousTestCase):
-    """What --runtime-config switches."""
+    """Versions and resources that --runtime-config enables and disables."""
 
     def refusal(self, text: str) -> str:
-        """What is said about a bad value."""
+        """Return the error for a bad value."""
         return str(self.assertRaises(BadRuntimeConfig, served, 36, text))
 
     def test_old_betas(self) -> None:
-        """Betas from before 1.24 are on until they go, and api/beta switches them off."""
+        """Beta versions from before 1.24 are enabled until their removal, and api/beta disables them."""
         key = ("storage.k8s.io", "csistoragecapacities")
         self.assertEqual(served(26)[key].versions, ("v1", "v1beta1"))
         self.assertEqual(served(26, "api/beta=false")[key].versions, ("v1",))
 
     def test_all(self) -> None:
-        """api/all=true brings alphas and betas."""
+        """api/all=true enables alpha and beta versions."""
         infos = served(36, "api/all=true")
         self.assertEqual(infos["networking.k8s.io", "servicecidrs"].versions, ("v1", "v1beta1"))
         self.assertIn(("internal.apiserver.k8s.io", "storageversions"), infos)
 
     def test_level_and_version(self) -> None:
-        """A version counts for more than the level it is of."""
+        """A setting of a version has precedence over one of its level."""
         infos = served(36, "api/all=false,apps/v1=true")
         self.assertEqual({info.group for info in infos.values()}, {"apps"})
 
     def test_single_resource(self) -> None:
-        """A resource can be switched on in a version that is off, and off in one that is on."""
+        """A resource can be enabled in a disabled version, and disabled in an enabled one."""
         infos = served(36, "certificates.k8s.io/v1beta1/clustertrustbundles=true,batch/v1/cronjobs=false")
         self.assertEqual(infos["certificates.k8s.io", "clustertrustbundles"].versions, ("v1beta1",))
         self.assertNotIn(("certificates.k8s.io", "podcertificaterequests"), infos)
@@ -52,13 +52,13 @@ class RuntimeConfigTests(SynchronousTestCase):
             self.assertEqual(served(36, key).keys(), served(36).keys())
 
     def test_missing_value_is_true(self) -> None:
-        """A version without a value is switched on."""
+        """A version without a value is enabled."""
         self.assertIn(
             ("internal.apiserver.k8s.io", "storageversions"), served(36, "internal.apiserver.k8s.io/v1alpha1")
         )
 
     def test_refusals(self) -> None:
-        """What can not be meant is refused in the reference's words."""
+        """Invalid keys and values are refused in the reference's words."""
         for text, words in {
             "api/all=false": "invalid runtime-config with only api/all=false",
             "api/all=maybe": "invalid value api/all=maybe",
@@ -78,7 +78,7 @@ class RuntimeConfigTests(SynchronousTestCase):
             self.assertEqual(self.refusal(text), words)
 
     def test_checked_early(self) -> None:
-        """What needs no types is checked with the other flags; all problems are told at once."""
+        """Keys that need no types are checked with the other flags; all problems are reported at once."""
         for config, fairness, words in (
             ({"apps/v1": "maybe", "apps/v9": "true"}, True, None),
             ({"nowhere.io/v1": "", "apps": "true"}, True, "runtime-config invalid key apps"),

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.schemes}, and for what codecs say of bodies of other kinds."""
+"""Tests for L{kubetwist.registry.schemes}, and for messages of codecs about bodies of other kinds."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -13,7 +13,7 @@ class OtherKindTests(SynchronousTestCase):
     """Bodies of another kind or version than the URL's."""
 
     def refused(self, expected: tuple[str, str, str], api_version: str, kind: str) -> str:
-        """The message for a body where another one is expected."""
+        """Return the message for a body of an unexpected kind."""
         gvk = GroupVersionKind(*expected)
         codec = Codec(definitions(), gvk, gvk)
         error = self.assertRaises(APIStatusError, codec.decode, {"apiVersion": api_version, "kind": kind}, [])
@@ -21,7 +21,7 @@ class OtherKindTests(SynchronousTestCase):
         return error.message
 
     def test_other_versions(self) -> None:
-        """Another version of a kind is named as such, also from a group that the kind was in before."""
+        """Another version of a kind is named as such, also from the kind's former group."""
         for expected, said in (
             (("autoscaling", "v2", "HorizontalPodAutoscaler"), "autoscaling/v1"),
             (("apps", "v1", "Deployment"), "extensions/v1beta1"),

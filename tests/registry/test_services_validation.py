@@ -71,7 +71,7 @@ class ServiceTests(SynchronousTestCase):
         self.assertEqual(obj["spec"]["ports"][0]["nodePort"], 30001)
 
     def test_put_with_another_address(self) -> None:
-        """An update that changes only the singular form of the address means both."""
+        """An update that changes only the singular form of the address changes both."""
         strategy = strategy_for("", "Service")
         old = made("", "Service", spec={"clusterIP": "10.0.0.4", "clusterIPs": ["10.0.0.4"]})
         obj = made("", "Service", spec={"clusterIP": "10.0.0.5"})
@@ -79,7 +79,7 @@ class ServiceTests(SynchronousTestCase):
         self.assertEqual(obj["spec"]["clusterIPs"], ["10.0.0.5"])
 
     def test_node_ports_by_name(self) -> None:
-        """A port without a node port gets that of the port of its name, unless another port has it now."""
+        """A port without a node port keeps the one of the port with the same name, unless another port has it now."""
         strategy = strategy_for("", "Service")
         ports = [{"name": name, "port": port, "nodePort": 30000 + port} for name, port in (("a", 1), ("b", 2))]
         old = made("", "Service", spec={"type": "NodePort", "ports": ports})
@@ -89,7 +89,7 @@ class ServiceTests(SynchronousTestCase):
         self.assertEqual([port.get("nodePort") for port in obj["spec"]["ports"]], [30002, 30001, None])
 
     def test_fewer_node_ports(self) -> None:
-        """Node ports are dropped with the type also where ports have gone, but not where one is new."""
+        """Node ports are removed with the type, also if ports are removed, but not if one is added."""
         strategy = strategy_for("", "Service")
         ports = [{"name": name, "port": port, "nodePort": 30000 + port} for name, port in (("a", 1), ("b", 2))]
         old = made("", "Service", spec={"type": "NodePort", "ports": ports})

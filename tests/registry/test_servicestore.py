@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.services}: what comes first of several things that are wrong with a service."""
+"""Tests for L{kubetwist.registry.services}: the order of several errors of a service."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def service(name: str, **spec: Any) -> dict[str, Any]:
 
 
 class NumbersFirstTests(SynchronousTestCase):
-    """Numbers are allocated before a service is validated, as far as clients can see."""
+    """Addresses and ports are allocated before validation, as far as clients can observe."""
 
     def setUp(self) -> None:
         """A server, and a service that holds a node port."""
@@ -30,12 +30,12 @@ class NumbersFirstTests(SynchronousTestCase):
         self.ask("POST", PATH, service("held", ports=[{"port": 80, "name": "a", "nodePort": 30001}]))
 
     def ask(self, method: str, path: str, body: Any, media: str = "application/json") -> tuple[int, Any, list[str]]:
-        """The status, the body and the warnings of an answer."""
+        """Return status, body and warnings of an answer."""
         answer = self.client.answer(method, path, body, Content_Type=media)
         return answer.code, orjson.loads(answer.body), answer.headers.get("warning", [])
 
     def test_warnings(self) -> None:
-        """A service whose node port is taken gets no warnings; one that is invalid otherwise does."""
+        """A service whose node port is in use gets no warnings; one that is invalid otherwise does."""
         taken = service("s", externalName="x.y", ports=[{"port": 80, "nodePort": 30001}])
         code, status, warnings = self.ask("POST", PATH, taken)
         self.assertEqual((code, warnings), (422, []))
@@ -44,7 +44,7 @@ class NumbersFirstTests(SynchronousTestCase):
         self.assertEqual((code, len(warnings)), (201, 1))
 
     def test_taken_and_invalid(self) -> None:
-        """Of a node port that is taken and a label that is none, the first alone is told, in creates and updates."""
+        """If a node port is in use and a label is invalid, only the former is reported, in creates and updates."""
         ports = [{"port": 80, "nodePort": 30001}]
         bad = service("s", ports=ports)
         bad["metadata"]["labels"] = {"a/b/c": ""}
@@ -91,7 +91,7 @@ class NumbersFirstTests(SynchronousTestCase):
         self.assertEqual(201, self.ask("POST", PATH, service("s", ports=ports))[0])
 
     def test_addresses(self) -> None:
-        """What is wrong with addresses and families by themselves is told alone."""
+        """Errors of addresses and families by themselves are reported alone."""
         patch = {"metadata": {"labels": {"a/b/c": ""}}, "spec": {"ipFamilies": ["x"]}}
         _, status, _ = self.ask("PATCH", f"{PATH}/held", patch, MERGE)
         self.assertEqual([cause["field"] for cause in status["details"]["causes"]], ["spec.ipFamilies[0]"])

@@ -139,7 +139,7 @@ class CreateTests(StoreTestCase):
             self.assertEqual(made["metadata"]["generateName"], "a-")
 
     def test_generate_name_with_labels(self) -> None:
-        """What is made of a generated name is made again with the next one, if the first is taken."""
+        """Values that are derived from a generated name are derived again if the first name is in use."""
         jobs = self.store("jobs", "batch")
         names = iter(("a-1", "a-1", "a-2"))
         self.patch(creation, "generate_name", lambda base: next(names))

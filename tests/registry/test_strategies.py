@@ -337,7 +337,7 @@ class CreationTests(SynchronousTestCase):
         self.assertEqual(job["metadata"]["labels"], labels)
 
     def test_job_labels_follow_the_template(self) -> None:
-        """A job whose labels come from its template has those, too, that are generated there, as it is validated."""
+        """A job whose labels come from its template also has the labels that validation generates there."""
         template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [dict(CONTAINER)]}}
         job = defaulted("batch", "Job", spec={"template": template})
         job["metadata"]["uid"] = "u"
@@ -345,7 +345,7 @@ class CreationTests(SynchronousTestCase):
         self.assertEqual(job["metadata"]["labels"]["job-name"], "x")
 
     def test_long_names(self) -> None:
-        """Kinds that declare long names count their bytes, and do not look at what a name is made from."""
+        """Kinds with long names count bytes, and do not check the generateName."""
         for group, kind in (("", "ReplicationController"), ("resource.k8s.io", "DeviceClass")):
             strategy = strategy_for(group, kind)
             self.assertEqual(strategy.name_problems("x" * 254, False), ["must be no more than 253 bytes"])

@@ -1,4 +1,4 @@
-"""Tests for the order of what is wrong with an update in metadata and beyond, through the stores."""
+"""Tests for the order of the errors of an update in metadata and other fields, through the stores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name":
 
 
 class OrderTests(SynchronousTestCase):
-    """Each kind looks at metadata and at the rest in an order of its own, after the registry has looked at metadata."""
+    """Each kind validates metadata and other fields in its own order, after the registry has validated metadata."""
 
     def setUp(self) -> None:
         """A server."""
@@ -26,7 +26,7 @@ class OrderTests(SynchronousTestCase):
         self.client = self.server.client()
 
     def fields(self, path: str, obj: dict[str, Any], patch: dict[str, Any], part: str = "") -> list[str]:
-        """Where a merge patch of a new object is wrong."""
+        """Return the fields with errors of a merge patch to a new object."""
         code, made = self.client.ask("POST", path, {**obj, "metadata": {"name": "x"}})
         self.assertEqual(code, 201, made)
         bad = {"metadata": LABELS, **patch}
@@ -34,7 +34,7 @@ class OrderTests(SynchronousTestCase):
         return [cause["field"] for cause in status["details"]["causes"]]
 
     def test_changes_before_the_new_object(self) -> None:
-        """Where a kind compares first and looks at the new object then, changes come before its metadata."""
+        """For kinds that compare first and validate the new object then, changes come before metadata."""
         self.assertEqual(
             self.fields("/api/v1/namespaces/default/secrets", {"type": "a"}, {"type": "b"}), [META] * 3 + ["type", META]
         )
@@ -48,7 +48,7 @@ class OrderTests(SynchronousTestCase):
         )
 
     def test_the_new_object_before_changes(self) -> None:
-        """Where a kind looks at the new object first and compares then, its content comes before the comparison."""
+        """For kinds that validate the new object first and compare then, content comes before the comparison."""
         self.assertEqual(
             self.fields("/apis/node.k8s.io/v1/runtimeclasses", {"handler": "a"}, {"handler": "B"}),
             [META] * 3 + ["handler", META, "handler"],
@@ -68,7 +68,7 @@ class OrderTests(SynchronousTestCase):
         self.assertEqual(found, [META] * 3 + ["spec.backoffLimit", META, "spec.backoffLimit"])
 
     def test_status(self) -> None:
-        """What is wrong with the status of a StatefulSet comes before what is wrong with its metadata."""
+        """Errors in the status of a StatefulSet come before those in its metadata."""
         spec = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
         found = self.fields(
             "/apis/apps/v1/namespaces/default/statefulsets",
@@ -79,7 +79,7 @@ class OrderTests(SynchronousTestCase):
         self.assertEqual(found, [META] * 2 + ["status.observedGeneration", META])
 
     def test_finalizers(self) -> None:
-        """Kinds that leave metadata to the registry take finalizers and names that others refuse."""
+        """Kinds whose metadata only the registry validates accept finalizers and names that others refuse."""
         for path, obj in (
             ("/apis/policy/v1/namespaces/default/poddisruptionbudgets", {"spec": {}}),
             ("/api/v1/namespaces/default/events", {"involvedObject": {"namespace": "default"}}),

@@ -37,7 +37,7 @@ class ShownTests(SynchronousTestCase):
     """Values in messages."""
 
     def test_strings(self) -> None:
-        """A value of a named string type is shown as JSON that is safe in HTML, a plain string as Go quotes it."""
+        """A value of a named string type is shown as JSON with HTML escapes, a plain string as Go quotes it."""
         choice = ("<a>", "b")
         supported = 'supported values: "<a>", "b"'
         self.assertEqual(

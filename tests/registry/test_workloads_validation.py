@@ -127,7 +127,7 @@ class WorkloadTests(SynchronousTestCase):
         )
 
     def test_retyped_revisions(self) -> None:
-        """The data of a revision have no types: true in place of 1 is a change."""
+        """The data of a revision are untyped: true in place of 1 is a change."""
         old = {"data": {"a": 1, "b": [0]}, "revision": 1}
         for data in ({"a": True, "b": [0]}, {"a": 1, "b": [False]}, {"a": 1.0, "b": [0]}):
             (problem,) = change_problems("apps", "ControllerRevision", old, {"data": data, "revision": 1})

@@ -101,7 +101,7 @@ class ContainerTests(CustomApplyTestCase):
     """Containers that apply empties, and nulls."""
 
     def test_kept(self) -> None:
-        """A container that is emptied stays, so that rules and required fields still find it."""
+        """An emptied container remains, so that rules and required fields apply to it."""
         self.define({**struct(spec={**struct(a=TEXT), "nullable": True}), "required": ["spec"]})
         self.applied({"spec": {"a": "1"}})
         found = self.applied({"spec": {}})
@@ -109,7 +109,7 @@ class ContainerTests(CustomApplyTestCase):
         self.assertEqual(self.apply({})[0], 422)
 
     def test_null(self) -> None:
-        """A null is invalid where nothing may be null and there is no default, which takes its place otherwise."""
+        """A null is invalid for a field that is not nullable and has no default, which would replace it."""
         self.define(struct(spec=struct(a=TEXT, b={**TEXT, "default": "B"}, c={**TEXT, "nullable": True})))
         code, status = self.apply({"spec": {"a": None}})
         self.assertEqual((code, status["details"]["causes"][0]["field"]), (422, "spec.a"))
@@ -123,7 +123,7 @@ class ContainerTests(CustomApplyTestCase):
         self.assertNotIn("free", self.get())
 
     def test_unknown_fields(self) -> None:
-        """Fields that the types of apply allow and the schema does not are owned, and not stored."""
+        """Fields that the types of apply allow and the schema does not are owned, but not stored."""
         self.define(struct(spec={"type": "object"}))
         for query in ("&dryRun=All", ""):
             found = self.applied({"spec": {"a": 1}}, query=query)
@@ -131,7 +131,7 @@ class ContainerTests(CustomApplyTestCase):
         self.assertEqual(self.get()["spec"], {})
 
     def test_no_metadata(self) -> None:
-        """An apply without metadata makes no object, as it does not say its name."""
+        """An apply without metadata creates no object, since it has no name."""
         self.define(struct())
         code, status = self.apply({"metadata": None})
         self.assertEqual((code, status["reason"]), (400, "BadRequest"))
@@ -144,7 +144,7 @@ class ContainerTests(CustomApplyTestCase):
         self.assertEqual(self.applied({"spec": None})["metadata"]["generation"], 2)
 
     def test_no_defaults_without_change(self) -> None:
-        """An apply that changes nothing fills in no defaults of its version."""
+        """An apply that changes nothing adds no defaults of its version."""
         self.define_versions(struct(spec=struct(a=TEXT)), struct(spec=struct(a={**TEXT, "default": "A"})))
         self.create({"spec": {}})
         self.assertEqual(self.applied({"spec": {}}, path=OLD)["spec"], {})
@@ -155,7 +155,7 @@ class IgnoredPartTests(CustomApplyTestCase):
     """Fields that an endpoint ignores, and objects that do not fit their schema."""
 
     def test_filter_of_the_request(self) -> None:
-        """A version without a status subresource lets its clients own the status, whatever other versions do."""
+        """In a version without a status subresource clients own the status, whatever other versions have."""
         schema = struct(status=struct(s=TEXT))
         self.define_versions(schema, schema, subresources={"status": {}})
         self.assertEqual(self.owners(self.applied({"status": {"s": "1"}})), {})
@@ -170,7 +170,7 @@ class IgnoredPartTests(CustomApplyTestCase):
         self.assertEqual((found["spec"], found["metadata"].get("managedFields")), ({"a": "2"}, None))
 
     def test_live_object_does_not_fit(self) -> None:
-        """When a type was tightened, updates clear managed fields, and applies fail until the object fits."""
+        """After a type became stricter, updates clear managed fields, and applies fail until the object fits."""
         self.define(struct(spec=struct(a={"x-kubernetes-preserve-unknown-fields": True}, b=TEXT)))
         self.applied({"spec": {"a": "x"}})
         integer = {"openAPIV3Schema": struct(spec=struct(a={"type": "integer"}, b=TEXT))}
@@ -196,7 +196,7 @@ class IgnoredPartTests(CustomApplyTestCase):
         )
 
     def test_removed_version(self) -> None:
-        """While managed fields name a version that the definition lost, applies fail; an update clears them."""
+        """While managed fields name a removed version, applies fail; an update clears them."""
         schema = struct(spec=struct(a=TEXT, b=TEXT))
         self.define_versions(schema, schema)
         self.applied({"spec": {"a": "1"}}, "old", OLD)
@@ -256,7 +256,7 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
     OTHER = struct(spec=struct(a={**TEXT, "default": "other"}, b=TEXT))
 
     def test_reads(self) -> None:
-        """No read through another version shows that version's defaults, and no JSON patch tests them."""
+        """A read in another version does not show that version's defaults, and a JSON patch does not test them."""
         self.define_versions(self.STORED, self.OTHER)
         self.create({"spec": {}})
         expected = {"b": "stored"}
@@ -272,7 +272,7 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
             self.assertEqual(self.client.ask("PATCH", f"{OLD}/a", patch, Content_Type=JSON)[0], code)
 
     def test_first_write(self) -> None:
-        """The first write through another version fills in its defaults, which makes a new generation."""
+        """The first write in another version adds its defaults, which increments the generation."""
         self.define_versions(self.STORED, self.OTHER)
         self.create({"spec": {}})
         for _ in range(2):
@@ -295,7 +295,7 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
         found = self.get()
         self.assertEqual(found["spec"], {"a": "other", "gone": "1"})
         self.assertEqual(self.get(OLD)["spec"], {"a": "other"})
-        # An update that changes nothing rewrites it in the version that is stored now.
+        # An update that changes nothing rewrites it in the current storage version.
         again = self.merge({}, OLD)
         self.assertNotEqual(again["metadata"]["resourceVersion"], found["metadata"]["resourceVersion"])
         self.assertEqual(again["spec"], {"a": "other", "b": "stored"})
@@ -303,7 +303,7 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
         self.assertEqual(self.merge({}, OLD)["metadata"]["resourceVersion"], again["metadata"]["resourceVersion"])
 
     def test_stored_again(self) -> None:
-        """A write that changes nothing of an object stored in another version gives it the defaults of the new one."""
+        """A write without changes to an object stored in another version adds the defaults of the storage version."""
         self.define_versions(self.OTHER, self.STORED)
         self.create({"spec": {}})
         self.redefine(lambda versions: [{**one, "storage": one["name"] == "v1beta1"} for one in versions])
@@ -312,7 +312,7 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
         self.assertEqual(self.get()["spec"], {"a": "other", "b": "stored"})
 
     def test_unseen_fields(self) -> None:
-        """A write through a version that lacks stored fields drops them, also if it changes nothing that is shown."""
+        """A write in a version that lacks stored fields drops them, even without a visible change."""
         self.define_versions(struct(spec=struct(a=TEXT, more=TEXT)), struct(spec=struct(a=TEXT)))
         made = self.create({"spec": {"a": "1", "more": "1"}})
         self.assertEqual(self.merge({})["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"])
@@ -322,7 +322,7 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
         self.assertEqual(self.get()["spec"], {"a": "1"})
 
     def test_later_default(self) -> None:
-        """A default that the schema got later is stored by the next write, also if that changes nothing."""
+        """The next write stores a default that was added to the schema, even without other changes."""
         self.define(struct(spec=struct(a=TEXT)))
         self.create({"spec": {}})
         later = {"openAPIV3Schema": struct(spec=struct(a={**TEXT, "default": "A"}))}
@@ -334,7 +334,7 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
         self.assertEqual(second["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"])
 
     def test_deleted(self) -> None:
-        """The event that an object stored in another version is gone shows the fields of that version."""
+        """The event of the deletion of an object stored in another version has the fields of that version."""
         older = struct(spec=struct(gone=TEXT))
         self.define_versions(older, self.STORED)
         self.create({"spec": {"gone": "1"}})
@@ -369,7 +369,7 @@ class ConvertedElsewhereTests(CustomApplyTestCase):
     """Kinds that a plugin converts."""
 
     def test_same_version(self) -> None:
-        """Nothing is converted by applies through the version that is stored and that all managers use."""
+        """Applies in the storage version that all managers use convert nothing."""
         plugin = HostAndPort()
         self.server.custom._conversion_of = Conversions(
             Outgoing(None, lambda namespace, name: None), self.server.clock, [plugin]

@@ -102,7 +102,9 @@ class LifeTests(CustomTestCase):
         self.assertEqual(self.text(KITES)[0], 404)
 
     def test_deletion_waits_for_others(self) -> None:
-        """When the objects are gone and the finalizer of another still holds the definition, it serves as before."""
+        """
+        After the objects are deleted, a definition that a finalizer of another controller holds serves requests again.
+        """
         crd = definition()
         crd["metadata"]["finalizers"] = ["example.com/hold"]
         self.server.define(self.client, crd)
@@ -126,7 +128,7 @@ class LifeTests(CustomTestCase):
         self.assertEqual(self.client.ask("GET", f"{DEFINITIONS}/kites.example.com")[0], 404)
 
     def test_apply_while_terminating(self) -> None:
-        """An apply makes no object of a definition whose objects are being deleted."""
+        """An apply creates no object while the objects of the definition are being deleted."""
         self.define()
         held = kite("held")
         held["metadata"]["finalizers"] = ["example.com/hold"]
@@ -139,7 +141,7 @@ class LifeTests(CustomTestCase):
         self.assertEqual(self.client.ask("PATCH", f"{KITES}/held?fieldManager=m", kite("held"), **apply)[0], 200)
 
     def test_preconditions(self) -> None:
-        """A DELETE of a definition compares its preconditions in words of its own, also when it is marked already."""
+        """A DELETE of a definition checks its preconditions with its own messages, also if it is marked already."""
         self.define()
         held = kite("held")
         held["metadata"]["finalizers"] = ["example.com/hold"]
@@ -339,7 +341,7 @@ class ObjectTests(CustomTestCase):
         self.assertEqual((code, status["message"]), (400, "field label not supported: spec.tail"))
 
     def test_large_definitions(self) -> None:
-        """A definition, whose rules are compiled to check it, is checked in a thread from 2 KiB on."""
+        """A definition with compiled rules is validated in a thread from 2 KiB on."""
         threads = self.server.done_in_threads
         for length, wanted in ((100, False), (2100, True)):
             threads.clear()
@@ -349,7 +351,7 @@ class ObjectTests(CustomTestCase):
             self.assertEqual("_prepared_creation" in [function.__name__ for function in threads], wanted)
 
     def test_costly_rules(self) -> None:
-        """Rules that cost much are evaluated in a thread, others are not, and what they find is the same."""
+        """Expensive rules are evaluated in a thread, others are not, and the results are the same."""
         tail = {"type": "array", "maxItems": 1000, "items": {"type": "integer"}}
         small = "self.tail.all(x, self.tail.all(y, x + y < 1998))"
         spec = {"type": "object", "properties": {"tail": tail}, "x-kubernetes-validations": [{"rule": small}]}
@@ -402,7 +404,7 @@ class UntypedTests(CustomTestCase):
             self.assertIn(f"m{generation}", owners)
 
     def test_floats(self) -> None:
-        """A float in place of the integer that it is worth is a new generation, and stored as that integer."""
+        """A float in place of an equal integer increments the generation, and is stored as that integer."""
         found = self.change(b'{"spec":{"a":1.0}}')
         self.assertEqual((found["metadata"]["generation"], str(found["spec"]["a"])), (2, "1"))
         self.assertEqual([entry["manager"] for entry in found["metadata"]["managedFields"]], ["maker"])
@@ -414,7 +416,7 @@ class UntypedTests(CustomTestCase):
         self.assertEqual((code, found["metadata"]["generation"], str(found["spec"]["l"])), (200, 3, "[0]"))
 
     def test_floats_of_statuses(self) -> None:
-        """A float that a patch of the status has elsewhere changes nothing there."""
+        """A float outside of the status in a status patch changes nothing."""
         body = b'{"spec":{"a":7.0},"status":{"b":2.0}}'
         code, found = self.client.ask("PATCH", f"{KITES}/a/status", body, Content_Type=MERGE)
         self.assertEqual((code, found["spec"]["a"], str(found["status"])), (200, 1, "{'b': 2}"))
@@ -423,7 +425,7 @@ class UntypedTests(CustomTestCase):
         self.assertEqual(found["metadata"]["resourceVersion"], revision)
 
     def test_conflicts(self) -> None:
-        """Who applies true where another owns 1 is in conflict, and who applies 1.0 is not."""
+        """Applying true conflicts with another manager's 1, and applying 1.0 does not."""
         apply = {"Content_Type": "application/apply-patch+yaml"}
         for spec, code in (({"a": True}, 409), ({"a": 1.0}, 200), ({"a": 1}, 200)):
             answer, _ = self.client.ask("PATCH", f"{KITES}/a?fieldManager=b", kite("a", spec=spec), **apply)
@@ -431,10 +433,10 @@ class UntypedTests(CustomTestCase):
 
 
 class FloatTests(CustomTestCase):
-    """Whole floats in the eyes of a schema."""
+    """Whole floats and schemas."""
 
     def test_sets(self) -> None:
-        """The items 1 and 1.0 of a set differ when they come, and are stored alike."""
+        """1 and 1.0 are different items of a set when they are sent, and are stored alike."""
         numbers = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "number"}}
         self.define({"type": "object", "properties": {"set": numbers}})
         for items, code in ((b"[1,1.0]", 201), (b"[1.0,1.0]", 422), (b"[1,1]", 422)):
@@ -459,7 +461,7 @@ class FloatTests(CustomTestCase):
         self.assertTrue(status["message"].endswith("set[1]: Duplicate value: 1"), status)
 
     def test_retyped(self) -> None:
-        """To ratcheting, a float in place of the same integer is a change."""
+        """For ratcheting, a float in place of an equal integer is a change."""
         free = {"x-kubernetes-preserve-unknown-fields": True}
         schema: dict[str, Any] = {"type": "object", "properties": {"l": {"type": "array", "items": free}}}
         self.define(schema)
@@ -492,7 +494,7 @@ class SubresourceTests(CustomTestCase):
         self.assertEqual(found["metadata"]["generation"], 1)
 
     def test_protobuf(self) -> None:
-        """Neither custom resources nor their scales can be had in protobuf; errors can."""
+        """Neither custom resources nor their scales have a protobuf form; errors do."""
         self.define(subresources=self.SCALE)
         self.client.ask("POST", KITES, kite("a", spec={"replicas": 3}))
         protobuf = "application/vnd.kubernetes.protobuf"
@@ -503,7 +505,7 @@ class SubresourceTests(CustomTestCase):
             self.assertIn(b"NotAcceptable", said.raw)
 
     def test_not_acceptable(self) -> None:
-        """What cannot be shown as asked is refused in the words for custom resources."""
+        """Unacceptable media types are refused in the words for custom resources."""
         self.define(subresources=self.SCALE)
         self.client.ask("POST", KITES, kite("a"))
         accepted = (
@@ -539,7 +541,7 @@ class SubresourceTests(CustomTestCase):
         self.assertEqual(code, 422)
 
     def test_kinds_in_patches_of_scales(self) -> None:
-        """A patch of a Scale may leave out what it is; the only kind that is known there is Scale."""
+        """A patch of a Scale may omit the kind; Scale is the only known kind there."""
         self.define(subresources=self.SCALE)
         self.client.ask("POST", KITES, kite("a", spec={"replicas": 1}))
         for index, said in enumerate(({"kind": None}, {"apiVersion": None}, {"kind": "", "apiVersion": ""})):
@@ -553,7 +555,7 @@ class SubresourceTests(CustomTestCase):
             self.assertIn(f'no kind "{kind}" is registered for version "{version}" in scheme', status["message"])
 
     def test_kinds_in_patches(self) -> None:
-        """A patch cannot make an object another kind or version, or none, but may say what it likes of a status."""
+        """A patch cannot change or remove the kind or version of an object, except in a patch of the status."""
         self.define(subresources=self.SCALE)
         self.client.ask("POST", KITES, kite("a"))
         for said, code, why in (

@@ -310,7 +310,7 @@ class AggregatedDiscoveryTests(DiscoveryCase):
         )
 
     def test_custom(self) -> None:
-        """The kind of a custom resource is told with its group and version, also in its subresources."""
+        """The kind of a custom resource has its group and version, also in its subresources."""
         lamp = evolve(custom("lamps.example.com", "v1"), custom=object())
         self.groups.set_group_version(
             GroupVersion("lamps.example.com", "v1"), [lamp, evolve(lamp, subresource="status")], Priority(1000, 100)

@@ -51,7 +51,7 @@ def scaler(version: str, annotations: dict[str, str], **spec: Any) -> dict[str, 
 
 
 class InternalTypeTests(SynchronousTestCase):
-    """Annotations that stand for fields of the reference's internal types."""
+    """Annotations that represent fields of the reference's internal types."""
 
     def setUp(self) -> None:
         """A server with workloads."""
@@ -65,20 +65,20 @@ class InternalTypeTests(SynchronousTestCase):
         return self.client.ask(method, path, body, Content_Type=media)
 
     def annotations(self, method: str, path: str, body: Any = None, media: str = "application/json") -> Any:
-        """The annotations in an answer that is a success."""
+        """Return the annotations in a successful answer."""
         code, obj = self.ask(method, path, body, media)
         self.assertLess(code, 300, obj)
         return obj["metadata"].get("annotations")
 
     def test_template_generation(self) -> None:
-        """A DaemonSet's template begins with the generation that it is created with, and at least with 1."""
+        """A DaemonSet's template begins with the generation of its creation, at least 1."""
         for text, first in (("4", "4"), ("+4", "4"), ("0", "1"), ("-3", "1")):
             name = f"d{text.strip('+-')}{len(text)}{first}"
             created = self.annotations("POST", f"{APPS}/daemonsets", workload("DaemonSet", name, {GENERATION: text}))
             self.assertEqual(created, {GENERATION: first})
 
     def test_template_generation_is_the_servers(self) -> None:
-        """No update sets the generation of a DaemonSet's template: it grows with the template alone."""
+        """No update sets the generation of a DaemonSet's template: it increases with changes of the template only."""
         path = f"{APPS}/daemonsets/d"
         self.annotations("POST", f"{APPS}/daemonsets", workload("DaemonSet", "d", {GENERATION: "4"}))
         for media in (MERGE, STRATEGIC):
@@ -91,7 +91,7 @@ class InternalTypeTests(SynchronousTestCase):
         self.assertEqual(self.annotations("PATCH", path, changed, MERGE), {GENERATION: "5"})
 
     def test_no_number(self) -> None:
-        """A generation that is no number does not decode, however it is written, before unknown fields are seen."""
+        """A generation that is not a number is a decoding error in any encoding, before unknown fields are reported."""
         bad = workload("DaemonSet", "d", {GENERATION: "zz"}, bogus=1)
         why = 'strconv.ParseInt: parsing "zz": invalid syntax'
         text = f'DaemonSet in version "v1" cannot be handled as a DaemonSet: {why}'
@@ -114,7 +114,7 @@ class InternalTypeTests(SynchronousTestCase):
         self.assertEqual(status["message"], prefix + why)
 
     def test_rollback(self) -> None:
-        """A Deployment's revision to go back to is a number, too, that status updates leave alone."""
+        """A Deployment's revision for a rollback is a number, which status updates do not change."""
         path = f"{APPS}/deployments"
         created = self.annotations("POST", path, workload("Deployment", "d", {ROLLBACK: "+3", "mine": "x"}))
         self.assertEqual(created, {ROLLBACK: "3", "mine": "x"})
@@ -130,7 +130,7 @@ class InternalTypeTests(SynchronousTestCase):
         self.assertIsNone(self.annotations("POST", path, workload("Deployment", "e", {ROLLBACK: ""})))
 
     def test_hidden(self) -> None:
-        """Rows of Tables and metadata alone do not have the annotations; whole objects in rows do."""
+        """Rows of Tables and metadata-only answers lack the annotations; whole objects in rows have them."""
         for kind, name in (("DaemonSet", GENERATION), ("Deployment", ROLLBACK)):
             path = f"{APPS}/{kind.lower()}s"
             self.ask("POST", path, workload(kind, "d", {name: "2", "mine": "x"}))
@@ -158,7 +158,7 @@ class InternalTypeTests(SynchronousTestCase):
         return event["object"]
 
     def test_init_containers(self) -> None:
-        """Annotations of old that were init containers are dropped from pods and templates, and nobody owns them."""
+        """Former annotations of init containers are removed from pods and templates, and have no owners."""
         obj = {**pod("p"), "metadata": {"name": "p", "annotations": {**INIT, "mine": "x"}}}
         path = "/api/v1/namespaces/default/pods"
         self.assertEqual(self.annotations("POST", path, obj), {"mine": "x"})
@@ -175,7 +175,7 @@ class InternalTypeTests(SynchronousTestCase):
         self.assertNotIn("f:annotations", entry["fieldsV1"]["f:spec"]["f:template"]["f:metadata"])
 
     def test_scaler_v2(self) -> None:
-        """Writes of autoscaling/v2 drop the annotations that v1 carries what it has no fields for in."""
+        """Writes of autoscaling/v2 remove the annotations in which v1 has its additional fields."""
         path = SCALERS.format("v2")
         sent = {METRICS: "[]", BEHAVIOR: "{}", "autoscaling.alpha.kubernetes.io/scale-up-tolerance": "1", "mine": "x"}
         self.assertEqual(self.annotations("POST", path, scaler("v2", sent)), {"mine": "x"})
@@ -186,7 +186,7 @@ class InternalTypeTests(SynchronousTestCase):
                 self.assertEqual(self.annotations("PATCH", f"{path}/h{part}", patch, media), {"mine": "x"})
 
     def test_scaler_v1(self) -> None:
-        """Writes of autoscaling/v1 read the annotations, and complete nothing in them before it is validated."""
+        """Writes of autoscaling/v1 parse the annotations, and add no defaults to them before validation."""
         path = SCALERS.format("v1")
         incomplete = scaler("v1", {BEHAVIOR: json.dumps({"scaleup": {"selectPolicy": "Disabled"}})})
         code, status = self.ask("POST", path, incomplete)
@@ -202,7 +202,7 @@ class InternalTypeTests(SynchronousTestCase):
         self.assertNotIn("annotations", found["metadata"])
 
     def test_scaler_rows(self) -> None:
-        """The row of an autoscaler is the same in every version, and has no annotations of conversion."""
+        """The row of an autoscaler is the same in every version, and lacks the annotations of conversion."""
         metrics = [{"type": "Resource", "resource": {"name": "memory", "targetAverageValue": "1000m"}}]
         self.annotations(
             "POST",

@@ -140,7 +140,7 @@ class NegotiatorTests(SynchronousTestCase):
             self.assertEqual(BUILT_IN.object(accept).media, media, accept)
 
     def test_protobuf_views(self) -> None:
-        """Who asks for a view gets it in the form that comes first, as it is stored in neither."""
+        """A client that requests a view gets the media type that it names first, since neither is the stored form."""
         partial = b";as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
         protobuf = b"application/vnd.kubernetes.protobuf" + partial
         found = BUILT_IN.object(protobuf + b",application/json")
@@ -164,7 +164,7 @@ class NegotiatorTests(SynchronousTestCase):
         self.assertEqual(BUILT_IN.watch(stream + b",application/json").media, "json")
 
     def test_no_protobuf(self) -> None:
-        """For custom resources protobuf is passed over, and there is no router with texts of its own."""
+        """Custom resources ignore protobuf, and have no router with messages of its own."""
         protobuf = b"application/vnd.kubernetes.protobuf"
         self.assertEqual(CUSTOM.object(protobuf + b",application/json;q=0.1").media, "json")
         for negotiate in (CUSTOM.object, CUSTOM.list, CUSTOM.watch):

@@ -46,7 +46,7 @@ def stripped(value: Any, parameters: dict[str, Any], described: bool) -> Any:
 
 
 def ordered(value: Any) -> Any:
-    """The same with lists of parameters in one order, as it means nothing."""
+    """Return the same with sorted parameters, whose order has no meaning."""
     if isinstance(value, dict):
         found = {name: ordered(item) for name, item in value.items()}
         if isinstance(found.get("parameters"), list):
@@ -56,12 +56,12 @@ def ordered(value: Any) -> Any:
 
 
 class RecordedTests(SynchronousTestCase):
-    """What is published of definitions with every extension and form that a schema may have."""
+    """Documents of definitions with every extension and form that a schema may have."""
 
     maxDiff = 4000
 
     def setUp(self) -> None:
-        """Define all of them, and build both documents."""
+        """Create all definitions, and build both documents."""
         recorded = json.loads(gzip.decompress(RECORDED.read_bytes()))
         self.expected = recorded["documents"]
         server = CustomServer()
@@ -75,19 +75,19 @@ class RecordedTests(SynchronousTestCase):
         self.v3 = {name: json.loads(packed.unpacked()) for name, (_, packed) in builder.v3(snapshot, {}).items()}
 
     def compare(self, paths: Any, schemas: Any, expected: Any, parameters: dict[str, Any]) -> None:
-        """Compare what is recorded, one path and one schema at a time."""
+        """Compare the recorded parts, one path and one schema at a time."""
         for name, item in expected["paths"].items():
             self.assertEqual(ordered(stripped(paths[name], parameters, False)), ordered(item), name)
         for name, schema in expected["schemas"].items():
             self.assertEqual(stripped(schemas[name], parameters, True), schema, name)
 
     def test_v2(self) -> None:
-        """OpenAPI 2 is the reference's."""
+        """OpenAPI 2 equals the reference's."""
         self.assertGreater(len(self.expected["v2"]["paths"]), 50)
         self.compare(self.v2["paths"], self.v2["definitions"], self.expected["v2"], self.v2["parameters"])
 
     def test_v3(self) -> None:
-        """OpenAPI 3 is the reference's, in the documents of all versions, with no other paths and schemas."""
+        """OpenAPI 3 equals the reference's, in the documents of all versions, with no other paths and schemas."""
         for name, expected in self.expected["v3"].items():
             document = self.v3[name]
             schemas = document["components"]["schemas"]

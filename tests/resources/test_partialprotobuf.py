@@ -1,4 +1,4 @@
-"""Tests for metadata in protobuf, as informers of metadata ask for it: of built-in and of custom resources."""
+"""Tests for metadata in protobuf, as metadata informers request it: of built-in and of custom resources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ONE, LIST = accepting("PartialObjectMetadata"), accepting("PartialObjectMetadata
 
 
 def fields(message: bytes) -> list[tuple[int, bytes]]:
-    """The fields of a message all of whose fields have a length below 128 or of two bytes, by number."""
+    """Return the fields of a message by number; all their lengths are one or two bytes."""
     found, at = [], 0
     while at < len(message):
         number, size, at = message[at] >> 3, message[at + 1], at + 2
@@ -39,7 +39,7 @@ def fields(message: bytes) -> list[tuple[int, bytes]]:
 
 
 def metadata(message: bytes, kind: str = "ObjectMeta") -> dict[str, Any]:
-    """The metadata that a message consists of."""
+    """Return the metadata in a message."""
     return definitions().protobuf.decode(f"{META}.{kind}", message)
 
 
@@ -52,7 +52,7 @@ def partial(body: bytes) -> tuple[str, dict[str, Any]]:
 
 
 class Cases:
-    """What holds for built-in and for custom resources alike."""
+    """Tests for built-in and for custom resources."""
 
     server: Any
     client: Any
@@ -70,7 +70,7 @@ class Cases:
         return found
 
     def test_get(self: Any) -> None:
-        """An object's metadata is the one that JSON shows."""
+        """An object's metadata equals the one in JSON."""
         expected = self.client.ask("GET", f"{self.path}/a")[1]["metadata"]
         managers = [one["manager"] for one in expected.pop("managedFields", [])]
         for accept in (ONE, accepting("PartialObjectMetadata", others="json")):
@@ -80,7 +80,7 @@ class Cases:
             self.assertEqual([one["manager"] for one in found.get("managedFields", [])], managers)
 
     def test_order(self: Any) -> None:
-        """Of views, the client's order decides: they are stored in neither form."""
+        """For views, the order in C{Accept} decides, since they are stored in neither form."""
         view = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
         for accept in (f"application/json{view},{PROTOBUF}{view}", f"{PROTOBUF}{view};q=0.5,application/json{view}"):
             found = self.client.ask("GET", f"{self.path}/a", Accept=accept)[1]
@@ -99,13 +99,13 @@ class Cases:
             self.assertEqual(metadata(found)["uid"], expected["items"][0]["metadata"]["uid"])
 
     def test_beta_list(self: Any) -> None:
-        """In v1beta1 the items of a list come before its metadata, as its fields have other numbers there."""
+        """In v1beta1 the items of a list come before its metadata, since its field numbers differ."""
         said = read_envelope(self.get(self.path, accepting("PartialObjectMetadataList", "v1beta1")))
         self.assertEqual(said.api_version, "meta.k8s.io/v1beta1")
         self.assertEqual([number for number, _ in fields(said.raw)], [1, 1, 2])
 
     def test_writes(self: Any) -> None:
-        """What is created, patched and deleted is answered so, too; a Status keeps its own form in protobuf."""
+        """Results of creates, patches and deletes are in this form, too; a Status has its own protobuf form."""
         kind, found = partial(self.get(self.path, ONE, "POST", self.other("c", l="1")))
         self.assertEqual((kind, found["name"], found["labels"]), ("PartialObjectMetadata", "c", {"l": "1"}))
         for accept in (ONE, LIST):
@@ -113,7 +113,7 @@ class Cases:
             self.assertEqual((said.api_version, said.kind), ("v1", "Status"))
 
     def test_not_a_table(self: Any) -> None:
-        """There is no Table in protobuf."""
+        """Tables have no protobuf form."""
         self.assertEqual(self.client.answer("GET", self.path, Accept=accepting("Table")).code, 406)
 
     def watch(self: Any, query: str, accept: str = ONE) -> Any:
@@ -123,7 +123,7 @@ class Cases:
         return client
 
     def events(self: Any, client: Any) -> list[tuple[str, bytes]]:
-        """The events that have come to who watches: type and object."""
+        """Return the events that the watch has received: type and object."""
         self.server.clock.advance(0)
         return self.framed(client.taken())
 
@@ -139,7 +139,7 @@ class Cases:
         return found
 
     def test_watch(self: Any) -> None:
-        """A watch sends metadata, for the initial events as for those that follow."""
+        """A watch sends metadata, for initial events and later ones."""
         for accept in (ONE, accepting("PartialObjectMetadata", others="json")):
             client = self.server.client()
             head, _, body = client.begin(f"{self.path}?watch=1", Accept=accept).partition(b"\r\n\r\n")
@@ -153,7 +153,7 @@ class Cases:
             self.assertEqual({(kind, meta["name"]) for _, (kind, meta) in found}, {("PartialObjectMetadata", "d")})
 
     def test_watch_list(self: Any) -> None:
-        """A list as a watch ends with a bookmark that is metadata, too."""
+        """A watch list ends with a bookmark that is metadata, too."""
         client = self.server.client()
         body = client.begin(f"{self.path}?{WATCH_LIST}", Accept=ONE).partition(b"\r\n\r\n")[2]
         *added, (kind, last) = [*self.framed(body), *self.events(client)]
@@ -164,7 +164,7 @@ class Cases:
         self.assertEqual(meta["resourceVersion"], str(self.server.backend.revision))
 
     def test_encoded_once(self: Any) -> None:
-        """What is encoded of an event for one who watches is what the others get."""
+        """The encoded event of one watch is shared with the others."""
         clients = [self.watch(f"watch=1&resourceVersion={self.server.backend.revision}") for _ in range(3)]
         encoded = []
         types = definitions().protobuf
@@ -177,7 +177,7 @@ class Cases:
         self.assertEqual((len(encoded), others), (2, [first, first]))
 
     def test_ends(self: Any) -> None:
-        """Why a watch ends is told in protobuf, also where nothing can be shown as asked."""
+        """The reason for the end of a watch is sent in protobuf, also if no object can be sent."""
         self.successResultOf(self.server.backend.compact(self.server.backend.revision))
         for accept in (ONE, LIST):
             client = self.server.client()
@@ -206,7 +206,7 @@ class BuiltInTests(Cases, SynchronousTestCase):
 
 
 class CustomTests(Cases, SynchronousTestCase):
-    """Custom resources, which have no protobuf themselves."""
+    """Custom resources, which have no protobuf form themselves."""
 
     path = KITES
 
@@ -224,11 +224,11 @@ class CustomTests(Cases, SynchronousTestCase):
         return {"kind": "Kite", "apiVersion": "example.com/v1", "metadata": meta, "spec": {"tail": 2}}
 
     def test_object(self) -> None:
-        """The object itself cannot be had in protobuf."""
+        """The object itself has no protobuf form."""
         self.assertEqual(self.client.answer("GET", f"{self.path}/a", Accept=PROTOBUF).code, 406)
         found = self.client.ask("GET", f"{self.path}/a", Accept=f"{PROTOBUF},application/json")[1]
         self.assertEqual(found["kind"], "Kite")
 
     def test_status(self) -> None:
-        """Its status can be had as metadata as well."""
+        """Its status is available as metadata as well."""
         self.assertEqual(partial(self.get(f"{self.path}/a/status", ONE))[1]["name"], "a")

@@ -72,7 +72,7 @@ class PatchTests(SynchronousTestCase):
             self.assertEqual(self.patched(body, media)[0], 400, (body, media))
 
     def test_messages_of_unreadable_patches(self) -> None:
-        """What is no JSON is refused in the decoder's words, which two types of patches introduce."""
+        """A body that is not JSON is refused in the decoder's words, which two types of patches prefix."""
         why = "invalid character 'x' looking for beginning of value"
         for media, query, message in (
             (MERGE, "", f"error decoding patch: {why}"),
@@ -87,18 +87,20 @@ class PatchTests(SynchronousTestCase):
                 self.assertEqual((code, status["message"]), (400, message), (media, query))
 
     def test_lists_for_merge_patches(self) -> None:
-        """Without field validation, a merge patch that is a list replaces the object, which is then none any more."""
+        """
+        Without field validation, a merge patch that is a list replaces the object, and the result is not an object.
+        """
         code, status = self.patched([1], MERGE, query="fieldValidation=Ignore")
         self.assertEqual((code, status["reason"]), (422, "Invalid"))
         self.assertIn('"[1]": couldn\'t get version/kind', status["message"])
 
     def test_missing_object_first(self) -> None:
-        """A patch of what does not exist is 404, also if it is no patch at all."""
+        """A patch of a missing object is 404, even if the patch is malformed."""
         for media in (JSON, MERGE, STRATEGIC):
             self.assertEqual(self.patched(b"x", media, path=f"{MAPS}/none")[0], 404)
 
     def test_kinds_in_strategic_merge_patches(self) -> None:
-        """A strategic merge patch may say any kind and version: the object is what the path says."""
+        """A strategic merge patch may name any kind and version: the kind is the path's."""
         for index, said in enumerate(
             (
                 {"kind": "Secret"},
@@ -116,7 +118,7 @@ class PatchTests(SynchronousTestCase):
         self.assertIn('"map[kind:7]": cannot convert int64 to string', status["message"])
 
     def test_kinds_in_other_patches(self) -> None:
-        """Other patches may leave the kind out, but not make it another."""
+        """Other patches may omit the kind, but not change it."""
         for body, media in (
             ({"kind": None}, MERGE),
             ({"kind": ""}, MERGE),
@@ -136,7 +138,10 @@ class PatchTests(SynchronousTestCase):
             self.assertIn(why, status["message"])
 
     def test_no_version(self) -> None:
-        """What is left without a version is read as the reference's own type: its fields are unknown, its name lost."""
+        """
+        A result without a version is decoded as the reference's internal type: its fields are unknown, its name is
+        lost.
+        """
         for body, media in (({"apiVersion": None}, MERGE), ([{"op": "remove", "path": "/apiVersion"}], JSON)):
             code, status = self.patched(body, media)
             self.assertEqual(code, 400)
@@ -144,11 +149,11 @@ class PatchTests(SynchronousTestCase):
             self.assertEqual(self.warning, '299 - "unknown field \\"data\\""')
 
     def test_numbers_in_strategic_merge_patches(self) -> None:
-        """Strategic merge patches convert whole floats to integers, and drop the bits that a field has no room for."""
+        """Strategic merge patches convert whole floats to integers, and drop the bits that do not fit the field."""
         for number in (8080.0, 8.08e3, 8080 + (1 << 32)):
             patch = {"spec": {"containers": [{"name": "new", "image": "i", "ports": [{"containerPort": number}]}]}}
             code, status = self.patched(patch, STRATEGIC, f"{PODS}/p", "dryRun=All")
-            # It is read, and only then refused.
+            # It is decoded before it is refused.
             self.assertEqual(code, 422)
             self.assertIn("pod updates may not add or remove containers", status["message"])
             self.assertNotIn("cannot convert", status["message"])
@@ -175,7 +180,7 @@ class PatchTests(SynchronousTestCase):
         self.assertEqual(self.data(), {"x": "1"})
 
     def test_unreadable_result_of_apply(self) -> None:
-        """Values that do not fit their type in an apply are an error that says of what, in the converter's words."""
+        """Values that do not fit their type in an apply are an error with the object and the converter's message."""
         for value, why in (
             ("not base64", "error decoding from json: illegal base64 data at input byte 3"),
             ("YQ", "error decoding from json: illegal base64 data at input byte 0"),
@@ -296,7 +301,7 @@ class LabelTests(SynchronousTestCase):
         return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
 
     def test_shown(self) -> None:
-        """The message shows an empty map as one, and nothing as null, however the labels went."""
+        """The message shows an empty map as such, and an absent one as null, however the labels were removed."""
         client = Server("deployments", "namespaces").client()
         client.ask("POST", self.PATH, self.deployment("d", labels={"a": "b"}))
         apply = "application/apply-patch+yaml"
@@ -322,7 +327,7 @@ class LabelTests(SynchronousTestCase):
             self.assertIn(why, status["message"])
 
     def test_not_stored(self) -> None:
-        """A selector that asks for no label finds pods without, whose template then has no labels."""
+        """A selector without requirements selects pods without labels, whose template then has no labels."""
         client = Server("deployments", "namespaces").client()
         body = self.deployment("d", labels={})
         body["spec"]["selector"] = {"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}

@@ -251,7 +251,7 @@ class ListTests(AnswerTestCase):
         self.assertEqual((found.kind, "items" in found.value), ("PodList", False))
 
     def begin_long(self, *names: str) -> JSONClient:
-        """Ask for a list of items each of which is as much as is encoded at once; C{at_once} has what comes soon."""
+        """Request a list whose items each have the size of a slice; C{at_once} has the first part."""
         for name in names:
             self.client.ask("POST", MAPS, config_map(name, x="y" * AT_ONCE))
         self.turning = Clock()

@@ -123,7 +123,7 @@ class GetTests(ReadTestCase):
             self.assertIsNone(self.server.stores.lookup("", "configmaps", "default", name))
 
     def test_component_statuses(self) -> None:
-        """Component statuses are found out when they are read, and selected like other objects."""
+        """Component statuses are checked when they are read, and selected like other objects."""
         paths: list[str] = []
 
         class Client:
@@ -297,7 +297,7 @@ class PagingTests(ReadTestCase):
         self.assertNotIn("continue", page["metadata"])
 
     def start(self, path: str) -> str:
-        """Where the next page of a list begins, as its token says."""
+        """Return the beginning of the next page of a list, from its token."""
         code, page = self.client.ask("GET", path)
         self.assertEqual(code, 200, page)
         token: str = page["metadata"]["continue"]
@@ -307,7 +307,7 @@ class PagingTests(ReadTestCase):
         return found
 
     def test_token(self) -> None:
-        """A token says where the next page begins below the path, with a slash as the reference's cache writes it."""
+        """The key in a token is relative to the path, with a slash as in tokens of the reference's cache."""
         self.assertEqual(self.start(f"{MAPS}?limit=2"), "/b\0")
         self.assertEqual(self.start(f"{MAPS}?limit=2&labelSelector=!x"), "/b\0")
         self.assertEqual(self.start(f"{ALL}?limit=2"), "/default/b\0")
@@ -316,7 +316,7 @@ class PagingTests(ReadTestCase):
         self.assertEqual(self.start("/api/v1/namespaces?limit=1"), "/x\0")
 
     def test_token_of_the_backend(self) -> None:
-        """Where the backend answers there is no slash: for events, without a cache, and in tokens of a 410."""
+        """Tokens of the backend have no slash: for events, without a cache, and in tokens of a 410."""
         events = "/api/v1/namespaces/default/events"
         for name in "xyz":
             event = {"metadata": {"name": name}, "involvedObject": {"namespace": "default"}}
@@ -337,7 +337,7 @@ class PagingTests(ReadTestCase):
         self.assertEqual(self.start(f"{MAPS}?limit=1"), "a\0")
 
     def test_both_forms(self) -> None:
-        """A token leads on with a slash and without, in a namespace and in all."""
+        """A token with or without a slash is accepted, in a namespace and in all."""
         revision = self.revision()
         for path, key in ((MAPS, "b"), (ALL, "default/b")):
             for start in (f"/{key}\0", f"{key}\0"):
@@ -418,7 +418,7 @@ class FormTests(ReadTestCase):
         self.assertEqual(self.server.done_in_threads, [to_yaml, to_yaml])
 
     def test_long_selectors(self) -> None:
-        """A selector is parsed in a thread when it is long, for lists, watches and deletions of collections."""
+        """A long selector is parsed in a thread, for lists, watches and deletions of collections."""
         threads = self.server.done_in_threads
         long = ",".join(f"n{number}" for number in range(LONG_QUERY // 4))
         for values, wanted in (("a,b", []), (long, ["options"])):

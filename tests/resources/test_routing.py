@@ -213,7 +213,7 @@ class PathTests(SynchronousTestCase):
         self.assertEqual(self.client.ask("GET", f"{MAPS}/a//")[0], 200)
 
     def test_empty_namespace(self) -> None:
-        """With an empty namespace in the path a list is of all namespaces, and nothing else is possible."""
+        """A list with an empty namespace in the path is of all namespaces, and other verbs are refused."""
         self.client.ask("POST", "/api/v1/namespaces/other/configmaps", {"metadata": {"name": "b"}})
         nowhere = "/api/v1/namespaces//configmaps"
         code, found = self.client.ask("GET", nowhere)
@@ -237,7 +237,7 @@ class PathTests(SynchronousTestCase):
         self.assertEqual(self.client.ask("GET", f"{MAPS}/a")[0], 200)
 
     def test_empty_name(self) -> None:
-        """A subresource of no name is refused; a name behind an empty one is not found."""
+        """A subresource without a name is refused; a name after an empty segment is not found."""
         for path in ("/api/v1/nodes//status", "/api/v1/nodes//proxy", "/api/v1/namespaces/default/services//status"):
             code, status = self.client.ask("GET", path)
             self.assertEqual((code, status["message"]), (400, "name must be provided"), path)

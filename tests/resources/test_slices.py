@@ -1,4 +1,4 @@
-"""Lists that are made in slices."""
+"""Tests for lists that are built in slices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SliceTests(SynchronousTestCase):
 
     @given(st.lists(st.integers(1, 3 * AT_ONCE), max_size=30))
     def test_cost(self, costs: list[int]) -> None:
-        """No slice costs more than it may but by its last record, and all of them show all records in order."""
+        """No slice exceeds its cost except by its last record, and together they contain all records in order."""
         records = [Record(str(number), 1, b"{}", {}, {}) for number in range(len(costs))]
         spent: list[list[int]] = [[]]
 
@@ -49,7 +49,7 @@ class SliceTests(SynchronousTestCase):
             self.assertLess(sum(slice_[:-1]), AT_ONCE)
 
     def test_at_once(self) -> None:
-        """Where nobody waits, all slices are made at once."""
+        """Without turns, all slices are built at once."""
         records = [Record(str(number), 1, b"{}", {}, {}) for number in range(3)]
         self.assertEqual(made_at_once(slices(records, lambda record: b"x", lambda record: AT_ONCE)), [b"x"] * 3)
 
@@ -58,7 +58,7 @@ class ListTests(SynchronousTestCase):
     """Lists over HTTP."""
 
     def setUp(self) -> None:
-        """Twenty ConfigMaps, four of them a slice; turns of the reactor that take no time."""
+        """Twenty ConfigMaps, four per slice; turns of the reactor take no time."""
         self.server = Server("configmaps", "namespaces")
         self.client = self.server.client()
         for number in range(20):
@@ -75,7 +75,7 @@ class ListTests(SynchronousTestCase):
         return other
 
     def _finished(self, client: Any) -> tuple[int, Any]:
-        """How often it waited for a turn until it was answered, and the answer."""
+        """Return the number of turns before the answer, and the answer."""
         waited: list[Any] = []
         due = self.turns.due
         with patch.object(self.turns, "due", lambda: waited.append(due()) or waited[-1]):
@@ -84,15 +84,15 @@ class ListTests(SynchronousTestCase):
         return len(waited), orjson.loads(data.partition(b"\r\n\r\n")[2])
 
     def test_turns(self) -> None:
-        """A list of rows, or of metadata, that have to be made is made over several turns of the reactor."""
+        """A list of rows or metadata that are not cached is built over several turns of the reactor."""
         for accept, items in ((TABLE, "rows"), (PARTIALS, "items")):
             waited, found = self._finished(self._begun(accept))
-            # The first of five slices is made at once, and the turn for the second is asked for then.
+            # The first of five slices is built immediately, and the turn for the second is requested then.
             self.assertEqual(waited, 3)
             self.assertEqual(len(found[items]), 20)
 
     def test_others_between(self) -> None:
-        """Others are answered while a list is being made."""
+        """Other requests are answered while a list is being built."""
         listing = self._begun(TABLE)
         self.assertEqual(listing.taken(), b"")
         self.assertEqual(self.client.ask("GET", f"{MAPS}/c01")[0], 200)
@@ -100,13 +100,13 @@ class ListTests(SynchronousTestCase):
         self.assertEqual(len(self._finished(listing)[1]["rows"]), 20)
 
     def test_kept(self) -> None:
-        """Rows that were made before are answered at once."""
+        """Cached rows are sent immediately."""
         first = self._finished(self._begun(TABLE))[1]
         waited, again = self._finished(self._begun(TABLE))
         self.assertEqual((waited, again), (0, first))
 
     def test_gone(self) -> None:
-        """A list is made no further when its client is gone."""
+        """The list of a disconnected client is not continued."""
         made: list[str] = []
         show = tables.TableEncoder._joined
 
@@ -124,10 +124,10 @@ class ListTests(SynchronousTestCase):
 
 
 class BudgetTests(SynchronousTestCase):
-    """What printer columns look at."""
+    """Budgets of printer columns."""
 
     def setUp(self) -> None:
-        """Columns that descend, behind one that does not find anything."""
+        """Columns with recursive descent, after one that finds nothing."""
         descents = [{"name": str(number), "type": "string", "jsonPath": "..missing"} for number in range(4)]
         found = {"name": "found", "type": "string", "jsonPath": ".spec.found"}
         self.printer = Printer([found, *descents, found])
@@ -136,13 +136,13 @@ class BudgetTests(SynchronousTestCase):
         return {"metadata": {"name": "a"}, "spec": {"found": "here", "many": list(range(size))}}
 
     def test_row(self) -> None:
-        """All columns of a row share one budget: what comes after it is spent is not found."""
+        """All columns of a row share one budget: later values are not found after it is exhausted."""
         small, large = (self.printer.row(self._object(size)) for size in (100, MOST_SEEN // 3))
         self.assertEqual(small, ("a", "here", None, None, None, None, "here"))
         self.assertEqual(large, ("a", "here", None, None, None, None, None))
 
     def test_request(self) -> None:
-        """All rows of an answer share one budget, and rows that it has cut short are not kept for other answers."""
+        """All rows of an answer share one budget, and rows that it truncates are not cached."""
         server = CustomServer()
         client = server.client()
         columns = [{"name": "F", "type": "string", "jsonPath": "..colour"}]

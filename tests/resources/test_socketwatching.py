@@ -145,7 +145,10 @@ class SocketTests(WatchTestCase):
         self.assertEqual("BOOKMARK", event["type"])
 
     def test_slow_reader(self) -> None:
-        """Events wait while the reader is slow, and come in order when it goes on; one that never does is cut off."""
+        """
+        Events wait while the reader is slow, and arrive in order when it continues; one that never does is
+        disconnected.
+        """
         self.watch(f"resourceVersion={self.revision()}")
         socket: Any = self.client.transport.producer
         socket.pauseProducing()
@@ -163,7 +166,9 @@ class SocketTests(WatchTestCase):
         self.assertEqual(0, self.watched())
 
     def test_large_objects(self) -> None:
-        """A large object is a message of several frames, of text that none of them breaks, and no more than is read."""
+        """
+        A large object is a message of several frames, none of which splits a character, sent at the pace of its reader.
+        """
         text = "\u00e4" * 150_000
         self.writer.ask("POST", MAPS, config_map("large", x=text))
         client = self.client

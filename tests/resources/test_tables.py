@@ -100,7 +100,7 @@ class TableTests(SynchronousTestCase):
         self.assertIn("hello", found["rows"][0]["cells"])
 
     def test_no_rows(self) -> None:
-        """A table without rows has an empty list of them, or null for kinds that have no columns of their own."""
+        """A table without rows has an empty list of them, or null for kinds without printer columns."""
         for path, rows in ((MAPS, []), ("/api/v1/namespaces/default/limitranges", None)):
             self.assertEqual(self.table(f"{path}?labelSelector=none")["rows"], rows, path)
 

@@ -331,7 +331,7 @@ class SlowReaderTests(WatchTestCase):
         self.client.channel.pauseProducing()
 
     def streams(self) -> list[watching.WatchStream]:
-        """The streams that watch ConfigMaps."""
+        """Return the streams that watch ConfigMaps."""
         return [watch.sink for watches in self.cache()._watches.values() for watch in watches]  # type: ignore[misc]
 
     def test_waits(self) -> None:
@@ -345,7 +345,7 @@ class SlowReaderTests(WatchTestCase):
         self.assertEqual(summary(self.more()), [("ADDED", "f")])
 
     def test_waits_in_the_cache(self) -> None:
-        """However much happens, a stream whose reader is slow holds none of it."""
+        """The stream of a slow reader keeps no events, whatever their number."""
         for number in range(30):
             self.writer.ask("POST", MAPS, config_map(f"m-{number}", x="x" * 20_000))
         (stream,) = self.streams()
@@ -357,7 +357,7 @@ class SlowReaderTests(WatchTestCase):
         self.assertEqual(summary(found), [("ADDED", f"m-{number}") for number in range(30)])
 
     def test_cut_off(self) -> None:
-        """A reader that takes nothing for a minute is cut off, and frees what it had; others go on."""
+        """A reader that reads nothing for a minute is disconnected, and its memory is freed; others continue."""
         other = self.server.client()
         self.watch(f"resourceVersion={self.revision()}", other)
         for name in "cdefghij":
@@ -370,7 +370,7 @@ class SlowReaderTests(WatchTestCase):
         self.assertEqual(len(self.streams()), 1)
 
     def test_patience(self) -> None:
-        """A reader that takes something is given its minute anew."""
+        """A reader that reads something gets another minute."""
         for _ in range(3):
             self.create(f"m-{self.revision()}")
             self.server.clock.advance(watching.PATIENCE - 1)
@@ -379,7 +379,7 @@ class SlowReaderTests(WatchTestCase):
         self.assertFalse(self.client.transport.disconnected)
 
     def test_end(self) -> None:
-        """A watch that ends while its reader is slow ends in good order; what it has missed a next watch shows."""
+        """A watch that ends while its reader is slow ends regularly; the next watch shows the events it missed."""
         then = self.revision()
         self.create("c")
         (stream,) = self.streams()
@@ -396,7 +396,7 @@ class SlowReaderTests(WatchTestCase):
 
 
 class UnreadTests(WatchTestCase):
-    """Readers that take a piece at a time, or none."""
+    """Readers that read one piece at a time, or nothing."""
 
     def setUp(self) -> None:
         """Objects of 2 MB."""
@@ -406,7 +406,7 @@ class UnreadTests(WatchTestCase):
             self.create_large(name, 20_000)
 
     def create_large(self, name: str, size: int) -> None:
-        """Write an object of so many bytes; half of them are metadata."""
+        """Write an object of a size in bytes; half of them are metadata."""
         obj = config_map(name, x="x" * (size // 2))
         obj["metadata"]["annotations"] = {"note": "n" * min(size // 2, 200_000)}
         self.assertEqual(self.writer.ask("POST", MAPS, obj)[0], 201)
@@ -414,7 +414,7 @@ class UnreadTests(WatchTestCase):
     def unread(
         self, query: str, accept: str = "application/json"
     ) -> tuple[JSONClient, watching.WatchStream, list[int]]:
-        """Begin a watch whose transport is full with each write; give the sizes of these as well."""
+        """Begin a watch whose transport is full after each write; collect the sizes of writes."""
         client = self.server.client()
         write, sizes = client.transport.write, []
 
@@ -430,7 +430,7 @@ class UnreadTests(WatchTestCase):
         return client, stream, sizes
 
     def test_bound(self) -> None:
-        """Of the initial events of a watch that is not read no more than a piece is encoded, in any form."""
+        """At most one piece of the initial events of an unread watch is encoded, in any form."""
         table = "application/json;as=Table;v=v1;g=meta.k8s.io"
         metadata = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
         for accept in ("application/json", table, metadata, "application/vnd.kubernetes.protobuf;stream=watch"):
@@ -442,7 +442,7 @@ class UnreadTests(WatchTestCase):
             client.gone()
 
     def test_pieces(self) -> None:
-        """The initial events of a large collection are written no faster than they are read, and all of them."""
+        """The initial events of a large collection are written at the pace of their reader, and completely."""
         query = "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
         client, stream, sizes = self.unread(query)
         data = self.begun.partition(b"\r\n\r\n")[2] + client.taken()
@@ -462,7 +462,7 @@ class UnreadTests(WatchTestCase):
         self.assertEqual(found[-1]["object"]["metadata"]["resourceVersion"], str(self.revision()))
 
     def test_large_object(self) -> None:
-        """A large object is encoded once for all that are sent it at the same time, and written in pieces."""
+        """A large object is encoded once for all simultaneous streams, and written in pieces."""
         self.create_large("a-large", 1_000_000)
         streams = [self.unread("fieldSelector=metadata.name%3Da-large") for _ in range(2)]
         encoded = {id(event) for _, stream, _ in streams for event in stream._waiting}
@@ -489,7 +489,7 @@ class UnreadTests(WatchTestCase):
         self.assertEqual(self.cache()._watches, {})
 
     def test_end_amid_an_object(self) -> None:
-        """A watch that ends amid an object that is not read breaks off: its client does not take it for complete."""
+        """A watch that ends within an unread object is aborted, so that its client does not consider it complete."""
         self.create_large("a-large", 1_000_000)
         client, stream, _ = self.unread("fieldSelector=metadata.name%3Da-large")
         client.channel.resumeProducing()
@@ -536,7 +536,7 @@ class PastTests(WatchTestCase):
         self.cache()._window._max_events = 4
 
     def test_from_the_store(self) -> None:
-        """A watch from a revision that the cache has dropped, but the store has not, shows all that came after it."""
+        """A watch from a revision that the cache has dropped, but the store has, shows all later events."""
         self.relabel("a", tier="front")
         self.relabel("a", tier="back")
         self.writer.ask("DELETE", f"{MAPS}/b")
@@ -550,7 +550,7 @@ class PastTests(WatchTestCase):
         self.assertEqual(found[1]["object"]["metadata"]["resourceVersion"], str(self.then + 2))
 
     def test_slow_reader(self) -> None:
-        """A reader that falls behind the window misses nothing that the store has."""
+        """A reader that falls behind the window misses no event that the store has."""
         self.watch(f"resourceVersion={self.then}")
         self.client.channel.pauseProducing()
         for name in "cdefghijklm":
@@ -559,7 +559,7 @@ class PastTests(WatchTestCase):
         self.assertEqual([name for _, name in summary(self.more())], list("cdefghijklm"))
 
     def test_compacted_meanwhile(self) -> None:
-        """A reader that falls behind what the store has is told so: 410, reason Expired."""
+        """A reader that falls behind the store's history gets 410 with the reason Expired."""
         self.watch(f"resourceVersion={self.then}")
         self.client.channel.pauseProducing()
         for name in "cdefghijklm":

@@ -213,7 +213,7 @@ class CreateTests(WriteTestCase):
         self.assertEqual(self.client.ask("POST", MAPS, b"a: [", Content_Type=YAML)[0], 400)
 
     def test_large_objects(self) -> None:
-        """What is computed of a large object is computed in a thread, whatever the verb; of a small one nothing is."""
+        """Computations on a large object run in the computation thread, for every verb; those on a small one do not."""
         threads = self.server.done_in_threads
         merge, apply = "application/merge-patch+json", "application/apply-patch+yaml"
         for size, name in ((10, "small"), (IN_REACTOR + 1, "large")):
@@ -302,7 +302,7 @@ class CreateTests(WriteTestCase):
             self.assertEqual(left, [], (method, path, code))
 
     def test_large_answers(self) -> None:
-        """A large object is shown as YAML or as a Table by a thread, and as JSON from the bytes that are stored."""
+        """The computation thread encodes a large object as YAML or Table; its JSON is the stored bytes."""
         threads = self.server.done_in_threads
         for media, made in ((YAML, ["one"]), ("application/json;as=Table;v=v1;g=meta.k8s.io", ["one"]), ("", [])):
             threads.clear()

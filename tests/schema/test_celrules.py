@@ -132,7 +132,7 @@ class RuleTests(SynchronousTestCase):
         )
 
     def test_messages_of_optional_rules(self) -> None:
-        """In messages C{oldSelf} is the old value itself, and nothing without one, even where rules see an optional."""
+        """In messages C{oldSelf} is the old value itself, or absent, even if rules use an optional."""
         for message, first, later in (
             ("oldSelf.hasValue() ? 'some' : 'none'", "failed rule: oldSelf == optional.of(self)", None),
             ("'was ' + string(dyn(oldSelf) == 5)", "failed rule: oldSelf == optional.of(self)", "was true"),
@@ -225,7 +225,7 @@ class RuleTests(SynchronousTestCase):
         self.assertIn("no further validation rules will be run due to call cost exceeds limit for rule", found)
 
     def test_time(self) -> None:
-        """All rules of an object share so much time, and when it is over the error is that of costs."""
+        """All rules of an object share a time limit, whose error is the one of the cost budget."""
         times = iter(range(100))
         self.patch(celrules, "thread_time", lambda: float(next(times)))
         self.patch(celrules, "COSTLY", 0)
@@ -242,7 +242,7 @@ class RuleTests(SynchronousTestCase):
         self.assertEqual(self.found(spec(*holds, a=INTEGER), value), [])
 
     def test_many_cheap_rules(self) -> None:
-        """Rules that cost little are counted, so that many of them do not take for ever either."""
+        """Cheap rules are counted, so that the time of many of them is limited, too."""
         times = iter(range(100))
         self.patch(celrules, "thread_time", lambda: float(next(times)))
         self.patch(celrules, "RULES_SECONDS", 0.5)
@@ -253,7 +253,7 @@ class RuleTests(SynchronousTestCase):
         self.assertIn("running out of cost budget", found)
 
     def test_slow_evaluation(self) -> None:
-        """An evaluation that takes too long by itself is told of as one that costs too much."""
+        """An evaluation that takes too long by itself is reported as one that exceeds the cost budget."""
         self.patch(Frame, "look", interrupt)
         schema = spec(rule("self.l.all(x, x > 0)"), l={"type": "array", "items": INTEGER})
         (found,) = self.found(schema, {"spec": {"l": [1] * 200}})

@@ -118,7 +118,7 @@ class OpenAPISchemaTests(SynchronousTestCase):
                 self.assertNotIn("default", part, f"{name}.{field}")
 
     def test_scalars(self) -> None:
-        """Types that are one JSON value have a description, although the data has none."""
+        """Types that are one JSON value have a description, although the data lacks it."""
         for name in (
             "io.k8s.apimachinery.pkg.api.resource.Quantity",
             "io.k8s.apimachinery.pkg.util.intstr.IntOrString",

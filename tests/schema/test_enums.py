@@ -17,7 +17,7 @@ class EnumTests(SynchronousTestCase):
     """Enumerated types."""
 
     def test_values(self) -> None:
-        """A type is looked for in the group of the field's own, then in the core group."""
+        """A type is looked up in the group of the field's type, then in the core group."""
         restart = ["Always", "Never", "OnFailure"]
         self.assertEqual(list(enum_values(f"{CORE}.PodSpec", "v1.RestartPolicy") or ()), restart)
         self.assertEqual(list(enum_values("io.k8s.api.apps.v1.StatefulSetSpec", "[]v1.RestartPolicy") or ()), restart)
@@ -25,7 +25,7 @@ class EnumTests(SynchronousTestCase):
         self.assertIsNone(enum_values(f"{CORE}.PodSpec", "v1.NoSuchType"))
 
     def test_texts(self) -> None:
-        """Each value has a text, which may be empty, and may have another one in another version."""
+        """Each value has a description, which may be empty, and may differ between versions."""
         self.assertEqual(set((enum_values(f"{CORE}.PodSpec", "v1.RestartPolicy") or {}).values()), {""})
         package = "io.k8s.api.admissionregistration"
         texts = [(enum_values(f"{package}.{v}.ParamKind", f"{v}.FailurePolicyType") or {}) for v in ("v1", "v1alpha1")]
@@ -34,13 +34,13 @@ class EnumTests(SynchronousTestCase):
         self.assertTrue(all(texts[0].values()))
 
     def test_versions(self) -> None:
-        """What is one in a version need not be one in another."""
+        """A type may be an enumeration in one version only."""
         package = "io.k8s.api.autoscaling"
         self.assertIsNotNone(enum_values(f"{package}.v1.MetricSpec", "v1.MetricSourceType"))
         self.assertIsNone(enum_values(f"{package}.v2.MetricSpec", "v2.MetricSourceType"))
 
     def test_many(self) -> None:
-        """Values may be many, and may have blanks."""
+        """An enumeration may have many values, and values with spaces."""
         signals = enum_values(f"{CORE}.Lifecycle", "v1.Signal")
         assert signals is not None
         self.assertEqual([one for one in signals if not one.startswith("SIG") or " " in one], [])
@@ -50,7 +50,7 @@ class EnumTests(SynchronousTestCase):
         self.assertIn("digital signature", usages)
 
     def test_published(self) -> None:
-        """Both versions of OpenAPI publish the values, also of what lists and maps hold."""
+        """Both versions of OpenAPI publish the values, also for items of lists and maps."""
         for prefix in (V2_REFERENCE, V3_REFERENCE):
             schemas: Any = release().openapi_schemas(prefix)
             self.assertIn("enum", schemas[f"{CORE}.PodSpec"]["properties"]["restartPolicy"])
@@ -61,7 +61,7 @@ class EnumTests(SynchronousTestCase):
             self.assertIn("enum", status["additionalProperties"])
 
     def test_described(self) -> None:
-        """The description of a field lists its values; the one of a list or map of them does not."""
+        """The description of a field lists its values; the description of a list or map of them does not."""
         schemas: Any = release().openapi_schemas(V2_REFERENCE)
         protocol = schemas[f"{CORE}.ContainerPort"]["properties"]["protocol"]
         text, _, values = protocol["description"].partition("\n\nPossible enum values:\n")
@@ -80,7 +80,7 @@ class EnumTests(SynchronousTestCase):
         self.assertNotIn("Possible enum values", modes["description"])
 
     def test_empty_line(self) -> None:
-        """Where the Go comment of a field ends with an empty line, the published text has it before the list, too."""
+        """If the Go comment of a field ends with an empty line, the published text has it before the list, too."""
         values = {"a": "", "b": "means b."}
         listed = '\n\nPossible enum values:\n - `"a"`\n - `"b"` means b.'
         for definition, field, between in (

@@ -11,25 +11,25 @@ from kubetwist.schema.gosort import stable_sort
 
 
 class StableSortTests(SynchronousTestCase):
-    """The sort by any comparison."""
+    """Sorts by any comparison."""
 
     @given(st.lists(st.integers(0, 20), max_size=200))
     def test_orders(self, ranks: list[int]) -> None:
-        """By a comparison that is one, the result is that of every stable sort."""
+        """For a valid comparison, the result equals any stable sort's."""
         items = list(enumerate(ranks))
         stable_sort(items, lambda one, other: one[1] < other[1])
         self.assertEqual(items, sorted(enumerate(ranks), key=lambda item: item[1]))
 
     @given(st.lists(st.integers(), max_size=200))
     def test_permutes(self, numbers: list[int]) -> None:
-        """By any comparison, the items stay the same."""
+        """For any comparison, the items are preserved."""
         for answer in (True, False):
             items = list(numbers)
             stable_sort(items, lambda one, other, answer=answer: answer)  # type: ignore[misc]
             self.assertEqual(sorted(items), sorted(numbers))
 
     def test_always_less(self) -> None:
-        """Where each item is to stand before each, blocks of 20 are reversed, and each is put before the last one."""
+        """If every item is before every other, blocks of 20 are reversed, and each is put before the last one."""
         for size, expected in (
             (3, [2, 1, 0]),
             (20, [*range(19, -1, -1)]),

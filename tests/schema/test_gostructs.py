@@ -95,7 +95,7 @@ class GoStructTests(SynchronousTestCase):
         self.assertEqual(list(inner["Schema"]["Default"]), ["c", "d"])
 
     def test_empty(self) -> None:
-        """Empty lists are shown as such, but metadata and selectors leave out what is empty."""
+        """Empty lists are shown as such, but metadata and selectors omit empty values."""
         template = {"metadata": {"labels": {}}, "spec": {"containers": []}}
         shown = pod_template_struct(template)
         self.assertNotIn("labels", shown)
@@ -112,7 +112,7 @@ class GoStructTests(SynchronousTestCase):
         self.assertEqual(list(shown["matchLabels"]), ["a", "b"])
 
     def test_empty_selector(self) -> None:
-        """The tags of selectors leave out empty lists and maps, but an empty selector is there."""
+        """The tags of selectors omit empty lists and maps, but an empty selector is shown."""
         selector = {"matchExpressions": [{"key": "a", "operator": "In", "values": []}], "matchLabels": {}}
         for given, wanted in (
             (selector, {"matchExpressions": [{"key": "a", "operator": "In"}]}),

@@ -175,7 +175,7 @@ class CompareTests(SynchronousTestCase):
         )
 
     def test_retyped(self) -> None:
-        """What has no type changes when 1 becomes true, and does not when it becomes 1.0."""
+        """An untyped value changes from 1 to true, and does not change from 1 to 1.0."""
         free = {"a": 1, "b": [{"c": 0}], "d": {"e": True}}
         for changes, step in (({"a": True}, "f:a"), ({"b": [{"c": False}]}, "f:b"), ({"d": {"e": 1}}, "f:d")):
             changed, removed = TYPE.compare({"free": free}, {"free": {**free, **changes}})
@@ -184,7 +184,7 @@ class CompareTests(SynchronousTestCase):
         self.assertEqual((changed, removed), ({"f:count": {}}, None))
 
     def test_retyped_items(self) -> None:
-        """An item of a keyed list changes when a value without a type in it does."""
+        """An item of a keyed list changes when an untyped value within it changes."""
         items = {"type": "object", "properties": {"k": {"type": "string"}, "v": FREE}}
         kind = build(
             {"type": "object", "properties": {"l": {**KEYED, "x-kubernetes-list-map-keys": ["k"], "items": items}}}
@@ -193,7 +193,7 @@ class CompareTests(SynchronousTestCase):
         self.assertEqual(changed, {"f:l": {'k:{"k":"x"}': {"f:v": {"f:a": {}}}}})
 
     def test_mixes(self) -> None:
-        """Only types with something untyped in them have to look at the types of values that are equal."""
+        """Only types with untyped parts compare the Python types of equal values."""
         self.assertTrue(TYPE.mixes())
         self.assertFalse(build(KEYED).mixes())
         self.assertTrue(build(FREE).mixes())
@@ -293,7 +293,7 @@ class MergeTests(SynchronousTestCase):
         )
 
     def test_without(self) -> None:
-        """Fields and items can be taken out; containers that are emptied stay, unless they are taken out themselves."""
+        """Fields and items can be removed; emptied containers remain, unless they are removed themselves."""
         value = {
             "name": "x",
             "labels": {"a": "1"},
@@ -342,12 +342,12 @@ OBJECTS = st.fixed_dictionaries(
 
 
 class FitsTests(SynchronousTestCase):
-    """The fast check agrees with the one that says what is wrong."""
+    """The fast check agrees with the one that lists errors."""
 
     @settings(max_examples=300, deadline=None)
     @given(OBJECTS)
     def test_agrees(self, value: dict[str, Any]) -> None:
-        """A value fits exactly if nothing is wrong with it, but for items with the same key."""
+        """A value fits exactly if it has no errors, except for items with the same key."""
         self.assertEqual(TYPE.fits(value), TYPE.check(value, True) == [])
 
     def test_keys(self) -> None:
@@ -359,7 +359,7 @@ class FitsTests(SynchronousTestCase):
                 self.assertEqual(kind.fits({name: [item]}), kind.check({name: [item]}, True) == [], item)
 
     def test_overridden(self) -> None:
-        """A struct that is owned whole in one place has the fields of its type there."""
+        """A struct that is atomic in one place has the fields of its type there."""
         pods = built_in("Pod")
         self.assertTrue(pods.fits({"spec": {"nodeSelector": {"a": "b"}}}))
         self.assertFalse(pods.fits({"spec": {"nodeSelector": {"a": 1}}}))

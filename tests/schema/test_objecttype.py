@@ -269,7 +269,7 @@ class PropertyTests(SynchronousTestCase):
 
 
 class ConvertedTests(SynchronousTestCase):
-    """Numbers in what apimachinery's converter of unstructured objects reads."""
+    """Numbers as apimachinery's converter of unstructured objects reads them."""
 
     def convert(self, obj: Any, kind: str, api_version: str) -> Any:
         """An object, decoded as the result of a strategic merge patch."""
@@ -283,7 +283,7 @@ class ConvertedTests(SynchronousTestCase):
             self.assertRaises(DecodeError, type_of("Deployment", "apps/v1").decode, obj, [])
 
     def test_overflow(self) -> None:
-        """Integers lose the bits that do not fit, and numbers beyond 64 bits become the lowest of these."""
+        """Integers lose the bits that do not fit, and numbers beyond 64 bits become the lowest integer."""
         for number, replicas in (
             (1 << 31, -(1 << 31)),
             ((1 << 32) + 2, 2),
@@ -299,7 +299,7 @@ class ConvertedTests(SynchronousTestCase):
         self.assertEqual(seconds["activeDeadlineSeconds"], -(1 << 63))
 
     def test_own_forms(self) -> None:
-        """Types with a form of their own are given numbers as Go writes them again."""
+        """Types with an unmarshaler receive numbers as Go formats them."""
         spec = {"ports": [{"port": 80.0, "targetPort": 90.0}]}
         self.assertEqual(
             self.convert({"spec": spec}, "Service", "v1")["spec"]["ports"], [{"port": 80, "targetPort": 90}]
@@ -308,7 +308,7 @@ class ConvertedTests(SynchronousTestCase):
         self.assertEqual(limits, {"cpu": "2"})
 
     def test_bytes(self) -> None:
-        """Bytes may be lists of numbers, of which the lowest eight bits count."""
+        """Bytes may be lists of numbers, of which the lowest eight bits are used."""
         data = self.convert({"data": {"a": [256, -1, 65.0]}}, "Secret", "v1")["data"]
         self.assertEqual(data, {"a": "AP9B"})
 

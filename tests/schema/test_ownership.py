@@ -328,7 +328,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(managers[updater("two", "v2")].fields, {"f:spec": {".": {}, "f:b": {}}})
 
     def test_same_version(self) -> None:
-        """Nothing is converted, nor checked again, where all managers use the version of the endpoint."""
+        """Nothing is converted or checked again if all managers use the version of the endpoint."""
         kind, managers = rules(self.SCHEMA), Managers()
         live = kind.apply(managers, {}, {"spec": {"a": "1"}}, applier("one"), NOW, False)
         live = kind.apply(managers, live, {"status": {"a": "1"}}, applier("two"), NOW, False)
@@ -341,7 +341,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(str(error), "failed to convert: .unknown: field not declared in schema")
 
     def test_emptied(self) -> None:
-        """A container whose content is not applied any more stays where the container itself is owned or applied."""
+        """A container whose content is no longer applied remains if the container itself is owned or applied."""
         kind, managers = rules(self.SCHEMA), Managers()
         live = kind.apply(managers, {}, {"spec": {"a": "1"}}, applier("one"), NOW, False)
         live = kind.apply(managers, live, {"spec": {}}, applier("one"), NOW, False)
@@ -352,7 +352,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(kind.apply(managers, live, {}, applier("one"), NOW, False), {})
 
     def test_filters_by_version(self) -> None:
-        """Fields are filtered by the version that they are of: one version's filter says nothing of another's."""
+        """Fields are filtered by their version: a filter of one version does not apply to another."""
         record = MergeTypeBuilder({}.__getitem__).inline(self.SCHEMA)
         main = Ownership(OneVersion(record), "v1", {"v1": Filter(without=of_paths([("f:status",)]))})
         managers = {

@@ -75,7 +75,7 @@ class AgreementTests(SynchronousTestCase):
     @settings(max_examples=100, deadline=None)
     @given(SCHEMAS, VALUES)
     def test_unchanged_is_forgiven(self, schema: dict[str, Any], value: Any) -> None:
-        """Nothing is wrong with a value that is unchanged."""
+        """An unchanged value has no errors."""
         compiled = ValueSchema(schema)
         correlation = Correlation(value, value, compiled)
         assume(correlation.unchanged)
@@ -215,7 +215,9 @@ class RatchetingTests(SynchronousTestCase):
         self.assertEqual(self.names({**old, "plain": [5, 1]}, old), ["plain[0]"])
 
     def test_items_without_keys(self) -> None:
-        """A list of type map whose items lack their keys may not stay as it is, other wrong lists may."""
+        """
+        An unchanged list of type map whose items lack their keys is an error; other invalid unchanged lists are not.
+        """
         for item in ({"v": 5}, {"k": None}, {"k": {}, "v": 5}, "x", None):
             wrong = {"l": [item]}
             self.assertNotEqual(self.names(wrong, wrong), [], item)
@@ -223,7 +225,7 @@ class RatchetingTests(SynchronousTestCase):
         self.assertEqual(self.names({"l": same["l"][::-1]}, same), [])
 
     def test_fields_without_schema(self) -> None:
-        """An object with fields that have no schema may not stay as it is where it is wrong itself."""
+        """An unchanged object with fields without a schema is an error if it is invalid itself."""
         schema = ValueSchema(
             {"properties": {"o": {"x-kubernetes-preserve-unknown-fields": True, "type": "object", "required": ["a"]}}}
         )

@@ -128,7 +128,7 @@ class ListTests(SynchronousTestCase):
         self.assertEqual(merged({"spec": {}}, {"spec": {"$setElementOrder/volumes": []}})["spec"], {})
 
     def test_empty_order(self) -> None:
-        """An empty $setElementOrder names nothing: live items keep their order, new ones have none."""
+        """An empty $setElementOrder names no items: live items keep their order, new ones have none."""
         self.assertEqual(ordered("ab", "c"), "abc")
         self.assertEqual(ordered("abc", "x", "b", "y"), "yabcx")
         self.assertEqual(ordered("abc"), "abc")

@@ -164,7 +164,7 @@ class DefaultTests(SynchronousTestCase):
         self.assertEqual(items.fill({"l": [None, "y"]}), {"l": ["x", "y"]})
 
     def test_malformed_metadata(self) -> None:
-        """Of an applied object's metadata, only fields that do not fit are dropped."""
+        """Only fields that do not fit are dropped from an applied object's metadata."""
         meta = {"name": "x", "creationTimestamp": "yesterday", "labels": {"a": None}}
         self.assertEqual(self.KIND.metadata(meta), {"name": "x", "labels": {"a": ""}})
 
@@ -219,7 +219,7 @@ class MetadataTests(SynchronousTestCase):
         self.assertEqual(fields, ["template.kind", "template.metadata.name", "template.apiVersion"])
 
     def test_order(self) -> None:
-        """Metadata is read in the order of its keys: that decides which error, or unknown field, comes first."""
+        """Metadata is read in the order of its keys, which determines the first error or unknown field."""
         meta = {"labels": {"a": 1}, "annotations": "x"}
         for obj in ({"metadata": meta}, {"template": {"metadata": meta}}):
             error = self.assertRaises(DecodeError, self.EMBEDS.decode, obj, [])

@@ -1,4 +1,4 @@
-"""Types that are made at first use, when two threads use them first."""
+"""Tests for types that are built on first use, by two threads at the same time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kubetwist.schema.mergebuilder import MergeTypeBuilder
 from kubetwist.schema.mergetypes import Record
 from kubetwist.schema.typebuilder import TypeBuilder
 
-#: Seconds within which a thread that does not wait for another one is over.
+#: Seconds within which a thread that does not wait for another one ends.
 _ENOUGH = 0.1
 OUTER, INNER = "io.k8s.api.core.v1.PodSpec", "io.k8s.api.core.v1.Affinity"
 SCHEMAS: dict[str, JSONObject] = {
@@ -27,9 +27,9 @@ class ThreadTests(SynchronousTestCase):
 
     def _used_meanwhile(self, use: Callable[[], Any]) -> tuple[Callable[[str], JSONObject], list[Any]]:
         """
-        What looks definitions up, and has another thread use the outer one when the inner one is looked up.
+        Look definitions up, and let another thread use the outer type while the inner one is looked up.
 
-        @return: That, and what the other thread found.
+        @return: The lookup, and the results of the other thread.
         """
         found: list[Any] = []
         begun = Event()
@@ -53,7 +53,7 @@ class ThreadTests(SynchronousTestCase):
         return look_up, found
 
     def test_merge_types(self) -> None:
-        """A type of field ownership is used only when it and all that it refers to are complete."""
+        """A type of field ownership is used only when it and all types that it refers to are complete."""
 
         def use() -> int:
             outer = builder.named(OUTER)
@@ -67,7 +67,7 @@ class ThreadTests(SynchronousTestCase):
         self.assertEqual(found, [1])
 
     def test_readers(self) -> None:
-        """A type that another thread is about to compile reads values as it will when it is done."""
+        """A type that another thread is about to compile decodes values as it does afterwards."""
         value = {"affinity": {"name": "a", "outer": {"affinity": {"name": "b"}}}}
 
         def use() -> Any:

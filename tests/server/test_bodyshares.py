@@ -1,4 +1,4 @@
-"""Large bodies: who is asked for them, and how much room there is for whom."""
+"""Tests for large bodies: when they are read, and how much memory each client may use."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ PATH = "/api/v1/namespaces/default/configmaps"
 
 
 def head(length: int | None, *fields: str) -> bytes:
-    """The head of a request with a body of so many bytes, or in chunks."""
+    """Return the head of a request with a body of a size, or in chunks."""
     size = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
     return "\r\n".join([f"POST {PATH} HTTP/1.1", "Host: x", size, *fields, "", ""]).encode()
 
 
 class Waiting:
-    """An authenticator that has to look it up."""
+    """An authenticator with a lookup that takes time."""
 
     def __init__(self) -> None:
         self.answer: Deferred[Any] = Deferred()
@@ -42,7 +42,7 @@ class Waiting:
 
 
 class HeadTests(SynchronousTestCase):
-    """Requests with large bodies are judged by their heads."""
+    """Requests with large bodies are authorized by their heads."""
 
     def client(self, authorizer: Allow | None = None, user: UserInfo | None = None, **how: Any) -> Client:
         """A connection to a site with all filters."""
@@ -56,7 +56,7 @@ class HeadTests(SynchronousTestCase):
         return authorizer
 
     def test_anonymous_bodies_are_not_buffered(self) -> None:
-        """A client that may not create anything is refused by the head, and its body takes no room."""
+        """A client that may not create anything is refused by the head, and nothing is reserved for its body."""
         for length, sent in ((MAX_BODY, 0), (MAX_BODY, 50_000), (SMALL_BODY + 1, 10)):
             client = self.client(self.refusing(), ANONYMOUS)
             client.send(head(length) + b"x" * sent)
@@ -79,7 +79,7 @@ class HeadTests(SynchronousTestCase):
         self.assertEqual(answer.code, 401)
 
     def test_chunks(self) -> None:
-        """A body in chunks is judged once it is no small one."""
+        """A body in chunks is authorized when it is larger than a small one."""
         client = self.client(self.refusing(), ANONYMOUS)
         chunk = b"4000\r\n" + b"x" * 0x4000 + b"\r\n"
         client.send(head(None) + chunk * 3)
@@ -89,7 +89,7 @@ class HeadTests(SynchronousTestCase):
         self.assertEqual((answer.code, len(client.channel._body)), (403, 0))
 
     def test_not_read_before_it_is_known_whose(self) -> None:
-        """While it is looked up who sends a large body, no more of it is read."""
+        """During the authentication of a large body's client, the body is not read."""
         authenticator = Waiting()
         client = self.client(authenticator=authenticator)
         body = b"y" * (SMALL_BODY * 2)
@@ -105,7 +105,7 @@ class HeadTests(SynchronousTestCase):
         self.assertTrue(client.channel.persistent)
 
     def test_whole_before_it_is_known_whose(self) -> None:
-        """A large body that arrives faster than it is known whose it is is served as any other."""
+        """A large body that arrives before the client is authenticated is served like any other."""
         authenticator = Waiting()
         client = self.client(authenticator=authenticator)
         body = b"y" * (SMALL_BODY * 2)
@@ -116,7 +116,7 @@ class HeadTests(SynchronousTestCase):
         self.assertEqual(answer.body, b"POST " + PATH.encode() + b" " + body)
 
     def test_expect(self) -> None:
-        """A client that waits for leave to send its body gets it when it may send it, and not otherwise."""
+        """A client that waits for 100 Continue receives it when it may send the body, and not otherwise."""
         client = self.client(self.refusing())
         client.send(head(10, "Expect: 100-continue"))
         self.assertTrue(client.transport.value().startswith(b"HTTP/1.1 403 "))
@@ -151,7 +151,7 @@ class HeadTests(SynchronousTestCase):
         self.assertEqual((answer.code, seen, self.site.bodies.used), (413, [True], 0))
 
     def test_small_bodies_find_room(self) -> None:
-        """A body of 64 KiB is served when large bodies have taken all the room; a larger one is 429."""
+        """A body of 64 KiB is served when large bodies use all the memory; a larger one is 429."""
         client = self.client()
         self.site.bodies.most = 0
         answer = client.request("POST", PATH, b"x" * SMALL_BODY)
@@ -161,7 +161,7 @@ class HeadTests(SynchronousTestCase):
         self.assertEqual((answer.code, answer.header("retry-after"), answer.header("connection")), (429, "1", "close"))
 
     def test_room_runs_out(self) -> None:
-        """A body in chunks for which there is no more room ends with 429."""
+        """A body in chunks that exceeds the free memory ends with 429."""
         client = self.client()
         self.site.bodies.most = 4 * SMALL_BODY
         chunk = b"4000\r\n" + b"x" * 0x4000 + b"\r\n"
@@ -172,7 +172,7 @@ class HeadTests(SynchronousTestCase):
         self.assertEqual((answer.code, answer.header("retry-after"), self.site.bodies.used), (429, "1", 0))
 
     def test_lost(self) -> None:
-        """A client that goes away in the middle of a large body leaves nothing behind, and is answered nothing."""
+        """A client that disconnects within a large body leaves no reservation, and is not answered."""
         handled: list[KubeRequest] = []
         client = self.client(handle=handled.append)
         client.send(head(MAX_BODY) + b"x" * 500)
@@ -181,7 +181,7 @@ class HeadTests(SynchronousTestCase):
         self.assertEqual((self.site.bodies.used, self.site.open_requests, handled), (0, set(), []))
 
     def test_room_until_the_answer(self) -> None:
-        """A large body takes room as long as its request is open, not only until it has arrived."""
+        """A large body is counted while its request is open, not only until it has arrived."""
         handled: list[KubeRequest] = []
         client = self.client(handle=handled.append)
         client.send(head(SMALL_BODY * 2) + b"x" * SMALL_BODY)
@@ -191,7 +191,7 @@ class HeadTests(SynchronousTestCase):
         self.assertEqual(self.site.bodies.used, 0)
 
     def test_minimum_rate(self) -> None:
-        """A large body that comes more slowly than the minimum transfer rate gives its room back."""
+        """A large body below the minimum transfer rate releases its reservation."""
         clock = Clock()
         client = self.client(clock=clock)
         client.send(head(MAX_BODY))
@@ -203,10 +203,10 @@ class HeadTests(SynchronousTestCase):
 
 
 class ShareTests(SynchronousTestCase):
-    """How room is shared."""
+    """Sharing of memory between clients."""
 
     def test_one_client(self) -> None:
-        """One client gets half of all room, and then others still find room."""
+        """One client gets half of all bytes, and then others still get some."""
         shares = BodyShares(1000)
         self.assertTrue(shares.reserve("a", 500))
         self.assertFalse(shares.reserve("a", 1))
@@ -214,7 +214,7 @@ class ShareTests(SynchronousTestCase):
         self.assertTrue(shares.reserve("c", 125))
 
     def test_anonymous(self) -> None:
-        """Clients without credentials share an eighth of the room, from however many addresses they come."""
+        """Clients without credentials share an eighth of the bytes, from any number of addresses."""
         shares = BodyShares(8000)
         taken = sum(shares.reserve(f"address {number}", 100, anonymous=True) for number in range(50))
         self.assertEqual(taken * 100, 8000 * ANONYMOUS_SHARE)
@@ -226,7 +226,7 @@ class ShareTests(SynchronousTestCase):
         st.lists(st.tuples(st.sampled_from("abcd"), st.integers(1, 400), st.booleans()), max_size=40),
     )
     def test_bounded(self, steps: list[tuple[str, int, bool]]) -> None:
-        """Never more is held than there is, and nothing is left when all is given back."""
+        """The total is never exceeded, and nothing is held after all is released."""
         shares = BodyShares(1000)
         held = []
         for client, size, anonymous in steps:

@@ -40,7 +40,7 @@ class ChoiceTests(SynchronousTestCase):
         self.assertEqual(default_routes("", ""), [])
 
     def test_default_route(self) -> None:
-        """The interface of the default route counts, of its addresses the first global one of the version."""
+        """The first global address of the default route's interface and IP version is used."""
         interfaces = [
             LO,
             interface("eth0", "192.0.2.9"),
@@ -52,24 +52,24 @@ class ChoiceTests(SynchronousTestCase):
         self.assertEqual(choose_address((6, 4), interfaces, routes[:1]), "10.0.0.1")
 
     def test_loopback_with_a_global_address(self) -> None:
-        """Where the interface of the route has none, a global address of the loopback interface counts."""
+        """If that interface has none, a global address of the loopback interface is used."""
         interfaces = [interface("lo", "127.0.0.1", "192.0.2.1"), interface("eth1", "fe80::1")]
         self.assertEqual(choose_address((4, 6), interfaces, [(4, "eth1")]), "192.0.2.1")
         down = [LO, interface("eth1", "192.0.2.1", up=False)]
         self.assertEqual(choose_address((4, 6), down, [(4, "eth1")]), "")
 
     def test_no_routes(self) -> None:
-        """Without a default route there is no address; where routes are not known all interfaces count."""
+        """Without a default route there is no address; if routes are unknown all interfaces are searched."""
         interfaces = [LO, interface("tun0", "192.0.2.1"), interface("eth0", "224.0.0.1", "192.0.2.2")]
         self.assertEqual(choose_address((4, 6), interfaces, []), "")
         self.assertEqual(choose_address((4, 6), interfaces, None), "192.0.2.2")
 
 
 class HostTests(SynchronousTestCase):
-    """The address of this very machine."""
+    """The address of this machine."""
 
     def test_named(self) -> None:
-        """What is advertised, or listened at, by a flag is taken as it is."""
+        """An advertised or listening address from a flag is used unchanged."""
         self.assertEqual(advertised_address("127.0.0.1", "192.0.2.1"), "192.0.2.1")
         self.assertEqual(advertised_address("127.0.0.1", "127.0.0.1"), "127.0.0.1")
         self.assertEqual(advertised_address("192.0.2.1", ""), "192.0.2.1")
@@ -84,7 +84,7 @@ class HostTests(SynchronousTestCase):
         self.assertIn(address, {"127.0.0.1", *(one for each in read_interfaces() for one in each.addresses)})
 
     def test_no_network(self) -> None:
-        """A host without routes is at its loopback address."""
+        """A host without routes uses its loopback address."""
         folder = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, folder)
         (folder / "route").write_text("Iface\n")
@@ -92,7 +92,7 @@ class HostTests(SynchronousTestCase):
         self.assertEqual([advertised_address(bind, "") for bind in ("127.0.0.1", "::1")], ["127.0.0.1", "::1"])
 
     def test_other_systems(self) -> None:
-        """Where the system does not show its interfaces it is what it would send from."""
+        """If the system does not list its interfaces, the source address of connections is used."""
 
         def unknown() -> list[Interface]:
             raise OSError("as a test")

@@ -1,4 +1,6 @@
-"""Tests for L{kubetwist.server.memorylimit} and L{kubetwist.filters.memory}: load is shed before memory runs out."""
+"""
+Tests for L{kubetwist.server.memorylimit} and L{kubetwist.filters.memory}: requests are refused before memory runs out.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 class LimitTests(SynchronousTestCase):
-    """Where the limit comes from."""
+    """Sources of the limit."""
 
     def groups(self, own: str, **limits: str) -> int:
         """The limit where files below a folder say so; double underscores stand for slashes, single ones for dots."""
@@ -41,10 +43,10 @@ class LimitTests(SynchronousTestCase):
         return group_limit(folder / "own", folder / "fs")
 
     def test_groups(self) -> None:
-        """The limit is the smallest one of the control group and those around it, in both versions."""
+        """The limit is the smallest one of the control group and its parents, in both versions."""
         self.assertEqual(self.groups("0::/a/b\n", a__b__max="3000\n", a__max="2000\n", max="max\n"), 2000)
         self.assertEqual(self.groups("0::/a\n", a__max="max\n"), 0)
-        # A container sees its own group at the root.
+        # A container has its own group at the root.
         self.assertEqual(self.groups("0::/docker/x\n", max="4000\n"), 4000)
         folder = Path(self.mktemp())
         (folder / "memory" / "a").mkdir(parents=True)
@@ -61,14 +63,14 @@ class LimitTests(SynchronousTestCase):
         self.assertEqual(self.groups("nonsense\n0::/a\n", a__max="nonsense"), 0)
 
     def test_flag(self) -> None:
-        """The flag takes quantities; 0 is no limit, and nothing is the control group's."""
+        """The flag takes quantities; 0 is no limit, and an absent value is the control group's."""
         self.assertEqual([parse_memory(text) for text in ("", "0", "512Mi", "1G")], [None, 0, 512 * MIB, 10**9])
         for text in ("much", "-1", "1 Gi"):
             with self.assertRaises(ValueError):
                 parse_memory(text)
 
     def test_guard(self) -> None:
-        """There is a guard where there is a limit: of the flag, the group, or the address space."""
+        """There is a guard if there is a limit: from the flag, the group, or the address space."""
         self.patch(memorylimit, "group_limit", lambda: 0)
         self.patch(memorylimit, "read_usage", lambda: Usage(1))
         self.patch(memorylimit, "limit_arenas", lambda: None)
@@ -89,7 +91,7 @@ class LimitTests(SynchronousTestCase):
 
 
 class GuardCase(SynchronousTestCase):
-    """Has a guard, whose memory and time the test sets."""
+    """A guard whose memory and time the test sets."""
 
     def setUp(self) -> None:
         """A limit of 1000 MiB, of which 64 are kept free."""
@@ -100,16 +102,16 @@ class GuardCase(SynchronousTestCase):
         self.guard = MemoryGuard(1000 * MIB, lambda: self.used, lambda: self.time)
 
     def use(self, mib: int, **more: int) -> None:
-        """Have the process use so much."""
+        """Set the used memory."""
         self.used = Usage(mib * MIB, **more)
         self.time += 1
 
 
 class GuardTests(GuardCase):
-    """What may be begun."""
+    """Admission of requests."""
 
     def test_room(self) -> None:
-        """What fits below the limit is admitted, and some of it is left free."""
+        """Requests that fit below the limit are admitted, and the reserve is kept."""
         self.assertTrue(self.guard.admit(836 * MIB))
         self.assertFalse(self.guard.admit(837 * MIB))
         self.use(936)
@@ -120,7 +122,7 @@ class GuardTests(GuardCase):
         self.assertFalse(self.guard.admit(MIB, urgent=True))
 
     def test_reserved(self) -> None:
-        """What was admitted counts before it is used, for everything but what is urgent."""
+        """Admitted requests count before they use memory, except for urgent requests."""
         self.guard.reserved = 800 * MIB
         self.assertFalse(self.guard.admit(37 * MIB))
         self.assertTrue(self.guard.admit(37 * MIB, urgent=True))
@@ -134,7 +136,7 @@ class GuardTests(GuardCase):
         self.assertTrue(guard.admit(10**15))
 
     def test_sampled(self) -> None:
-        """The system is not asked for each request."""
+        """Memory is not measured for each request."""
         asked: list[None] = []
         guard = MemoryGuard(MIB, lambda: asked.append(None) or Usage(0), lambda: self.time)
         for _ in range(100):
@@ -142,7 +144,7 @@ class GuardTests(GuardCase):
         self.assertEqual(len(asked), 1)
 
     def test_given_back(self) -> None:
-        """Freed memory is given back to the system while there is too little, once a second."""
+        """Freed memory is released to the system during a shortage, once a second."""
         self.use(990)
         for _ in range(10):
             self.guard.admit(MIB)
@@ -152,7 +154,7 @@ class GuardTests(GuardCase):
         self.assertEqual(self.trims, [1.0, 2.0])
 
     def test_ballast(self) -> None:
-        """What is kept for a failed allocation is freed by one, and kept again when there is room."""
+        """A failed allocation frees the reserve, which is allocated again when there is room."""
         self.guard.exhausted()
         self.assertIsNone(self.guard._ballast)
         self.use(990)
@@ -164,7 +166,7 @@ class GuardTests(GuardCase):
 
 
 class RequestTests(GuardCase):
-    """What requests are answered."""
+    """Answers to requests."""
 
     def client(self, handle: Any = echo) -> Client:
         """A connection to a site with a guard."""
@@ -175,11 +177,11 @@ class RequestTests(GuardCase):
         return Client(site)
 
     def codes(self, client: Client, *requests: tuple[str, str, int]) -> list[int]:
-        """The codes of requests with bodies of so many bytes."""
+        """Return the status codes of requests with bodies of these sizes."""
         return [client.request(method, path, b"x" * size).code for method, path, size in requests]
 
     def test_shed(self) -> None:
-        """What needs much is refused first, then what makes objects, then all but health checks."""
+        """Large requests are refused first, then writes, then all but health checks."""
         client = self.client()
         requests = (
             ("POST", MAPS, 1_000_000),
@@ -203,14 +205,14 @@ class RequestTests(GuardCase):
         self.assertEqual((answer.code, answer.header("retry-after")), (429, "1"))
 
     def test_lists(self) -> None:
-        """A list in JSON is the objects' bytes, a few at a time; one that is made as a whole may need all its size."""
+        """A list in JSON needs a few objects at a time; one that is built as a whole needs all its size."""
         client = self.client()
         self.use(930)
         answers = [client.request("GET", "/api/v1/pods", Accept=accept).code for accept in ("", "application/yaml")]
         self.assertEqual(answers, [200, 429])
 
     def test_reserved_while_open(self) -> None:
-        """The memory that a request may need counts until it is answered."""
+        """The estimated memory of a request counts until it is answered."""
         waiting: list[KubeRequest] = []
         client = self.client(waiting.append)
         client.send(
@@ -221,7 +223,7 @@ class RequestTests(GuardCase):
         self.assertEqual(self.guard.reserved, 0)
 
     def test_failed_allocation(self) -> None:
-        """A request that runs out of memory is answered 503, to be tried again, or broken off where it has begun."""
+        """A request whose allocation fails is answered 503, with Retry-After, or aborted if its answer has begun."""
 
         def handle(request: KubeRequest) -> None:
             if request.path.endswith(b"/begun"):
@@ -241,7 +243,7 @@ class ProcessTests(SynchronousTestCase):
     """A server whose address space is small."""
 
     def test_little_memory(self) -> None:
-        """A server with little memory stays up, answers whole, and has what it acknowledged and nothing else."""
+        """A server with little memory keeps running, answers completely, and stores exactly the acknowledged writes."""
         server = SubprocessServer("--controllers=", "--memory-limit=8Gi").__enter__()
         self.addCleanup(server.__exit__, None, None, None)
         statm = Path(f"/proc/{server.pid}/statm").read_text().split()

@@ -19,7 +19,7 @@ class ThreadClock(Clock):
 
 
 class MemoryReleaseTests(SynchronousTestCase):
-    """When memory is given back."""
+    """Release of memory."""
 
     def setUp(self) -> None:
         """Nothing is gone yet."""
@@ -28,12 +28,12 @@ class MemoryReleaseTests(SynchronousTestCase):
         self.release = MemoryRelease(self.clock, self.trimmed.append)
 
     def gone(self, count: int) -> None:
-        """So many connections end."""
+        """Close a number of connections."""
         for _ in range(count):
             self.release.connection_gone()
 
     def test_many(self) -> None:
-        """Memory is given back some seconds after many connections have ended, once for all of them."""
+        """Memory is released some seconds after many connections have closed, once for all of them."""
         self.gone(MANY - 1)
         self.clock.advance(2 * DELAY)
         self.assertEqual(self.trimmed, [])
@@ -47,14 +47,14 @@ class MemoryReleaseTests(SynchronousTestCase):
         self.assertEqual(self.trimmed, [0, 0])
 
     def test_stopped(self) -> None:
-        """When the server has stopped nothing is planned."""
+        """After the server has stopped no call is scheduled."""
         self.gone(MANY)
         self.release.stop()
         self.gone(MANY)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_other_libraries(self) -> None:
-        """Without such a function in the C library nothing is done."""
+        """Without C{malloc_trim} in the C library nothing is done."""
         self.release = MemoryRelease(self.clock, None)
         self.gone(MANY)
         self.assertEqual(self.clock.getDelayedCalls(), [])

@@ -128,7 +128,7 @@ class ProcessTests(SynchronousTestCase):
             self.assertTrue(line.endswith(f"the admin's kubeconfig is {path}"), line)
 
     def test_other_signals(self) -> None:
-        """SIGHUP has files looked at again; neither it nor SIGUSR1 or SIGUSR2 ends the server."""
+        """SIGHUP checks files for changes; neither it nor SIGUSR1 or SIGUSR2 ends the server."""
         process = self.ready("--in-memory")
         numbers = (signal.SIGUSR1, signal.SIGHUP, signal.SIGUSR2, signal.SIGHUP)
         assert process.stderr is not None

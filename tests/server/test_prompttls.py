@@ -179,7 +179,7 @@ class PromptTests(TestCase):
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
 
     def test_events_first(self) -> None:
-        """Watch events are written and sent before the answers of the turn, however late they come in it."""
+        """Watch events are written and sent before the answers of the same turn, whatever their order in it."""
         sent = []
 
         class Fake:
@@ -202,7 +202,7 @@ class PromptTests(TestCase):
         self.assertEqual(sent, ["written", "event", "late event", "answer", "other answer"])
 
     async def test_large_answers(self) -> None:
-        """An answer that is too large to be kept until the end of the turn is sent after the watch events, too."""
+        """An answer that is too large to wait for the end of the turn is sent after the watch events, too."""
         order = []
         self.factory._write_events = lambda: order.append("events")
 
@@ -217,7 +217,7 @@ class PromptTests(TestCase):
         self.assertEqual(order[:2], ["events", len(LARGE)])
 
     async def test_freed(self) -> None:
-        """A connection that its client breaks off is freed at once, with what it had not sent."""
+        """A connection that its client aborts is freed immediately, with its unsent data."""
         found: list[weakref.ref[Any]] = []
 
         def answer(transport: Any) -> None:

@@ -80,7 +80,7 @@ class WatchedFilesTests(SynchronousTestCase):
         self.assertEqual(self.told, ["TWO"])
 
     def test_look_now(self) -> None:
-        """Files are looked at without waiting when asked for; the next look follows after the usual time."""
+        """Files are checked immediately on request; the next check follows after the usual time."""
         self.write("one")
         self.files.look_now()
         self.watch()
@@ -99,7 +99,7 @@ class WatchedFilesTests(SynchronousTestCase):
         self.assertEqual(self.told, ["TWO", "THREE"])
 
     def test_look_now_while_looking(self) -> None:
-        """A look that is asked for while another is under way follows it."""
+        """A check that is requested during another one follows it."""
         looks: list[Deferred[Any]] = []
 
         def in_thread(call: Callable[[], Any]) -> Deferred[Any]:

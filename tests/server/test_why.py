@@ -265,7 +265,7 @@ class MissTests(WhyTestCase):
         self.assertIn('"system:part"', misses[1][1])
 
     def test_controllers_last(self) -> None:
-        """Roles of controllers come behind those of other components of the system."""
+        """Roles of controllers come after those of other components of the system."""
         for name in ("system:controller:x", "system:part"):
             self.make(f"{API}/clusterroles", role(name, rule("list", "configmaps")))
             self.make(f"{API}/clusterrolebindings", binding(name, f"ClusterRole/{name}", "User/part"))
@@ -312,7 +312,7 @@ class MissTests(WhyTestCase):
 
 
 class GrantTests(WhyTestCase):
-    """What the user has, and what to grant."""
+    """Grants of the user, and the command that grants access."""
 
     def test_grants(self) -> None:
         """Grants that name the user come before those of groups."""
@@ -329,7 +329,7 @@ class GrantTests(WhyTestCase):
         )
 
     def test_remedy_binds_the_smallest_role(self) -> None:
-        """Of roles that allow the question, the command binds the one with the fewest rules, and none of the system."""
+        """The command binds the role with the fewest rules among those that allow the request, but no system role."""
         self.make(f"{API}/clusterroles", role("a-large", rule("get", "secrets"), rule("get", "pods")))
         self.make(f"{API}/clusterroles", role("b-small", rule("get", "pods")))
         self.make(f"{API}/clusterroles", role("system:part", rule("get", "pods")))
@@ -344,7 +344,7 @@ class GrantTests(WhyTestCase):
         )
 
     def test_remedy_creates_a_role(self) -> None:
-        """Where no role allows the question, the commands create one that allows nothing else."""
+        """If no role allows the request, the commands create one that allows nothing else."""
         for query, role_flags, where in (
             ("resource=nodes/proxy", "clusterrole get-nodes-proxy --verb=get --resource=nodes/proxy", ""),
             ("path=/metrics", "clusterrole get-metrics --verb=get --non-resource-url=/metrics", ""),

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.cachewatch}: watches that send what their sink takes."""
+"""Tests for L{kubetwist.storage.cachewatch}: watches that send what their sink accepts."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _steps = st.lists(
 @implementer(IPacedSink)
 class PacedSink(RecordingSink):
     """
-    A sink that takes so many events, and then is full.
+    A sink that accepts a number of events, and then is full.
 
-    @ivar room: How many it still takes.
-    @ivar caught: How often it was told that it has everything.
+    @ivar room: The number that it still accepts.
+    @ivar caught: The number of L{caught_up} calls.
     """
 
     def __init__(self, room: int = 0) -> None:
@@ -63,14 +63,14 @@ class PacedCase(CacheCase):
     """Has paced watches."""
 
     def paced(self, room: int = 0, scope: str = "", **how: Any) -> tuple[PacedWatch, PacedSink]:
-        """Begin a watch whose sink takes so many events at first."""
+        """Begin a watch whose sink accepts a number of events at first."""
         sink = PacedSink(room)
         watch = self.cache.watch_paced(scope, sink=sink, **how)
         watch.resume()
         return watch, sink
 
     def more(self, watch: PacedWatch, sink: PacedSink, room: int) -> list[tuple[str, str, int]]:
-        """Have a watch send so many events; return them."""
+        """Let a watch send a number of events; return them."""
         sink.room = room
         watch.resume()
         self.clock.advance(0)
@@ -78,16 +78,16 @@ class PacedCase(CacheCase):
 
 
 class PacingTests(PacedCase):
-    """How much is sent, and what."""
+    """Amount and content of what is sent."""
 
     def test_interfaces(self) -> None:
-        """A paced watch is what sinks suspend and resume."""
+        """A paced watch provides the interface that sinks suspend and resume."""
         watch, sink = self.paced()
         verifyObject(IPacedWatch, watch)
         verifyObject(IPacedSink, sink)
 
     def test_initial(self) -> None:
-        """The objects that are there are sent as the sink takes them, and then it learns that these are all."""
+        """The current objects are sent as the sink accepts them, and then the sink learns that they are complete."""
         for name in "xyz":
             self.put(f"a/{name}")
         watch, sink = self.paced(2, initial=True)
@@ -100,7 +100,7 @@ class PacingTests(PacedCase):
         self.assertEqual(watch.revision, revision)
 
     def test_changes_in_the_beginning(self) -> None:
-        """Objects that change before they are sent are sent once, as they are then; for others there are events."""
+        """Objects that change before they are sent are sent once, in their new state; the others get events."""
         for name in "bdfhj":
             self.put(f"a/{name}")
         watch, sink = self.paced(2, initial=True)
@@ -109,7 +109,7 @@ class PacingTests(PacedCase):
         self.put("a/f")
         self.delete("a/d")  # Sent already.
         self.delete("a/h")
-        second = self.put("a/c")  # Behind what was sent already, as it is new.
+        second = self.put("a/c")  # After the cursor, in its new state.
         self.put("a/i")
         found = self.more(watch, sink, 100)
         self.assertEqual(
@@ -151,7 +151,7 @@ class PacingTests(PacedCase):
         self.assertTrue(watch.live)
 
     def test_suspended_in_a_transaction(self) -> None:
-        """A watch that is suspended amid the events of a transaction sends the others of it, and none twice."""
+        """A watch that is suspended within the events of a transaction sends the others of it, and none twice."""
         watch, sink = self.paced(100)
         sink.then = watch.suspend
         writes = [Write(f"{PREFIX}a/{name}", drafted(name).body, None) for name in "xyz"]
@@ -163,7 +163,7 @@ class PacingTests(PacedCase):
         self.assertEqual([key for _, key, _ in self.more(watch, sink, 9)], ["a/w"])
 
     def test_future(self) -> None:
-        """A watch from the future is live, and sends nothing before that."""
+        """A watch from a future revision is live, and sends nothing before that revision."""
         watch, sink = self.paced(9, revision=self.storage.revision + 2)
         self.assertEqual((watch.live, watch.revision), (True, self.storage.revision + 2))
         for name in "xyz":
@@ -171,7 +171,7 @@ class PacingTests(PacedCase):
         self.assertEqual([key for _, key, _ in sink.seen()], ["a/z"])
 
     def test_selector_that_selects_nothing(self) -> None:
-        """A selector is asked about so many objects in a turn of the reactor, and others have theirs between."""
+        """A selector visits a bounded number of objects per turn of the reactor, between which other calls run."""
         self.patch(cachewatch, "EXAMINED", 2)
         self.patch(cachewatch, "TAKEN", 2)
         for number in range(7):
@@ -187,7 +187,7 @@ class PacingTests(PacedCase):
         self.assertTrue(late.live)
 
     def test_stopped(self) -> None:
-        """A watch that is stopped sends nothing any more, whatever it has still to send."""
+        """A stopped watch sends nothing, whatever is unsent."""
         self.put("a/x")
         watch, sink = self.paced(0, initial=True)
         watch.stop()
@@ -208,12 +208,12 @@ class PacingTests(PacedCase):
 
 
 class PastTests(PacedCase):
-    """Watches from before the window: the store is asked."""
+    """Watches from before the window: the store is read."""
 
     limits: ClassVar[dict[str, int]] = {"window_events": 2}
 
     def test_from_the_store(self) -> None:
-        """Events that the window has no more are read from the store, with what was there before."""
+        """Events that the window has dropped are read from the store, with the previous values."""
         then = self.storage.revision
         for number in range(3):
             self.put("a/x", app=str(number))
@@ -238,7 +238,7 @@ class PastTests(PacedCase):
         self.assertEqual(sink.seen(), [("ADDED", "a/x", then + 2), ("DELETED", "a/x", then + 3)])
 
     def test_after_a_restart(self) -> None:
-        """A new cache serves watches from before its time."""
+        """A new cache serves watches from before its creation."""
         then = self.storage.revision
         self.put("a/x")
         self.cache.stop()
@@ -247,7 +247,7 @@ class PastTests(PacedCase):
         self.assertEqual([key for _, key, _ in sink.seen()], ["a/x"])
 
     def test_compacted(self) -> None:
-        """A watch from before what the store has compacted is refused; one that is there by then ends with 410."""
+        """A watch from before the compaction is refused; one that falls behind it ends with 410."""
         then = self.put("a/x")
         for number in range(9):
             self.put(f"a/{number}")
@@ -271,7 +271,7 @@ class PastTests(PacedCase):
     @settings(max_examples=60, deadline=None)
     @given(_steps, st.booleans(), st.sampled_from([None, {"app": "1"}]))
     def test_any_pace(self, steps: list[Any], initial: bool, selected: dict[str, str] | None) -> None:
-        """However slow its sink is, a watch shows all that happens: who follows it has the objects that there are."""
+        """With a sink of any speed, a watch shows all changes: a client that applies them has the current objects."""
         self.setUp()
         match = None if selected is None else labelled(**selected)
         for key in _KEYS[::2]:

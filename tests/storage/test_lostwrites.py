@@ -38,7 +38,7 @@ PAGE = 4096
 #: Bytes of a frame.
 LENGTH = FRAME.size + PAGE
 
-#: A process that writes some keys, says the last revision, and kills itself.
+#: A process that writes some keys, prints the last revision, and kills itself.
 KILLED = """
 import os, signal, sys
 from kubetwist.storage.sqlite import SQLiteStorage
@@ -55,7 +55,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 class CrashedCase(FileCase):
-    """Has the files that a killed server leaves."""
+    """Files that a killed server leaves."""
 
     writes = 40
 
@@ -65,7 +65,7 @@ class CrashedCase(FileCase):
         storage = self.open()
         for number in range(self.writes - 1):
             self.write(storage, f"/r/{number:02}", b"%d" % number * 400)
-        #: What a power cut may leave of the mark.
+        #: Possible states of the mark after a power cut.
         self.older_mark = Path(f"{self.path}-mark").read_bytes()
         self.newest = self.write(storage, "/r/last", b"x" * 800)
         self.now = self.page(storage)
@@ -81,13 +81,13 @@ class CrashedCase(FileCase):
                 Path(self.path + suffix).write_bytes(content)
 
     def changed(self, suffix: str, at: int, length: int = 16) -> bytes:
-        """One of the files with all bits of some bytes changed."""
+        """Return one of the files with all bits of some bytes inverted."""
         content = bytearray(self.files[suffix])
         content[at : at + length] = bytes(one ^ 0xFF for one in content[at : at + length])
         return bytes(content)
 
     def attempt(self) -> list[tuple[str, bytes, int]] | None:
-        """What the store holds; L{None} when it is refused."""
+        """Return the content of the store; L{None} if it is refused."""
         storage = SQLiteStorage(self.path, self.reactor)
         try:
             self.reactor.run(storage.open())
@@ -109,7 +109,7 @@ class DamagedLogTests(CrashedCase):
         self.assertEqual(self.attempt(), self.now)
 
     def test_damage_anywhere(self) -> None:
-        """Whatever bytes of the log change, the store has every acknowledged write or does not start."""
+        """If any bytes of the log change, the store has every acknowledged write or does not start."""
         log = self.files["-wal"]
         dice = Random(21)
         places = {0, 4, 8, 12, 16, 24, len(log) - 16, *(dice.randrange(len(log) - 16) for _ in range(80))}
@@ -123,7 +123,7 @@ class DamagedLogTests(CrashedCase):
         self.assertGreater(refused, len(places) * 0.9)
 
     def test_cut_anywhere(self) -> None:
-        """A log that was cut, emptied, zeroed or removed has lost writes, and the store does not start."""
+        """A log that was truncated, emptied, zeroed or removed has lost writes, and the store does not start."""
         log = self.files["-wal"]
         for kept in (0, 1, HEADER.size, HEADER.size + LENGTH, len(log) // 2, len(log) - 1):
             for rest in (b"", bytes(len(log) - kept)):
@@ -133,7 +133,7 @@ class DamagedLogTests(CrashedCase):
         self.refused(StorageCorrupt, f"its newest revision is 0, and its high-water mark in {self.path}-mark")
 
     def test_refusal_changes_nothing(self) -> None:
-        """A store that is refused keeps its files as they are, so that they can be repaired."""
+        """The files of a refused store are unchanged, so that they can be repaired."""
         for mark in (self.files["-mark"], None):
             log = self.changed("-wal", HEADER.size + LENGTH * (self.frames // 2) + 200)
             self.put(wal=log, mark=mark)
@@ -142,7 +142,7 @@ class DamagedLogTests(CrashedCase):
             self.assertEqual(Path(self.path).read_bytes(), self.files[""])
 
     def test_power_cut(self) -> None:
-        """A store starts with a last transaction that a power cut left in part, as it was not acknowledged."""
+        """A store whose last transaction is incomplete after a power cut starts, since it was not acknowledged."""
         for frames_kept in (1, 0):
             for place in (0, 16, 24, 1000, LENGTH - 16):
                 at = HEADER.size + (self.frames - 1) * LENGTH + place
@@ -155,21 +155,21 @@ class DamagedLogTests(CrashedCase):
         return [one for one in self.now if one[0] != "/r/last"]
 
     def test_stale_mark(self) -> None:
-        """Damage that transactions follow is found without the mark, too."""
+        """Damage that is followed by transactions is found without the mark, too."""
         for frame in range(self.frames - 3):
             log = self.changed("-wal", HEADER.size + frame * LENGTH + 600)
             self.put(wal=log, mark=None)
             self.assertIsNone(self.attempt(), f"frame {frame}")
 
     def test_damaged_mark(self) -> None:
-        """A mark that cannot be read does not keep a whole store from starting, and is written again."""
+        """An unreadable mark does not prevent an intact store from starting, and is written again."""
         for content in (b"", b"\0" * 30, self.changed("-mark", 18, 1)):
             self.put(mark=content)
             self.assertEqual(self.attempt(), self.now)
             self.assertEqual(HighWaterMark(f"{self.path}-mark").read(), self.newest)
 
     def test_accepted(self) -> None:
-        """With --allow-lost-writes what is left is served, at revisions that were never given before."""
+        """With --allow-lost-writes the remaining data is served, at revisions that were never assigned before."""
         self.put(wal=self.changed("-wal", HEADER.size + LENGTH * (self.frames // 2) + 200))
         storage = SQLiteStorage(self.path, self.reactor, accept_loss=True)
         self.addCleanup(self.close, storage)
@@ -188,7 +188,7 @@ class DamagedLogTests(CrashedCase):
         self.assertEqual([one["log_level"] for one in logged if "loss" in one], [LogLevel.error])
 
     def test_backup(self) -> None:
-        """No backup is taken of a store that has lost writes."""
+        """A store that has lost writes cannot be backed up."""
         self.put(wal=self.changed("-wal", HEADER.size + LENGTH * (self.frames // 2) + 200))
         target = os.path.abspath(self.mktemp())
         with self.assertRaisesRegex(StorageCorrupt, "has lost acknowledged writes"):
@@ -197,7 +197,7 @@ class DamagedLogTests(CrashedCase):
 
 
 class DamagedDatabaseTests(CrashedCase):
-    """Damage to the database, and databases that are not the newest."""
+    """Damaged databases, and databases that are not the newest."""
 
     def setUp(self) -> None:
         """Close the store, so that everything is in the database."""
@@ -210,13 +210,13 @@ class DamagedDatabaseTests(CrashedCase):
         self.old = old
 
     def test_older_database(self) -> None:
-        """A database that an older copy, an empty file or nothing has replaced does not start."""
+        """A store does not start if its database was replaced by an older copy or an empty file, or removed."""
         for content in (self.old, b"", None):
             self.put(database=content)
             self.assertIsNone(self.attempt())
 
     def test_damage_anywhere(self) -> None:
-        """Whatever bytes of the database change, nothing acknowledged is gone or different without a word."""
+        """If any bytes of the database change, no acknowledged write is lost or different without an error."""
         dice = Random(21)
         size = len(self.files[""])
         refused = unreadable = 0
@@ -245,7 +245,7 @@ class DamagedDatabaseTests(CrashedCase):
         self.refused(StorageCorrupt, "was changed")
 
     def test_damaged_value(self) -> None:
-        """A value that was changed is no value any more, whichever way it is read; all others are as they were."""
+        """A changed value is unreadable in every way of reading; all others are unchanged."""
         self.put(database=self.files[""].replace(b"x" * 100, b"y" * 100, 1))
         storage = self.open()
         self.assertEqual(self.page(storage)[:-1], self.now[:-1])
@@ -283,16 +283,16 @@ class KilledTests(FileCase):
 
 
 class IdleTests(FileCase):
-    """Checkpoints of a store that is idle."""
+    """Checkpoints of an idle store."""
 
     def setUp(self) -> None:
-        """Open a store with something in its log."""
+        """Open a store with frames in its log."""
         super().setUp()
         self.storage = self.open()
         self.write(self.storage, "/r/a", b"1")
 
     def size(self) -> int:
-        """Bytes of the log, once the writer has done what it was asked for."""
+        """Return the size of the log, after the writer has finished its work."""
         self.reactor.run(self.storage._writer.run(lambda: None))
         return os.path.getsize(f"{self.path}-wal")
 
@@ -307,7 +307,7 @@ class IdleTests(FileCase):
         self.assertEqual([key for key, _, _ in self.page(self.storage)], ["/r/a", "/r/b"])
 
     def test_busy(self) -> None:
-        """A store that is written is not checkpointed in between."""
+        """A store with frequent writes is not checkpointed in between."""
         for number in range(3):
             self.write(self.storage, "/r/a", b"%d" % number)
             self.reactor.advance(IDLE)
@@ -330,17 +330,17 @@ class IdleTests(FileCase):
         self.assertEqual(self.size(), 0)
 
     def test_closed(self) -> None:
-        """A store that is closed leaves no call planned."""
+        """A closed store leaves no scheduled call."""
         self.close(self.storage)
         self.assertEqual(self.reactor.getDelayedCalls(), [])
 
 
 class ChecksumTests(SynchronousTestCase):
-    """The checksum, and what a log shows by itself."""
+    """The checksum, and damage that a log shows by itself."""
 
     @given(st.tuples(*[st.integers(0, 2**32 - 1)] * 2), st.binary(max_size=200), st.booleans())
     def test_checksum(self, before: tuple[int, int], content: bytes, big_endian: bool) -> None:
-        """The scalar products are the loop of SQLite's documentation."""
+        """The scalar products equal the loop of SQLite's documentation."""
         content = content[: len(content) // 8 * 8]
         first, second = before
         for one, other in struct.iter_unpack(">II" if big_endian else "<II", content):
@@ -349,7 +349,7 @@ class ChecksumTests(SynchronousTestCase):
         self.assertEqual(checksum(before, content, big_endian), (first, second))
 
     def test_leftover(self) -> None:
-        """Frames of a transaction that failed, behind one that took its place, are no damage."""
+        """Frames of a failed transaction, after one that replaced it, are not damage."""
         path = os.path.abspath(self.mktemp())
         connection = sqlite3.connect(path, isolation_level=None)
         self.addCleanup(connection.close)
@@ -370,5 +370,5 @@ class ChecksumTests(SynchronousTestCase):
         self.assertIsNone(find_damage(f"{crashed}-wal"))
 
     def test_no_log(self) -> None:
-        """No log is no damage."""
+        """A missing log is not damage."""
         self.assertIsNone(find_damage(os.path.abspath(self.mktemp())))

@@ -94,7 +94,7 @@ class FilesTests(PageTestCase):
         return found[1]
 
     def test_api_clients(self) -> None:
-        """Clients that do not take HTML find no page at the paths that lead to one, but what the API answers there."""
+        """Clients that do not accept HTML find no page at the paths that lead to one, but the API's answer."""
         for place in ("/ui", "/swagger-ui"):
             for accept in ("text/html", "text/*;q=0.5", "application/json, */*", ""):
                 self.assertEqual(self.ask("GET", place, **({"Accept": accept} if accept else {})).code, 308)
@@ -138,7 +138,7 @@ class FilesTests(PageTestCase):
             self.assertEqual(self.ask("GET", place).header("Location"), f"{place}/")
 
     def test_root(self) -> None:
-        """/ leads clients that ask for HTML first to the page, and no others."""
+        """/ redirects clients that prefer HTML to the page, and no others."""
         answer = self.ask("GET", "/", Accept="text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
         self.assertEqual((answer.code, answer.header("Location")), (302, "/ui/"))
         for accept in ("*/*", "application/json", "application/json, text/html"):

@@ -129,14 +129,14 @@ class AuditTests(SynchronousTestCase):
         self.assertNotIn(secret, "".join(event.json().decode() for event in self.kept.events))
 
     def test_link_expires(self) -> None:
-        """A link that is not used in time is refused."""
+        """An expired link is refused."""
         self.make()
         secret = self.links.issue(ALICE)
         self.clock.advance(LIFETIME)
         self.assertEqual(self.follow(secret).code, 401)
 
     def test_link_from_elsewhere(self) -> None:
-        """A link is refused where a proxy passes the request on, or another machine sends it."""
+        """A link is refused if the request comes through a proxy or from another machine."""
         self.make()
         secret = self.links.issue(ALICE)
         self.assertEqual(self.follow(secret, X_Forwarded_For="192.0.2.1").code, 401)
