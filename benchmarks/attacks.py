@@ -1,17 +1,17 @@
 """
-How long one client waits while another one sends what costs much processor time.
+Measure the latency of one client while another one sends requests that need much processor time.
 
     python benchmarks/attacks.py [--seconds 8] [--only pod-containers,tables] [--json OUT]
     python benchmarks/attacks.py --server https://127.0.0.1:6443 --token admin-token --pid 4711 ...
 
-The victim is one client that sends 20 GETs of a small object a second. Beside it runs one attacker at a time, who
-sends the same requests one after the other over one connection for C{--seconds}. Printed are the median, the 99th
-percentile and the maximum of the victim's latency, the requests that the attacker got answered with the slowest of
-them, the codes of the answers, and the server's resident memory at its highest and after the attack.
+The victim is one client that sends 20 GETs of a small object per second. One attacker at a time sends requests one
+after the other over one connection for C{--seconds}. The script prints the median, the 99th percentile and the maximum
+of the victim's latency, the number of answered requests of the attacker, the slowest of them, the status codes, and the
+server's resident memory at its maximum and after the attack.
 
-A victim's latency counts from the moment at which its request was due, so a stall of a second counts for all 20
-requests that fall into it. Without C{--server} a server is started, with a new data directory; with it any Kubernetes
-API server is measured, also kube-apiserver. Victim and attacker run in processes of their own.
+The victim's latency is measured from the time at which each request is due, so an interruption of a second affects all
+20 requests in it. Without C{--server} a server is started with a new data directory; with it any Kubernetes API server
+is measured, also kube-apiserver. Victim and attacker run in separate processes.
 
 The attacks are in L{attacks_bodies}, their names are printed by C{--list}.
 """
@@ -96,7 +96,7 @@ def attack(url: str, token: str, calls: list[Call], seconds: float, results: Any
 
 
 def victim(url: str, token: str, started: Any, stopped: Any, results: Any) -> None:
-    """GET a small object at fixed times until told to stop."""
+    """GET a small object at fixed times until C{stopped} is set."""
     client = Client(url, token)
     get = Call("GET", VICTIM)
     client.call(get)
@@ -112,7 +112,7 @@ def victim(url: str, token: str, started: Any, stopped: Any, results: Any) -> No
 
 
 def resident(pid: int) -> float:
-    """The memory of a process, in MiB; 0 when there is no process."""
+    """Return the resident memory of a process, in MiB; 0 without a process."""
     if not pid:
         return 0.0
     text = Path(f"/proc/{pid}/statm").read_text().split()
@@ -120,16 +120,16 @@ def resident(pid: int) -> float:
 
 
 def percentile(values: list[float], part: float) -> float:
-    """A percentile of sorted values, in milliseconds."""
+    """Return a percentile of sorted values, in milliseconds."""
     return values[min(len(values) - 1, int(len(values) * part))] * 1000
 
 
 def run(url: str, token: str, victim_token: str, pid: int, one: Attack, seconds: float) -> dict[str, Any]:
-    """One attack."""
+    """Run one attack, and return its figures."""
     admin = Client(url, token)
     for call in one.setup():
         for _ in range(100):
-            # A definition that was just created is not served at once.
+            # A new definition is not served immediately.
             code, text = admin.call(call)
             if code != 404 or call.method == "DELETE":
                 break
@@ -171,7 +171,7 @@ def run(url: str, token: str, victim_token: str, pid: int, one: Attack, seconds:
 
 
 def measure(url: str, token: str, victim_token: str, pid: int, given: argparse.Namespace) -> list[dict[str, Any]]:
-    """All attacks that were asked for."""
+    """Run all requested attacks."""
     admin = Client(url, token)
     small = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "attacks-victim"}, "data": {"a": "b"}}
     admin.call(Call("POST", VICTIM.rpartition("/")[0], json.dumps(small).encode()))

@@ -1,4 +1,4 @@
-"""The requests of L{attacks}: for each attack what it needs to be there, and what the attacker sends."""
+"""The requests of L{attacks}: for each attack its set-up, and the requests that the attacker sends."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Attack(NamedTuple):
     """
     One attack.
 
-    @ivar setup: The requests that come before it.
-    @ivar calls: What the attacker repeats.
-    @ivar cleanup: What removes what could disturb the next attack.
+    @ivar setup: Requests before the attack.
+    @ivar calls: Requests that the attacker repeats.
+    @ivar cleanup: Requests that remove objects which could affect the next attack.
     @ivar settle: Seconds between set-up and attack.
     """
 
@@ -45,17 +45,17 @@ class Attack(NamedTuple):
 
 
 def post(path: str, obj: Any) -> Call:
-    """A POST of an object."""
+    """Return a POST of an object."""
     return Call("POST", path, json.dumps(obj).encode())
 
 
 def core(kind: str, name: str, **parts: Any) -> dict[str, Any]:
-    """An object of the core group."""
+    """Return an object of the core group."""
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, **parts}
 
 
 def definition(plural: str, schema: Any, **version: Any) -> dict[str, Any]:
-    """A definition of custom resources with one version."""
+    """Return a definition of custom resources with one version."""
     kind = plural.capitalize()
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -73,7 +73,7 @@ def definition(plural: str, schema: Any, **version: Any) -> dict[str, Any]:
 
 
 def custom(plural: str, name: str, **parts: Any) -> dict[str, Any]:
-    """A custom resource."""
+    """Return a custom resource."""
     return {
         "apiVersion": f"{GROUP}/v1",
         "kind": plural.capitalize(),
@@ -83,12 +83,12 @@ def custom(plural: str, name: str, **parts: Any) -> dict[str, Any]:
 
 
 def custom_path(plural: str) -> str:
-    """Where custom resources are."""
+    """Return the path of custom resources."""
     return f"/apis/{GROUP}/v1/namespaces/default/{plural}"
 
 
 def spec_schema(spec: Any) -> dict[str, Any]:
-    """The schema of an object whose spec is as given."""
+    """Return the schema of an object with this spec."""
     return {"type": "object", "properties": {"spec": spec}}
 
 
@@ -96,14 +96,14 @@ PRESERVED = spec_schema({"type": "object", "x-kubernetes-preserve-unknown-fields
 
 
 def nested(depth: int, width: int) -> Any:
-    """A tree with C{width} branches a, b, c at each of C{depth} levels."""
+    """Return a tree with C{width} branches a, b, c at each of C{depth} levels."""
     if not depth:
         return "x"
     return {name: nested(depth - 1, width) for name in "abcdefgh"[:width]}
 
 
 def repeated(plural: str, count: int) -> Iterator[Call]:
-    """The set-up of printer columns: a definition with ten of them, and some large objects."""
+    """Set up printer columns: a definition with ten of them, and some large objects."""
     columns = [{"name": f"c{n}", "type": "string", "jsonPath": f".spec..a..b..c..d{n}"} for n in range(10)]
     yield post(DEFINITIONS, definition(plural, PRESERVED, additionalPrinterColumns=columns))
     yield Call("GET", custom_path(plural))
@@ -113,7 +113,7 @@ def repeated(plural: str, count: int) -> Iterator[Call]:
 
 
 def selectable(plural: str, count: int) -> Iterator[Call]:
-    """The set-up of selectable fields: eight of them, and many objects."""
+    """Set up selectable fields: eight of them, and many objects."""
     names = [f"f{n}" for n in range(8)]
     schema = spec_schema({"type": "object", "properties": {name: {"type": "string"} for name in names}})
     fields = [{"jsonPath": f".spec.{name}"} for name in names]
@@ -125,17 +125,17 @@ def selectable(plural: str, count: int) -> Iterator[Call]:
 
 
 def pod(containers: Any, **spec: Any) -> dict[str, Any]:
-    """A pod."""
+    """Return a pod."""
     return core("Pod", "attacks", spec={"containers": containers, **spec})
 
 
 def rules(rule: str) -> list[dict[str, str]]:
-    """Validation rules of a schema."""
+    """Return validation rules of a schema."""
     return [{"rule": rule}]
 
 
 def listed(plural: str, items: Any, **more: Any) -> dict[str, Any]:
-    """A definition whose spec.items is a list."""
+    """Return a definition whose spec.items is a list."""
     items = {"type": "array", "items": items, **more}
     return definition(plural, spec_schema({"type": "object", "properties": {"items": items}}))
 
@@ -148,19 +148,19 @@ LIST_MAP_ITEM = {
 
 
 def large_schema(number: int) -> dict[str, Any]:
-    """A definition with 3,000 described properties."""
+    """Return a definition with 3,000 described properties."""
     text = "What this is for, as descriptions go. " * 3
     properties = {f"p{n}": {"type": "string", "description": f"{text}{number}"} for n in range(3000)}
     return definition(f"big{number}", spec_schema({"type": "object", "properties": properties}))
 
 
 def applied(path: str, obj: Any) -> Call:
-    """A server-side apply."""
+    """Return a server-side apply."""
     return Call("PATCH", f"{path}?fieldManager=attacks&force=true", json.dumps(obj).encode(), APPLY)
 
 
 def policies() -> Any:
-    """A network policy with 2,000 rules of 100 ports each."""
+    """Return a network policy with 2,000 rules of 100 ports each."""
     ports = [{"protocol": "TCP", "port": n + 1} for n in range(100)]
     return {
         "apiVersion": "networking.k8s.io/v1",
@@ -171,7 +171,7 @@ def policies() -> Any:
 
 
 def peers() -> Any:
-    """A network policy with 200 rules of 100 blocks each."""
+    """Return a network policy with 200 rules of 100 blocks each."""
     blocks = [{"ipBlock": {"cidr": f"10.0.{n}.0/24"}} for n in range(100)]
     return {
         "apiVersion": "networking.k8s.io/v1",
@@ -182,7 +182,7 @@ def peers() -> Any:
 
 
 def deployment(env: int) -> dict[str, Any]:
-    """A Deployment whose container has many environment variables."""
+    """Return a Deployment whose container has many environment variables."""
     variables = [{"name": f"V{n}", "value": str(n)} for n in range(env)]
     container = {"name": "a", "image": "a", "args": ["a"], "env": variables}
     labels = {"app": "a"}
@@ -196,12 +196,12 @@ def deployment(env: int) -> dict[str, Any]:
 
 
 def stored(path: str, obj: Any) -> Callable[[], Iterable[Call]]:
-    """A set-up that creates one object."""
+    """Return a set-up that creates one object."""
     return lambda: [post(path, obj)]
 
 
 def gone(path: str) -> Callable[[], Iterable[Call]]:
-    """A clean-up that deletes one object or a collection."""
+    """Return a clean-up that deletes one object or a collection."""
     return lambda: [Call("DELETE", path)]
 
 
@@ -216,17 +216,17 @@ VARIABLES = [{"name": f"V{n}", "value": f"new{n}"} for n in range(5000)]
 
 
 def many_keys(count: int, value: str = "v") -> dict[str, str]:
-    """The data of a ConfigMap."""
+    """Return the data of a ConfigMap."""
     return {f"key-{n}": f"{value}{n}" for n in range(count)}
 
 
 def dry(path: str) -> str:
-    """A path whose request changes nothing, so that it can be repeated."""
+    """Return the path of a dry run, which can be repeated."""
     return f"{path}?dryRun=All"
 
 
 def small_objects() -> Iterator[Call]:
-    """5,000 ConfigMaps in a namespace of their own."""
+    """Create 5,000 ConfigMaps in a namespace of their own."""
     yield post("/api/v1/namespaces", core("Namespace", "attacks-tables"))
     for number in range(5000):
         yield post(

@@ -1,9 +1,9 @@
 """
-When watchers receive the event of a write, against when its writer receives the answer.
+Measure the time from the answer to a write until watches receive its event.
 
-One connection patches a ConfigMap again and again; others watch it. Printed are, for each number of watchers, the
-median and the 5th and 95th percentile of (event received - answer received) in microseconds: below zero, the event was
-there first. Everything is read by one thread in the order in which the system reports it.
+One connection patches a ConfigMap repeatedly; others watch it. For each number of watches, the script prints the median
+and the 5th and 95th percentile of (event received - answer received) in microseconds; negative values mean that the
+event came first. One thread reads all connections in the order in which the system reports them.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from urllib.parse import urlsplit
 
 from load import Target, arguments, target, trusting
 
-#: Seconds without anything to read after which a measurement is given up.
+#: Seconds without received data after which a measurement is aborted.
 PATIENCE = 20.0
 _VALUE = re.compile(rb'"count":"(\d+)"')
 
 
 class Connection:
     """
-    A TLS connection that is read without blocking.
+    A TLS connection with non-blocking reads.
 
-    @ivar buffer: What was received and not looked at yet.
+    @ivar buffer: Received data that are not processed yet.
     """
 
     def __init__(self, url: str) -> None:
@@ -44,7 +44,7 @@ class Connection:
         self.socket.sendall(data)
 
     def receive(self) -> None:
-        """Read all that is there."""
+        """Read all available data."""
         try:
             while data := self.socket.recv(1 << 16):
                 self.buffer += data
@@ -57,7 +57,7 @@ def measure(server: Target, path: str, watchers: int, writes: int) -> list[float
     """
     Write and watch.
 
-    @return: Seconds from an answer to an event, for each write and watcher.
+    @return: Seconds from an answer to an event, for each write and watch.
     """
     poll = select.epoll()
     version = server.call("GET", f"{path}/one")["metadata"]["resourceVersion"]

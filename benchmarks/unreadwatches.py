@@ -1,9 +1,9 @@
 """
-What watches that are never read cost: memory, and the latency of another client that sends 20 GETs a second.
+Measure the cost of watches that are never read: memory, and the latency of another client with 20 GETs per second.
 
-The server gets objects of about so many megabytes together. Then connections are opened that ask for all of them as
-initial events and read nothing. Printed are the resident memory of the server before, with them, and after they are
-gone, and the p99 of the other client without and with them.
+Objects of a given total size are created. Then connections are opened that request all of them as initial events and
+read nothing. The script prints the resident memory of the server before, with and after the watches, and the p99 of the
+other client without and with them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from load import Target, arguments, target, trusting
 from mixed import fill
 
-#: GETs a second of the other client.
+#: GETs per second of the other client.
 RATE = 20.0
 FORMS = {
     "json": "application/json",
@@ -36,14 +36,14 @@ CONTEXT = trusting()
 
 
 def connect(url: str) -> ssl.SSLSocket:
-    """A connection."""
+    """Open a connection."""
     parts = urlsplit(url)
     plain = socket.create_connection((parts.hostname, parts.port or 443), 120)
     return CONTEXT.wrap_socket(plain)
 
 
 def victim(server: Target, path: str, stop: Any, found: Queue[list[float]]) -> None:
-    """Send GETs until C{stop} is set; put their seconds, from when each was due, into C{found}."""
+    """Send GETs until C{stop} is set; put their latencies in seconds, from when each was due, into C{found}."""
     connection = connect(server.url)
     message = server.request("GET", path)
     took: list[float] = []
@@ -68,7 +68,7 @@ def _length(data: bytes) -> int:
 
 @contextlib.contextmanager
 def measured(server: Target, path: str, name: str) -> Iterator[None]:
-    """Print the latency of the other client in the meantime."""
+    """Print the latency of the other client during the block."""
     stop, found = multiprocessing.Event(), multiprocessing.Queue()
     process = multiprocessing.Process(target=victim, args=(server, path, stop, found))
     process.start()
