@@ -356,7 +356,7 @@ class IPacedSink(IWatchSink):
     full: bool = Attribute("Whether nothing more is to be sent until L{IPacedWatch.resume} is called.")
 
     def caught_up() -> None:
-        """All earlier events were sent; later events are sent as they happen, even if C{full}."""
+        """Handle that all earlier events were sent; later ones are sent as they happen, even if C{full}."""
 
 
 class IPacedWatch(Interface):

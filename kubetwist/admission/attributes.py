@@ -207,7 +207,6 @@ class AdmissionAttributes:
     ) -> None:
         """
         @param old: The stored object, or a function that copies it when it is needed.
-
         @param options: Those of the verb.
         @param request_kind: The kind that clients of this endpoint send; by default in the resource's own group.
         @param object_kind: The kind of the objects, if it differs.

@@ -142,7 +142,15 @@ class Program:
     def _evaluate_briefly(
         self, activation: Mapping[str, Value], cost_limit: int, seconds: float, spared: Allowance
     ) -> tuple[Value, int]:
-        """Do the same as L{evaluate}, and subtract the cost from an allowance."""
+        """
+        Do the same as L{evaluate}, within an allowance.
+
+        @param activation: See L{evaluate}.
+        @param cost_limit: See L{evaluate}.
+        @param seconds: See L{evaluate}.
+        @param spared: The allowance, from which the cost is subtracted.
+        @raise TakesLong: The cost exceeds the allowance.
+        """
         spared.left -= CALL_COST
         if spared.left < 0:
             raise TakesLong

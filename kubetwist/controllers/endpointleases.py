@@ -79,7 +79,6 @@ class EndpointReconciler:
     ) -> None:
         """
         @param prefix: The prefix of all keys in the storage.
-
         @param endpoint: Returns the address of this server; none before it listens.
         """
         self._stores = stores

@@ -126,7 +126,14 @@ def _fail(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdi
 
 
 def forbid(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdict, denials: DenialLog) -> None:
-    """Answer 403, and log what was asked for."""
+    """
+    Answer 403, and log the denied request.
+
+    @param request: The denied request.
+    @param attributes: The attributes that were authorized.
+    @param verdict: The decision, whose reason is part of the answer.
+    @param denials: The log of denials.
+    """
     denials.log(request, attributes, verdict)
     request.setHeader(b"x-content-type-options", b"nosniff")
     request.fail(forbidden(attributes, verdict.reason))

@@ -59,7 +59,7 @@ class _Computation:
         self._function, self._arguments = None, ()
 
     def take_outcome(self) -> Any:
-        """What the call returned, or the failure; it is not kept."""
+        """Return the result of the call, or its failure, and drop it."""
         outcome, self._outcome = self._outcome, None
         return outcome
 
@@ -74,7 +74,6 @@ class Computing:
     def __init__(self, in_thread: Callable[..., Deferred[Any]], clock: Any) -> None:
         """
         @param in_thread: Calls a function with arguments in a thread.
-
         @param clock: L{twisted.internet.interfaces.IReactorTime}.
         """
         self._in_thread = in_thread

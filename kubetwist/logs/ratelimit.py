@@ -15,7 +15,6 @@ class RateLimiter:
     def __init__(self, report: Callable[[int], object], per_second: int = LINES_PER_SECOND) -> None:
         """
         @param report: Called with the number of suppressed lines, if there are any.
-
         @param per_second: Maximum number of lines per second.
         """
         self._report = report
@@ -43,7 +42,6 @@ class RepeatFilter:
     def __init__(self, interval: float, size: int = 1024) -> None:
         """
         @param interval: Seconds during which an event is a repetition.
-
         @param size: Number of remembered events; the oldest are forgotten first.
         """
         self._interval = interval

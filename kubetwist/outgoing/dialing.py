@@ -124,7 +124,6 @@ class CheckedEndpoint:
     ) -> None:
         """
         @param target: Returns host and port, for each connection.
-
         @param guarded: Whether addresses that L{is_forbidden} returns true for are refused; those of this machine
             unless C{loopback}.
         @param interfaces: Whether addresses of its interfaces are treated as loopback addresses.

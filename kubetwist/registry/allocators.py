@@ -396,6 +396,11 @@ class ServiceAllocator:
         Allocate the addresses of a new service or those that an update adds, and release those that it removes.
 
         An update that changes an address allocates nothing: validation refuses it (C{updateClusterIPs} in C{alloc.go}).
+
+        @param obj: The service; its addresses are set.
+        @param before: The spec of the stored service; empty for a new one.
+        @param reservation: Records allocated and released addresses.
+        @param dry_run: Whether nothing is stored.
         """
         spec = obj["spec"]
         kind, families = spec.get("type"), spec.get("ipFamilies") or ()
@@ -414,7 +419,14 @@ class ServiceAllocator:
             reservation.freed_ips.append(held[1])
 
     def _take_addresses(self, obj: JSONObject, first: int, reservation: Reservation, dry_run: bool) -> None:
-        """Allocate an address per family, beginning with the family at C{first}: the requested one, or any."""
+        """
+        Allocate an address per family, the requested one or any.
+
+        @param obj: The service; its addresses are set.
+        @param first: Index of the first family.
+        @param reservation: Records the addresses.
+        @param dry_run: Whether nothing is stored.
+        """
         spec = obj["spec"]
         addresses = list(spec.get("clusterIPs") or ())
         given = list(addresses)
@@ -536,7 +548,14 @@ class ServiceAllocator:
         reservation.ports.append(number)
 
     def _health_check(self, obj: JSONObject, before: JSONObject, reservation: Reservation, dry_run: bool) -> None:
-        """Allocate a port for health checks if a service begins to need one; an update does not change it."""
+        """
+        Allocate a port for health checks if a service begins to need one; an update does not change it.
+
+        @param obj: The service; its port is set.
+        @param before: The spec of the stored service; empty for a new one.
+        @param reservation: Records the allocated or released port.
+        @param dry_run: Whether nothing is stored.
+        """
         spec = obj["spec"]
         needed = bool(before) and needs_health_check(before)
         if not needs_health_check(spec):

@@ -107,7 +107,6 @@ class FieldManager:
     ) -> None:
         """
         @param zero: Makes the empty object of the kind, as L{ObjectType.zero}.
-
         @param stored: The version of the objects passed to L{update} and L{apply}, if it differs.
         @param filters: Fields that clients of the endpoint may own, by version.
         @param types_change: Whether the kind's types may change at run time. If so, stored objects may not fit them,

@@ -155,7 +155,7 @@ class ServiceStore(Store):
     async def create_once(
         self, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
     ) -> Any:
-        """See L{Store.create_once}; what is wrong with the numbers comes first."""
+        """See L{Store.create_once}; errors of the allocation come first."""
         with self._numbers_first(scope, obj, None, options) as inner:
             return await super().create_once(inner, obj, options, attributes)
 

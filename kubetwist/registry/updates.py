@@ -118,7 +118,7 @@ class Updates(Creation):
         raise APIStatusError.modified(self.group_resource, name)
 
     def _changed(self, record: Record, change: Callable[[JSONObject], JSONObject]) -> tuple[JSONObject, JSONObject]:
-        """An object as stored, and as an update changes it."""
+        """Return an object as stored, and after the change of an update."""
         return self.load(record), change(self.load(record))
 
     async def create_by_update(
@@ -219,7 +219,7 @@ class Updates(Creation):
             take_floats(undo)
 
     def _checked_update(self, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope) -> list[Cause]:
-        """See L{_prepared_causes}."""
+        """Run L{_prepared_causes}, with the empty containers and floats of the request restored."""
         meta, before = obj["metadata"], old["metadata"]
         self.keep_identity(meta, before)
         rules.prepare(obj, old)

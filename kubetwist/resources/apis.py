@@ -510,7 +510,14 @@ def add_endpoints(config: Any, stores: Stores, aggregator: Any) -> None:
 
 
 def add_identity(config: Any, stores: Stores, aggregator: Any, kube: Any) -> None:
-    """Keep the identity Lease of this server up to date."""
+    """
+    Keep the identity Lease of this server up to date.
+
+    @param config: The configuration of the server.
+    @param stores: Contains the store of Leases.
+    @param aggregator: The server whose hooks start and stop the renewal.
+    @param kube: The server whose identity it is.
+    """
     leases = stores.find("coordination.k8s.io", "leases")
     if leases is None:
         return

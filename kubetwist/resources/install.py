@@ -109,7 +109,6 @@ class Installer:
     ) -> None:
         """
         @param context: Parts of the server that actions and reviews need besides the stores.
-
         @param in_thread: Runs long computations; by default one at a time in a thread of C{reactor}.
         """
         self.layer = layer

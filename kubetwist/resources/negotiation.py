@@ -190,7 +190,6 @@ class Negotiator:
     ) -> None:
         """
         @param views: Returns whether a media type may name a group, version and kind of the answer.
-
         @param view_required: Whether only such answers are possible.
         @param stream: Whether the answer is a watch, which has no YAML form.
         @param full_content_type: Whether the content type of the answer names the view.

@@ -143,7 +143,15 @@ class Reads:
     async def _respond_slices(
         self, request: KubeRequest, shown: AnyView, encoder: Any, listing: Listing, token: str, making: Slices
     ) -> None:
-        """Answer with a list that takes more than one slice."""
+        """
+        Answer with a list that takes more than one slice.
+
+        @param shown: The view of the answer.
+        @param encoder: Encodes the list.
+        @param listing: The records.
+        @param token: The continue token; C{""} for the last page.
+        @param making: The slices after the first.
+        """
         items = await other_slices(making, request.site.turns)
         answered = self._respond_items(request, shown, encoder, listing, token, items)
         if answered is not None:
@@ -152,7 +160,15 @@ class Reads:
     def _respond_items(
         self, request: KubeRequest, shown: AnyView, encoder: Any, listing: Listing, token: str, items: Any
     ) -> Any:
-        """Answer with a list whose items are encoded already, if they had to be."""
+        """
+        Answer with a list whose items are encoded, where the encoder needs that.
+
+        @param shown: The view of the answer.
+        @param encoder: Encodes the list.
+        @param listing: The records.
+        @param token: The continue token; C{""} for the last page.
+        @param items: The encoded items; L{None} if the answer consists of stored bytes.
+        """
         if isinstance(shown.encoder, YAMLEncoder):
             return self._respond_yaml(request, shown, encoder.listing(listing, token, items).joined())
         with Spending(SERIALIZATION):

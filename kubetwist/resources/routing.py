@@ -51,7 +51,7 @@ class Segment(BaseConverter):
 
 
 def resource_routes() -> Klein:
-    """A Klein app without routes, for paths of resources: empty segments are not skipped."""
+    """Return a Klein app without routes, for paths of resources: empty segments are not skipped."""
     app = Klein()
     app.url_map.merge_slashes = False
     app.url_map.converters["default"] = Segment

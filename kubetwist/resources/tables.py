@@ -137,7 +137,14 @@ class TableEncoder:
         return self._joined(record, self._pieces(record, budget), ages, now)
 
     def _joined(self, record: Record, pieces: tuple[Any, ...], ages: dict[float, bytes], now: float) -> bytes:
-        """Return a row, joined from its L{_pieces}."""
+        """
+        Return a row.
+
+        @param record: The record of the row.
+        @param pieces: The result of L{_pieces}.
+        @param ages: Texts of ages in this answer, by timestamp.
+        @param now: The time, for texts of ages.
+        """
         before, stamp, after, more, rest, meta_end = pieces
         age = ages.get(stamp)
         if age is None:

@@ -131,7 +131,14 @@ class Flusher:
         self._shared: WeakValueDictionary[tuple[Any, ...], SharedEvent] = WeakValueDictionary()
 
     def shared(self, encoder: Any, kind: str, record: Record, first: bool) -> SharedEvent:
-        """Return the event of a large object, encoded once while a stream uses it."""
+        """
+        Return the event of a large object, encoded once while a stream uses it.
+
+        @param encoder: Encodes the event.
+        @param kind: C{"ADDED"}, C{"MODIFIED"} or C{"DELETED"}.
+        @param record: The object.
+        @param first: Whether the encoder's form of the first event of a watch is used.
+        """
         key = encoder, kind, first, id(record)
         shared = self._shared.get(key)
         if shared is None:

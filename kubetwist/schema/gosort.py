@@ -43,12 +43,12 @@ def _insert(items: list[_T], low: int, high: int, less: Callable[[_T, _T], bool]
 
 
 def _rotate(items: list[_T], low: int, middle: int, high: int) -> None:
-    """Exchange two adjacent runs."""
+    """Exchange the adjacent runs C{items[low:middle]} and C{items[middle:high]}."""
     items[low:high] = items[middle:high] + items[low:middle]
 
 
 def _merge(items: list[_T], low: int, middle: int, high: int, less: Callable[[_T, _T], bool]) -> None:
-    """Merge two adjacent sorted runs."""
+    """Merge the adjacent sorted runs C{items[low:middle]} and C{items[middle:high]} by C{less}."""
     if middle - low == 1:
         left, right = middle, high
         while left < right:

@@ -122,7 +122,6 @@ class _Views:
     def __init__(self, rules: Ownership, obj: JSONObject, about: str) -> None:
         """
         @param obj: The object in the version of C{rules}.
-
         @param about: Prefix of the text of a failed conversion.
         """
         self._rules = rules

@@ -161,7 +161,6 @@ class PromptFactory(TLSMemoryBIOFactory):
     def __init__(self, context: Any, site: Any, reactor: Any, write_events: Callable[[], object] | None = None) -> None:
         """
         @param context: L{IOpenSSLContextFactory<twisted.internet.interfaces.IOpenSSLContextFactory>}.
-
         @param write_events: Writes the watch events of this turn; called before an answer is sent.
         """
         super().__init__(context, False, site, reactor)

@@ -259,7 +259,14 @@ class BodyReader(HTTPChannel):
     # Bodies that are streamed to a handler.
 
     def _stream(self, request: KubeRequest, length: int | None, rest: bytes, expected: bool) -> None:
-        """Serve a request whose body arrives while it is answered."""
+        """
+        Serve a request whose body arrives while it is answered.
+
+        @param request: Its body is streamed to the handler.
+        @param length: Length of the body, in bytes; L{None} for a body in chunks.
+        @param rest: Received bytes after the head.
+        @param expected: Whether the client waits for 100 Continue.
+        """
         body = request.streamed = self._streamed = StreamedBody(self, length, expected)
         self._state = STREAM
         self._handlingRequest = True
@@ -301,12 +308,12 @@ class BodyReader(HTTPChannel):
             self.read_on()
 
     def _stop_collecting(self) -> None:
-        """The request is answered before its body has arrived."""
+        """Drop the body of a request that is answered before it has arrived."""
         self._stop_streaming()
         self._drop_body()
 
     def _stop_streaming(self) -> None:
-        """The request is answered before its body has been passed on."""
+        """Drop the rest of a streamed body, whose request is answered."""
         if self._decoder is not None:
             self._missing = None
         self._streamed = self._decoder = None
@@ -348,5 +355,5 @@ class BodyReader(HTTPChannel):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is open."""
+        """Return whether no request is open."""
         return not self.requests

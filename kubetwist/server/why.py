@@ -192,7 +192,7 @@ async def explain(config: Any, question: AuthorizerAttributes) -> JSONObject:
     if decided is not None:
         answer["decidedBy"] = decided[0].name
     if not answer["allowed"]:
-        await _tell_misses(config.reactor, authorizers, question, answer)
+        await _add_misses(config.reactor, authorizers, question, answer)
     elif decided is not None and IRuleExplainer.providedBy(decided[0]):
         found = decided[0].explain(question)
         if found is not None:
@@ -200,10 +200,17 @@ async def explain(config: Any, question: AuthorizerAttributes) -> JSONObject:
     return answer
 
 
-async def _tell_misses(
+async def _add_misses(
     reactor: Any, authorizers: Sequence[Any], question: AuthorizerAttributes, answer: JSONObject
 ) -> None:
-    """Add the user's grants, the nearest misses, which are computed in slices, and the command that grants access."""
+    """
+    Add the user's grants, the nearest misses, and the command that grants access.
+
+    @param reactor: Runs other calls between the slices in which the misses are computed.
+    @param authorizers: The authorizers of the server.
+    @param question: The attributes of the denied request.
+    @param answer: The answer; modified.
+    """
     explainers: list[Any] = [one for one in authorizers if IGrantExplainer.providedBy(one)]
     for authorizer in explainers:
         answer.setdefault("grants", []).extend(

@@ -95,7 +95,6 @@ class PacedWatch(CacheWatch):
     ) -> None:
         """
         @param revision: Later events are sent.
-
         @param initial: Whether the current objects are sent first.
         """
         super().__init__(cache, scope, match, sink)

@@ -52,7 +52,6 @@ class EtcdWatch:
     ) -> None:
         """
         @param revision: Only later changes are wanted.
-
         @param receive: Called with changes in the order of their revisions, all of a revision at once.
         @param ended: Called once, unless L{stop} is called.
         @param former: Whether changes contain the previous values.

@@ -31,7 +31,6 @@ class PastReader:
     ) -> None:
         """
         @param prefix: The prefix of the cache's keys.
-
         @param decode: Returns the record of a key below the prefix, a stored value and its revision.
         """
         self._backend = backend

@@ -25,7 +25,7 @@ def head_sum(number: int, key: str, previous: int, expires: float | None, gone: 
 
 
 def row_sum(number: int, key: str, previous: int, expires: float | None, value: bytes | None) -> int:
-    """Return the checksum of a row."""
+    """Return the checksum of a row; the parameters are its columns."""
     return head_sum(number, key, previous, expires, value is None) << 32 | crc32(value or b"")
 
 

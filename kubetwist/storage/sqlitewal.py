@@ -38,12 +38,12 @@ Checksum = tuple[int, int]
 @lru_cache(maxsize=8)
 def _weights(words: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, int, int, int]]:
     """
-    The checksum of C{words} 32-bit words as two scalar products.
+    Return the weights by which the checksum of C{words} 32-bit words is two scalar products.
 
     SQLite computes C{s0 += a + s1; s1 += b + s0} for each pair of words. This is linear modulo 2**32, and
     C{sum(map(mul, ...))} is ten times as fast as the loop.
 
-    @return: The weights of the words in C{s0} and in C{s1}, and the matrix by which the earlier checksum counts.
+    @return: The weights of the words in C{s0} and in C{s1}, and the matrix for the preceding checksum.
     """
     first: list[int] = []
     second: list[int] = []

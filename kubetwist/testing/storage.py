@@ -259,7 +259,8 @@ def storage_tests(
 
         def past(self, prefix: str, after: int, until: int, most: int = 100, size: int = 1 << 20) -> Any:
             """
-            Return changes as keys, values, revisions and former values, and the revision up to which they are complete.
+            Return changes as keys, values, revisions and former values, and the revision up to which they are complete;
+            see L{IStorageHistory.read_changes}.
             """
             if not IStorageHistory.providedBy(self.storage):
                 raise SkipTest("the store keeps no past")

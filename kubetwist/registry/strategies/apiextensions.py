@@ -44,7 +44,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         return self._coerced(obj, definition_causes(obj, None, self._object_meta))
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
-        """As L{validate}."""
+        """Do the same as L{validate}, compared with the stored definition."""
         return self._coerced(obj, definition_causes(obj, old, self._object_meta))
 
     def _coerced(self, obj: JSONObject, causes: Sequence[Cause]) -> Sequence[Cause]:

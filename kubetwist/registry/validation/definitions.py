@@ -260,6 +260,12 @@ def _part_causes(
     Selectable fields need the schema at the same level: if all versions have the same schema and different selectable
     fields, or the opposite, the reference refuses them (apiextensions-apiserver, C{pkg/apis/apiextensions/v1}: values
     that are identical in all versions are moved into the spec).
+
+    @param part: The spec, or one of its versions.
+    @param path: Its path.
+    @param schema_field: Name of the field with the schema.
+    @param options: Options for the validation of the schema.
+    @param old: The same part of the stored definition; L{None} if there is none.
     """
     causes: list[Cause] = []
     own = _schema_of(part)
