@@ -294,9 +294,9 @@ def go_json(value: Any, *, sort_keys: bool = False, raw: bool = False) -> str:
 
 def forget_frames(error: BaseException) -> None:
     """
-    Drop the tracebacks of an exception that was dealt with, and the exceptions that led to it.
+    Drop the tracebacks of a handled exception, and its causes.
 
-    Frames hold whatever their functions worked on. Those of Twisted that pass results of Deferreds on hold the
+    Frames reference the objects of their functions. Twisted's frames that pass on results of Deferreds reference the
     exception as well, so that all of it would be kept until the garbage collector runs.
     """
     waiting: list[BaseException | None] = [error]

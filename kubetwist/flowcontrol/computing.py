@@ -28,7 +28,7 @@ from twisted.python.failure import Failure
 QUIET: Final = 0.5
 #: Seconds without collections after which the shorter pause of L{SHORT} seconds is sufficient.
 DUE: Final = 5.0
-#: A client that sends large requests in turn needs that long to send a body. No request's objects exist meanwhile.
+#: A client that sends large requests one after the other needs that long for a body, while no request's objects exist.
 SHORT: Final = 0.02
 #: Maximum seconds without garbage collection.
 LONGEST: Final = 10.0
@@ -50,7 +50,7 @@ class _Computation:
         self._outcome: Any = None
 
     def run(self) -> None:
-        """Make the call, in the thread."""
+        """Call the function, in the thread."""
         assert self._function is not None
         try:
             self._outcome = self._context.run(self._function, *self._arguments)
@@ -131,7 +131,7 @@ class Computing:
         if self._off_since is not None:
             self._off_since = None
             gc.enable()
-            # What was made meanwhile is young, but for requests that were under way at the last collection.
+            # New objects are in the young generations, except those of requests that survived the last collection.
             gc.collect(1)
 
     def stop(self) -> None:

@@ -33,10 +33,10 @@ SMALL_PIECE = 32 * 1024
 
 def respond_error(request: KubeRequest, error: APIStatusError, protobuf: bool = False) -> None:
     """
-    Tell a client what is wrong, in the media type it accepts.
+    Answer with an error, in the media type that the client accepts.
 
-    @param error: Forgets where it was raised, see L{forget_frames}.
-    @param protobuf: Protobuf is one of them; where custom resources are, it is not.
+    @param error: The error; its traceback is dropped, see L{forget_frames}.
+    @param protobuf: Whether protobuf is available, which it is not for custom resources.
     """
     forget_frames(error)
     if request._disconnected or request.finished:

@@ -1,4 +1,4 @@
-"""What clients get and the log says when a request fails with an exception."""
+"""Answer and log requests that fail with an exception."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def answer_failure(request: KubeRequest, reason: Failure) -> None:
     """
     Log why a request failed, and answer 500 without the reason.
 
-    Clients do get the text of a failure of the store, as from the reference. An answer that has begun is broken off.
+    Failures of the store are answered with their text, as in the reference. An answer that has begun is aborted.
     """
     if reason.check(MemoryError):
         _out_of_memory(request, reason)

@@ -72,7 +72,7 @@ class KubeRequest(Request):
     @ivar signed_in: It has the cookie of a session of the page, whether or not that counts.
     @ivar from_storage: The caches are behind: what it reads is to be read from the storage itself.
     @ivar flow_head: What the head of the answer says of its priority: lines.
-    @ivar body_pending: The body has not arrived yet: L{collect_body} asks for it.
+    @ivar body_pending: Whether the body has not arrived; L{collect_body} requests it.
     @ivar body_too_large: The body went over the limit; there is none to read.
     @ivar streamed: The body, when it arrives while the request is answered.
     @ivar switched: The connection is another protocol's.

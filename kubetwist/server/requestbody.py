@@ -1,7 +1,7 @@
 """
-Request bodies as a connection reads them: by length or in chunks, collected, passed on, or thrown away.
+Read request bodies from a connection: by length or in chunks; collected, streamed or discarded.
 
-Limits of size and pace are here. Heads, answers and the life of a connection are L{kubetwist.server.channel}'s.
+This module enforces limits of size and rate. L{kubetwist.server.channel} handles heads, answers and the connection.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BODY_TIMEOUT: Final = 60.0
 BODY_RATE: Final = 16 * 1024
 BODY_GRACE: Final = 20.0
 
-#: What a connection waits for, or does with what arrives.
+#: States of a connection: what it waits for, or does with received bytes.
 HEAD, BODY, ANSWER, DISCARD, STREAM, SWITCHED = range(6)
 
 
@@ -64,12 +64,12 @@ class BodyReader(HTTPChannel):
         #: Whether a handler has asked for that body, and whether the client waits for 100 Continue.
         self._wanted = False
         self._expected = False
-        #: The client, and whether it is anonymous, for whose bodies L{_reserved} bytes are reserved.
+        #: The client with a reservation of L{_reserved} bytes, and whether it is anonymous.
         self._share: tuple[tuple[str, str], bool] | None = None
         self._reserved = 0
         self._discarded = 0
         self._streamed: StreamedBody | None = None
-        #: What C{persistent} was before a request was served ahead of its body.
+        #: The value of C{persistent} before a request was served ahead of its body.
         self._lasting = 0
 
     # Requests, with their bodies.
@@ -86,7 +86,7 @@ class BodyReader(HTTPChannel):
         Begin to read the body of a request whose head has arrived.
 
         @param length: In bytes, not 0; L{None} for a body in chunks.
-        @param rest: What has arrived behind the head.
+        @param rest: Received bytes after the head.
         @param expected: Whether the client waits for 100 Continue.
         """
         for wanted in self.site.streams:
@@ -186,7 +186,7 @@ class BodyReader(HTTPChannel):
         self._expected = expected
         self._handlingRequest = True
         self.deadline = None
-        # An answer that begins before the end of the body ends the connection, and its head has to say so.
+        # An answer that begins before the end of the body closes the connection, and its head must announce that.
         self._lasting, self.persistent = self.persistent, 0
         request.body_pending = True
         request.serve(b"")
@@ -232,7 +232,7 @@ class BodyReader(HTTPChannel):
         self._wanted = False
 
     def _too_large(self, request: KubeRequest, arrived: int, length: int | None) -> None:
-        """Answer without the body; throw away what still arrives of it, and end the connection."""
+        """Answer without the body, discard the rest of it, and close the connection."""
         early = self._early
         self._drop_body()
         self.persistent = 0
@@ -329,7 +329,7 @@ class BodyReader(HTTPChannel):
             self._send100Continue()  # type: ignore[no-untyped-call]
 
     def read_no_further(self) -> None:
-        """Stop reading: what the client sends waits in the network."""
+        """Stop reading, so that the client's data wait in the network."""
         if not self._paused:
             self._paused = True
             self._networkProducer.pauseProducing()
@@ -343,7 +343,7 @@ class BodyReader(HTTPChannel):
             self._networkProducer.resumeProducing()
 
     def look_whether_gone(self) -> None:
-        """End a connection whose client has gone while nothing was read from it."""
+        """Close a connection whose client has disconnected while reading was paused."""
         if has_hung_up(self.transport):
             self.abort()
 

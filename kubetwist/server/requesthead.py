@@ -1,7 +1,7 @@
 """
-Heads of HTTP/1.1 requests: parse them in one go, and refuse what is malformed or too large. No I/O.
+Parse heads of HTTP/1.1 requests in one pass, and refuse malformed and too large ones. No I/O.
 
-The connection that heads arrive on is L{kubetwist.server.channel}'s.
+L{kubetwist.server.channel} handles the connection.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def parse_head(head: bytes) -> tuple[bytes, bytes, bytes, dict[bytes, list[bytes
     if head.count(b"\n") != line_breaks or head.count(b"\r") != line_breaks or b"\0" in head:
         raise Malformed(400)
 
-    # The request line is not parsed in a function of its own: every request would pay for the call.
+    # The request line is parsed inline, which saves each request a call.
     if len(lines[0]) > MAX_LINE:
         raise Malformed(414)
     parts = lines[0].split(b" ")
@@ -154,7 +154,7 @@ def body_length(fields: dict[bytes, list[bytes]]) -> int | None:
     lengths = fields.get(b"content-length")
     codings = fields.get(b"transfer-encoding")
     if codings is not None:
-        # Both at once, or several, is how requests are smuggled past proxies.
+        # Both at once, or several, allow request smuggling through proxies.
         if lengths is not None or len(codings) != 1:
             raise Malformed(400)
         if codings[0].lower() != b"chunked":
@@ -181,7 +181,7 @@ def expects_continue(expectation: bytes, version: bytes) -> bool:
 
 
 def refusal(code: int, why: str = "") -> bytes:
-    """Return the answer to what L{Malformed} was raised for: plain text, as in the reference."""
+    """Return the answer to a malformed request: plain text, as in the reference."""
     reason = b"%d %b" % (code, _REASONS[code])
     text = reason + (b": " + why.encode() if why else b"")
     retry = b"Retry-After: 1\r\n" if code == 429 else b""

@@ -53,12 +53,12 @@ class KubeSite(Site):
     @ivar stalled: Those that are not read from, and since when.
     @ivar streams: Each says of a request with a body, when its head has arrived, whether the body shall be passed on
         as it arrives: there is no limit to it, and L{KubeRequest.deliver_body} is how it is had. Only one has to.
-    @ivar heads_first: Whether C{handler} judges requests by their heads, and asks with L{KubeRequest.collect_body} for
-        bodies that are large.
-    @ivar guard: Says what there is memory for; L{None} where there is no limit.
-    @ivar bodies: How much of large bodies is held for whom.
+    @ivar heads_first: Whether C{handler} authorizes requests by their heads, and requests large bodies with
+        L{KubeRequest.collect_body}.
+    @ivar guard: Decides which requests there is memory for; L{None} without a limit.
+    @ivar bodies: Bytes of large bodies, by client.
     @ivar neighbours: Counts connections by where they come from, and says which are too many.
-    @ivar memory: Gives memory back when connections have gone; L{None} does not.
+    @ivar memory: Releases memory after connections have closed; L{None} does not.
     @ivar date: For C{Date} headers.
     """
 

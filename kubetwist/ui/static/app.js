@@ -115,10 +115,10 @@ async function enter(user) {
   show();
 }
 
-// Namespaces that are tried; each costs a request.
+// Maximum number of namespaces to try; each needs a request.
 const TRIED = 20;
 
-/** A namespace to start in: all of them, or the first whose pods the user may list; "" if there is none. */
+/** Return the namespace to start in: all, or the first whose pods the user may list; "" if there is none. */
 async function firstNamespace(user) {
   const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
   const may = async (namespace) => {
@@ -130,7 +130,7 @@ async function firstNamespace(user) {
   try {
     if (await may("")) return "";
     for (const name of new Set([account?.[1], "default", ...state.namespaces].filter(Boolean).slice(0, TRIED))) if (await may(name)) return name;
-  } catch { /* the table says what is wrong */ }
+  } catch { /* the table shows the error */ }
   return account ? account[1] : "";
 }
 
@@ -190,7 +190,7 @@ function drawNamespaces() {
   shell.choice.value = state.namespace;
 }
 
-/** From the search field: down to the links, or open the first of them. */
+/** Handle keys in the search field: move down to the links, or open the first of them. */
 function searchKey(event) {
   if (event.key !== "ArrowDown" && event.key !== "Enter") return;
   const first = shell.kinds.querySelector("a");
@@ -284,7 +284,7 @@ async function show() {
   } catch (error) { replace(shell.view, h("div", { class: "bar" }, h("h1", null, "This is not here")), h("div", { class: "page" }, problem(error))); }
 }
 
-// How tables were looked at: kept on the way back from an object; from elsewhere, a table begins without a filter.
+// View settings of tables, restored on the way back from an object; otherwise a table begins without a filter.
 const looks = new Map();
 let last = [];
 
@@ -338,7 +338,7 @@ function overview() {
   return { element, title: "" };
 }
 
-// Leaving an edit: the address has changed already, so it is put back until the answer is known.
+// Leaving an edit: the address has changed already, so it is restored until the user has answered.
 
 let staying = "";
 

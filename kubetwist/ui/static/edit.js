@@ -60,7 +60,7 @@ const warnings = (response) => {
   return said ? h("p", { class: "waiting" }, said.replace(/^299 \S+ /, "")) : null;
 };
 
-/** An editor of an object in `body`; view.unsaved() says whether leaving would lose changes. */
+/** Show an editor of an object in `body`; view.unsaved() returns whether leaving would lose changes. */
 export async function editObject({ resource, namespace, name, path }, body, view) {
   const question = api.questionOf("get", resource, namespace, name);
   const text = await api.text(path, { accept: YAML, question });

@@ -351,7 +351,7 @@ export class TableView {
     if (chosen) element.id = CHOSEN; else element.removeAttribute("id");
   }
 
-  /** Take the focus from the filter: choose the first row if none in sight is chosen, and perhaps open it. */
+  /** Take the focus from the filter: select the first row if no visible row is selected, and open it on request. */
   enter(open) {
     this.draw();
     if (!this.visible.some((row) => row.key === this.selected)) this.selected = this.visible[0]?.key;
