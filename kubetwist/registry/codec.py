@@ -326,7 +326,7 @@ class Codec:
         return without_internal(self.gvk.group, self.gvk.kind, meta)
 
     def kept(self, record: Record) -> bool:
-        """Return whether the result of L{item} exists already."""
+        """Return whether L{item} returns existing bytes, without a conversion."""
         return not self.converts or (record.views is not None and self.gvk in record.views)
 
     def describe(self, type_name: str, field: str) -> str:

@@ -113,7 +113,7 @@ class JSONEncoder:
         return self.codec.item(record) if self.codec.converts else record.item
 
     def value(self, record: Record) -> JSONObject:
-        """Return the decoded result of L{item}."""
+        """Return a record as L{item} does, decoded."""
         value: JSONObject = orjson.loads(self.item(record))
         return value
 

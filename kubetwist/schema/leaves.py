@@ -66,7 +66,7 @@ def integer(go_type: str, width: str) -> Reader:
 
 def wrapping(width: str) -> Coercion:
     """
-    Return the conversion of apimachinery's converter to integers of a width, C{"int32"}.
+    Return a function that converts numbers to integers of a width, C{"int32"}, as apimachinery's converter does.
 
     Whole floats become integers, and integers lose the bits that do not fit; L{integer} refuses other values. Rule:
     C{fromUnstructured} in C{pkg/runtime/converter.go}, whose C{reflect.Value.Convert} checks no range.

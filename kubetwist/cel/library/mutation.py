@@ -129,7 +129,7 @@ OBJECT_TYPE: Final = _object_type(_OBJECT)
 
 
 class _PatchFields(dict[str, Type]):
-    """Return the type of a field of a JSON patch. The reference also finds any other name, without a type."""
+    """The types of the fields of a JSON patch. The reference finds any other name as well, without a type."""
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the type of a field; one without a name for unknown fields."""

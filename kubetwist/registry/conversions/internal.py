@@ -78,7 +78,7 @@ def without_internal(group: str, kind: str, meta: JSONObject) -> JSONObject:
 
 
 def _replace(meta: JSONObject, annotations: JSONObject) -> None:
-    """Set the annotations, at their position in the metadata; remove an empty map."""
+    """Set the annotations at their position in the metadata, or remove the field if there are none."""
     if annotations:
         meta["annotations"] = annotations
     else:
