@@ -66,10 +66,10 @@ class BoundTests(SynchronousTestCase):
 
 
 class ForgetTests(SynchronousTestCase):
-    """What an exception keeps."""
+    """Memory that an exception keeps."""
 
     def test_forget_frames(self) -> None:
-        """Of an exception, only what it says is kept: no tracebacks, and nothing of the exceptions that led to it."""
+        """An exception keeps its message, but neither tracebacks nor its causes."""
         deeper, outer = KeyError("deeper"), APIStatusError.bad_request("no")
         with self.assertRaises(APIStatusError):
             try:

@@ -16,7 +16,7 @@ class WrittenNumberTests(SynchronousTestCase):
         self.assertEqual([type(found[name]) for name in "bc"], [int, int])
 
     def test_equal(self) -> None:
-        """The result equals that of the usual decoder, or is None if that fails."""
+        """The result equals the usual decoder's, or is None if that fails."""
         document = b'{"a": 1e-10, "b": [123456789012345678901234567890, {"c": null}]}'
         found = with_written_numbers(document)
         self.assertEqual(found, decode_json(document).value)

@@ -77,10 +77,10 @@ class ComputingTests(SynchronousTestCase):
         self.assertEqual(self.successResultOf(following), 1)
 
     def test_failure_holds_nothing(self) -> None:
-        """What a failed computation worked on is freed with the failure, without a collection of garbage."""
+        """The arguments of a failed computation are freed with the failure, without a garbage collection."""
 
         def in_pool(function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
-            # As Twisted's thread pool does it: the failure is in a variable of a frame that is in its traceback.
+            # As in Twisted's thread pool: the failure is a local variable of a frame in its own traceback.
             try:
                 outcome = function(*arguments)
             except BaseException:
@@ -102,7 +102,7 @@ class ComputingTests(SynchronousTestCase):
         self.assertIsNone(seen())
 
     def test_no_thread(self) -> None:
-        """Where no thread can be had, that is what the caller gets."""
+        """If no thread is available, the caller gets that error."""
         failing = Computing(lambda *arguments: fail_deferred(RuntimeError("can't start new thread")), self.clock)(int)
         self.failureResultOf(failing, RuntimeError)
 
@@ -145,7 +145,7 @@ class ComputingTests(SynchronousTestCase):
         self.assertTrue(gc.isenabled())
 
     def test_garbage_in_pauses(self) -> None:
-        """When garbage was not collected for a while, it is collected in a short pause between computations."""
+        """After some time without a garbage collection, a short pause between computations is sufficient for one."""
         collected: list[float] = []
         self.patch(gc, "collect", lambda generation: collected.append(self.clock.seconds()))
         for _ in range(10):

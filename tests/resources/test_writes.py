@@ -23,12 +23,12 @@ from tests.resources.server import Answer, Server, config_map, pod
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 YAML = "application/yaml"
-#: Of large objects, which are longer than what is computed at once.
+#: Size of large objects, above the limit of the reactor's thread.
 KEYS = 2000
 
 
 class InThreads(Server):
-    """A server whose computations are made when told to, as in the threads of a real one."""
+    """A server whose computations run on request, as in the threads of a real one."""
 
     def __init__(self, *resources: str) -> None:
         self.calls: list[tuple[Deferred[Any], Callable[..., Any], tuple[Any, ...]]] = []
@@ -44,7 +44,7 @@ class InThreads(Server):
         return result
 
     def work(self) -> int:
-        """Make all computations, and those that follow from them; say how many they were."""
+        """Run all computations and those that follow from them; return their number."""
         made = 0
         while self.calls:
             result, function, arguments = self.calls.pop(0)
@@ -253,7 +253,7 @@ class CreateTests(WriteTestCase):
         self.assertEqual(searched, [])
 
     def test_refused_objects_are_freed(self) -> None:
-        """No frame that worked on a refused object is left for the collector of garbage, however it was refused."""
+        """No frame with a refused object is left for the garbage collector, whatever the refusal."""
         self.server = InThreads("configmaps", "pods", "namespaces")
         self.client = self.server.client()
         self.client.ask("POST", MAPS, config_map("stored", x="1"))

@@ -78,7 +78,7 @@ class Client:
         self.channel.makeConnection(self.transport)
 
     def send(self, data: bytes) -> None:
-        """Let bytes arrive, and have all turns."""
+        """Deliver bytes, and run all turns of the reactor."""
         self.channel.dataReceived(data)
         self.site.reactor.advance(0)
 

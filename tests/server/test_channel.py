@@ -70,7 +70,7 @@ class ParsingTests(SynchronousTestCase):
         self.assertEqual(served, [b"/a", b"/other", b"/a", b"/other", b"/a", b"/a"])
 
     def test_pipelined_and_gone(self) -> None:
-        """What a client has sent ahead is not served when it has gone."""
+        """Pipelined requests of a disconnected client are not served."""
         served: list[KubeRequest] = []
         client = Client(make_site(lambda request: (served.append(request), echo(request))[1]))
         client.channel.dataReceived(GET * 4)

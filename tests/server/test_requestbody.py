@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.requestbody}: how bodies are read, their limits and their pace."""
+"""Tests for L{kubetwist.server.requestbody}: how bodies are read, their limits and their minimum rate."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def reading(request: KubeRequest) -> None:
 
 
 class FramingTests(RefusalCase):
-    """Chunks, and bodies that are announced."""
+    """Bodies in chunks and with 100 Continue."""
 
     def test_expect(self) -> None:
-        """A client that waits for leave to send its body gets it."""
+        """A client that waits for 100 Continue receives it."""
         client = Client(make_site())
         client.send(b"PUT / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
         self.assertEqual(client.transport.value(), b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -32,7 +32,7 @@ class FramingTests(RefusalCase):
         self.assertEqual(client.answers()[-1].body, b"PUT / ok")
 
     def test_bad_chunks(self) -> None:
-        """A chunk whose size is none is 400."""
+        """A chunk with a malformed size is 400."""
         head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
         self.assertEqual(self.refused(head + b"zz\r\nabc\r\n0\r\n\r\n"), 400)
         self.assertEqual(self.refused(head + b"-1\r\n"), 400)
@@ -60,7 +60,7 @@ class BodyLimitTests(SynchronousTestCase):
         self.assertEqual((answer.code, len(answer.body)), (200, MAX_BODY + 7))
 
     def test_announced(self) -> None:
-        """A body announced to be too large is refused before it arrives."""
+        """A body whose declared length is too large is refused before it arrives."""
         self.client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (MAX_BODY + 1))
         self.assert_too_large()
 
@@ -83,7 +83,7 @@ class BodyLimitTests(SynchronousTestCase):
         self.assertEqual(self.client.channel._body, b"")
 
     def test_rest_is_thrown_away(self) -> None:
-        """What a client still sends of a refused body does not keep it from reading the answer."""
+        """A client that continues to send a refused body can still read the answer."""
         self.client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (MAX_BODY + 10))
         self.assert_too_large()
         self.client.send(b"x" * MAX_BODY)
@@ -93,7 +93,7 @@ class BodyLimitTests(SynchronousTestCase):
         self.assertEqual(self.client.answers(), [])
 
     def test_endless_rest(self) -> None:
-        """A client that sends without end is cut off."""
+        """A client that never stops sending is disconnected."""
         self.client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % 10**12)
         self.assert_too_large()
         megabyte = b"x" * (1 << 20)
@@ -102,14 +102,14 @@ class BodyLimitTests(SynchronousTestCase):
         self.assertTrue(self.client.transport.disconnected or self.client.transport.aborting)
 
     def test_lost_with_half_a_body(self) -> None:
-        """A client that goes away in the middle of a body leaves nothing behind."""
+        """A client that disconnects within a body leaves no data behind."""
         self.client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" + b"x" * 500)
         self.client.channel.connectionLost(None)
         self.assertEqual((self.client.channel._body, self.site.channels, self.site.open_requests), (b"", set(), set()))
 
 
 class PaceTests(SynchronousTestCase):
-    """How fast bodies must arrive."""
+    """Minimum rates of bodies."""
 
     def setUp(self) -> None:
         """A connection to a site with a clock."""
@@ -117,7 +117,7 @@ class PaceTests(SynchronousTestCase):
         self.client = Client(make_site(reading, self.clock))
 
     def test_slow_body(self) -> None:
-        """A body that is still not whole after a minute is refused, however steadily it comes."""
+        """A body that is incomplete after a minute is refused, whatever its rate."""
         self.client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\n\r\n")
         for _ in range(58):
             self.client.send(b"x" * BODY_RATE)
@@ -130,7 +130,7 @@ class PaceTests(SynchronousTestCase):
         self.assertEqual(self.client.channel._body, b"")
 
     def test_minimum_rate(self) -> None:
-        """A body that comes more slowly than the minimum transfer rate is refused."""
+        """A body below the minimum transfer rate is refused."""
         self.client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
         for _ in range(int(BODY_GRACE) - 1):
             self.client.send(b"x")

@@ -11,7 +11,7 @@ from .harness import Client, RefusalCase, make_site
 
 
 class ParsingTests(SynchronousTestCase):
-    """What is read from a head."""
+    """Parts of a parsed head."""
 
     def test_parsed(self) -> None:
         """A head is parsed into method, target, version and fields by name in lower case."""
@@ -44,7 +44,7 @@ class RefusalTests(RefusalCase):
     """Heads that are refused."""
 
     def test_malformed(self) -> None:
-        """What breaks the grammar of HTTP is 400."""
+        """Heads that violate the grammar of HTTP are 400."""
         for data in (
             b"GET\r\n\r\n",
             b"GET /\r\n\r\n",
@@ -72,13 +72,13 @@ class RefusalTests(RefusalCase):
         self.assertEqual(client.request("GET", "/%zz").body, b"400 Bad Request")
 
     def test_host(self) -> None:
-        """HTTP/1.1 demands exactly one Host, HTTP/1.0 takes one at most."""
+        """HTTP/1.1 requires exactly one Host, HTTP/1.0 accepts at most one."""
         self.assertEqual(self.refused(b"GET / HTTP/1.0\r\nHost: x\r\nHost: y\r\n\r\n"), 400)
         self.assertEqual(self.refused(b"GET / HTTP/1.1\r\n\r\n"), 400)
         self.assertEqual(self.refused(b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n"), 400)
 
     def test_malformed_host(self) -> None:
-        """A Host with bytes that no host has is 400; an empty one and addresses are fine."""
+        """A Host with bytes that are invalid in hosts is 400; an empty one and addresses are accepted."""
         for host in (b"a b", b"a/b", b"a\\b", b"<x>", b"x#y", b"x?", b"user@x", b"\xc3\xa4", b'"x"', b"x{", b"^"):
             for version in (b"1.1", b"1.0"):
                 self.assertEqual(self.refused(b"GET / HTTP/%b\r\nHost: %b\r\n\r\n" % (version, host)), 400, host)
@@ -94,7 +94,7 @@ class RefusalTests(RefusalCase):
             self.assertEqual(self.refused(b"PUT / HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n\r\n"), 417)
 
     def test_smuggling(self) -> None:
-        """A body whose length can be read in two ways is refused."""
+        """A body whose length is ambiguous is refused."""
         for fields in (
             b"Content-Length: 3\r\nContent-Length: 4",
             b"Content-Length: 3\r\nContent-Length: 3",
@@ -119,7 +119,7 @@ class RefusalTests(RefusalCase):
         self.assertEqual(self.refused(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9)), 505)
 
     def test_long_line(self) -> None:
-        """A URL over the limit is 414, whether or not it ever ends."""
+        """A URL over the limit is 414, even if it never ends."""
         line = b"GET /" + b"a" * MAX_LINE
         self.assertEqual(self.refused(line), 414)
         self.assertEqual(self.refused(line + b" HTTP/1.1\r\nHost: x\r\n\r\n"), 414)
@@ -130,7 +130,7 @@ class RefusalTests(RefusalCase):
         self.assertEqual(client.request("GET", "/" + "a" * (MAX_LINE - 20)).code, 200)
 
     def test_large_head(self) -> None:
-        """Headers over the limit are 431, whether or not they ever end."""
+        """Headers over the limit are 431, even if they never end."""
         head = b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"a" * MAX_HEAD
         self.assertEqual(self.refused(head), 431)
         self.assertEqual(self.refused(head + b"\r\n\r\n"), 431)

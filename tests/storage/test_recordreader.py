@@ -50,7 +50,9 @@ class RecordReaderTests(CacheCase):
         self.failureResultOf(self.reader.read("a/9"), KeyNotFound)
 
     def test_list(self) -> None:
-        """A list is as of its revision, has no more records than its limit, and counts what it looked at."""
+        """
+        A list has the state of its revision, at most as many records as its limit, and counts the visited records.
+        """
         self.delete("a/1")
         listing = self.successResultOf(
             self.reader.list("a/", match=labelled(odd="1"), limit=2, revision=self.revisions[-1])
