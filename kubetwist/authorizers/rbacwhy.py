@@ -154,7 +154,7 @@ def _unbound(
             shown: JSONObject = {"kind": role[0], "name": role[1]}
             if namespace:
                 shown["namespace"] = namespace
-            why = f"rule {index} of {_role(role)} allows it, but nobody has this role"
+            why = f"rule {index} of {_role(role)} allows it, but no binding refers to this role"
             yield (
                 _BOUND_NOWHERE + _farther(role[1]),
                 {

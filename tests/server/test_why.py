@@ -253,7 +253,7 @@ class MissTests(WhyTestCase):
         self.make(f"{API}/clusterroles", role("all", rule("*", "*", ["*"])))
         misses = self.misses("user=bob&verb=list&resource=configmaps&namespace=default")
         self.assertEqual([missing for missing, _ in misses], ["verb", "binding"])
-        self.assertEqual(misses[1][1], 'rule 0 of ClusterRole "all" allows it, but nobody has this role')
+        self.assertEqual(misses[1][1], 'rule 0 of ClusterRole "all" allows it, but no binding refers to this role')
 
     def test_system_roles(self) -> None:
         """Roles that parts of the system have come behind those that anyone may be given."""
