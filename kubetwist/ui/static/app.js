@@ -258,12 +258,13 @@ async function show() {
   if (shell.search.value) { shell.search.value = ""; drawKinds(); }
   const { parts, query } = route();
   const [what, ...rest] = parts;
+  last = current;
+  current = parts;
   mark();
   const turn = (shell.turn = {});
   const put = (view) => {
     if (!shell || shell.turn !== turn) { if (view.close) view.close(); return; }
     state.view = view;
-    last = parts;
     replace(shell.view, view.element);
     document.title = view.title ? `${view.title} · kubetwist` : "kubetwist";
   };
@@ -286,12 +287,12 @@ async function show() {
 
 // View settings of tables, restored on the way back from an object; otherwise a table begins without a filter.
 const looks = new Map();
-let last = [];
+let last = [], current = [];
 
 function listView(resource) {
   const namespace = resource.namespaced ? state.namespace : "";
   const here = listAddress(resource), look = { filter: "", wide: false, ...looks.get(here) };
-  const returns = ["object", "new"].includes(last[0]) && `#/list/${part(last[1])}/${part(last[2])}` === here;
+  const returns = ["object", "new", "list"].includes(last[0]) && `#/list/${part(last[1])}/${part(last[2])}` === here;
   if (!returns) look.filter = "";
   const table = new TableView(resource, namespace, (row, only) => {
     const address = objectAddress(resource, row.namespace, row.name);
