@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from kubetwist.testing import SubprocessServer
+
 CHROMIUM = os.environ.get("KUBETWIST_TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = os.environ.get("KUBETWIST_TEST_CHROMEDRIVER") or shutil.which("chromedriver")
 #: Where pictures for the documentation go; none are made without it.
@@ -72,6 +74,13 @@ def another_origin() -> Iterator[str]:
     finally:
         other.shutdown()
         other.server_close()
+
+
+def make(server: SubprocessServer, path: str, obj: Any) -> Any:
+    """Create an object."""
+    code, made = server.request("POST", path, obj)
+    assert code == 201, made
+    return made
 
 
 class Page:

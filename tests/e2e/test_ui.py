@@ -13,7 +13,7 @@ import pytest
 
 from kubetwist.testing import SubprocessServer
 
-from .browser import Page, another_origin
+from .browser import Page, another_origin, make
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 APPLY = "application/apply-patch+yaml"
@@ -25,13 +25,6 @@ HOSTILE = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>ja
 def server(page_server: SubprocessServer) -> SubprocessServer:
     """The one whose page it is."""
     return page_server
-
-
-def make(server: SubprocessServer, path: str, obj: Any) -> Any:
-    """Create an object."""
-    code, made = server.request("POST", path, obj)
-    assert code == 201, made
-    return made
 
 
 def config_map(name: str, **data: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from kubetwist.testing import SubprocessServer
 
-from .browser import Page
+from .browser import Page, make
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -18,13 +18,6 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 def server(page_server: SubprocessServer) -> SubprocessServer:
     """Return the server of the page."""
     return page_server
-
-
-def make(server: SubprocessServer, path: str, obj: Any) -> Any:
-    """Create an object."""
-    code, made = server.request("POST", path, obj)
-    assert code == 201, made
-    return made
 
 
 def test_sign_in_link(browser: Any) -> None:
