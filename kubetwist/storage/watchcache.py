@@ -12,7 +12,7 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Final
 
-from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.defer import CancelledError, Deferred, fail, succeed
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -403,10 +403,12 @@ class WatchCache:
         """
         Wait until the cache has seen everything up to C{revision}.
 
-        @param timeout: In seconds; then it fails with L{FutureRevision}.
+        @param timeout: In seconds; then it fails with L{FutureRevision}. It fails at once after L{stop}.
         """
         if revision <= self.revision:
             return succeed(None)
+        if self._stopped:
+            return fail(FutureRevision(revision, self.revision))
 
         def give_up(failure: Exception) -> None:
             self._waiting.remove(waiting)

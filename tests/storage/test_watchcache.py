@@ -298,9 +298,10 @@ class FreshnessTests(CacheCase):
         self.put("a/x")
 
     def test_stopped(self) -> None:
-        """A cache that stops lets nobody wait."""
+        """A cache that stops ends all waits; later ones fail at once and leave no timer."""
         waits = [self.cache.wait_until(revision) for revision in (2, 3)]
         self.cache.stop()
+        waits.append(self.cache.wait_until(4))
         for wait in waits:
             self.failureResultOf(wait, FutureRevision)
         self.assertEqual(self.clock.getDelayedCalls(), [])
