@@ -45,6 +45,19 @@ class Tolerated(Cause):
     """What is wrong with a field and was so before: the client is warned of it, and nothing more."""
 
 
+class ReportedError(Exception):
+    """
+    A failure below the API whose text is answered to clients, with code 500 and reason C{Unknown}, and logged.
+
+    Other exceptions that are not L{APIStatusError} are bugs: their text is not answered.
+    """
+
+    @property
+    def told(self) -> str:
+        """The text for clients."""
+        return str(self)
+
+
 class APIStatusError(Exception):
     """
     A request that failed in a way its client is told of.

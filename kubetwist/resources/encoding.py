@@ -8,7 +8,6 @@ once and not once per reader.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -18,6 +17,7 @@ from ..api.resource import JSONObject
 from ..storage.listing import Listing
 from ..storage.record import Record, without_kind
 from .negotiation import encode_yaml
+from .respond import Body
 from .slices import Slices, slices
 
 if TYPE_CHECKING:
@@ -29,20 +29,6 @@ Result = Record | JSONObject
 
 #: Go's encoder ends a JSON document with a line feed, unless the document is indented.
 LIST_END: Final = b"]}\n"
-
-
-class Body:
-    """A response body in parts, so that a large one can be written as fast as it is read."""
-
-    __slots__ = ("length", "parts")
-
-    def __init__(self, parts: Sequence[bytes]) -> None:
-        self.parts = parts
-        self.length = sum(map(len, parts))
-
-    def joined(self) -> bytes:
-        """All of it."""
-        return b"".join(self.parts)
 
 
 def list_body(start: bytes, items: list[bytes], end: bytes) -> Body:
@@ -280,11 +266,6 @@ class YAMLEncoder:
 def to_yaml(document: bytes) -> bytes:
     """A JSON document as YAML."""
     return encode_yaml(orjson.loads(document))
-
-
-def pretty(document: bytes) -> bytes:
-    """A JSON document as the reference indents it."""
-    return orjson.dumps(orjson.loads(document), option=orjson.OPT_INDENT_2)
 
 
 def not_a_list(transform: str, kind: str, group: str) -> APIStatusError:

@@ -21,8 +21,9 @@ from ..schema.protobufwriting import ENVELOPE_END, envelope, envelope_start
 from ..schema.wire import LENGTH, WireError, put_counted, put_key, put_varint
 from ..storage.listing import Listing
 from ..storage.record import Record
-from .encoding import Body, Result, list_meta
+from .encoding import Result, list_meta
 from .metaprotobuf import encode_protobuf
+from .respond import Body
 
 if TYPE_CHECKING:
     from ..flowcontrol.turns import Turns

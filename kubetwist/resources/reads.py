@@ -20,9 +20,9 @@ from ..storage.listing import Listing
 from ..storage.record import Record
 from ..streams.handshakes import is_websocket
 from .bodies import PRETTY_IN_REACTOR, PROTOBUF_IN_REACTOR, YAML_IN_REACTOR
-from .encoding import Body, YAMLEncoder, pretty, to_yaml
+from .encoding import YAMLEncoder, to_yaml
 from .endpoint import Endpoint
-from .respond import respond_body
+from .respond import Body, pretty, respond_body
 from .slices import Slices, first_slice, other_slices
 from .traced import TracedReading
 from .views import AnyView, ProtobufView, Unshown, view

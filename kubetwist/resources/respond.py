@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -11,7 +12,6 @@ from twisted.internet.interfaces import IPushProducer
 from zope.interface import implementer
 
 from ..api.errors import APIStatusError, forget_frames
-from .encoding import Body, pretty
 from .negotiation import encode_yaml, error_media, wants_pretty
 
 if TYPE_CHECKING:
@@ -29,6 +29,25 @@ PACED_FROM = 256 * 1024
 #: How much is written at a time, and how much beside light requests.
 PIECE = 128 * 1024
 SMALL_PIECE = 32 * 1024
+
+
+class Body:
+    """A response body in parts, so that a large one can be written as fast as it is read."""
+
+    __slots__ = ("length", "parts")
+
+    def __init__(self, parts: Sequence[bytes]) -> None:
+        self.parts = parts
+        self.length = sum(map(len, parts))
+
+    def joined(self) -> bytes:
+        """All of it."""
+        return b"".join(self.parts)
+
+
+def pretty(document: bytes) -> bytes:
+    """A JSON document as the reference indents it."""
+    return orjson.dumps(orjson.loads(document), option=orjson.OPT_INDENT_2)
 
 
 def respond_error(request: KubeRequest, error: APIStatusError, protobuf: bool = False) -> None:

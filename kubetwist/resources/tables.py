@@ -21,7 +21,8 @@ from ..registry.printers import AgeCell, columns, has_printer, human_age, row, r
 from ..storage.listing import Listing
 from ..storage.record import Record, without_kind
 from . import slices
-from .encoding import KEPT_COST, Body, JSONEncoder, Result, bookmark_meta, failed_event, list_body, list_meta
+from .encoding import KEPT_COST, JSONEncoder, Result, bookmark_meta, failed_event, list_body, list_meta
+from .respond import Body
 from .slices import Slices, made_at_once
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from ..api.errors import APIStatusError
 from ..api.latency import SERIALIZATION, Spending
 from ..api.resource import JSONObject
 from ..storage.record import Record
-from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, failed_event, not_a_list, pretty
+from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, failed_event, not_a_list
 from .negotiation import (
     Negotiated,
     wants_pretty,
 )
 from .protobufencoding import ProtobufEncoder, failed_frame
+from .respond import pretty
 from .tables import TableEncoder, check_include
 from .traced import TracedEncoder
 

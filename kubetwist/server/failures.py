@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ..api.errors import APIStatusError
-from ..storage.errors import OutcomeUnknown, StorageUnavailable
+from ..api.errors import APIStatusError, ReportedError
 
 if TYPE_CHECKING:
     from .request import KubeRequest
@@ -26,8 +25,8 @@ def answer_failure(request: KubeRequest, reason: Failure) -> None:
         _out_of_memory(request, reason)
         return
     answer = APIStatusError.internal("the server met an unexpected condition")
-    if reason.check(StorageUnavailable, OutcomeUnknown):
-        answer = APIStatusError.unknown(reason.value.told)  # type: ignore[union-attr]
+    if isinstance(reason.value, ReportedError):
+        answer = APIStatusError.unknown(reason.value.told)
         _log.warn(
             "{method} {path} failed (audit id {audit_id}): {why}",
             why=reason.value,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..api.errors import ReportedError
 from ..api.goquote import quoted
 
 
@@ -58,13 +59,8 @@ class InvalidToken(StorageError):
     """A continue token that is not ours or points outside of what is listed."""
 
 
-class StorageUnavailable(StorageError):
+class StorageUnavailable(StorageError, ReportedError):
     """The store can not write at present (disk full, connection lost); nothing was written."""
-
-    @property
-    def told(self) -> str:
-        """What clients are told."""
-        return str(self)
 
 
 class StorageUnwritable(StorageUnavailable):
@@ -86,13 +82,8 @@ class StorageUnwritable(StorageUnavailable):
         return f"storage can not be written at present: {self.why}"
 
 
-class OutcomeUnknown(StorageError):
+class OutcomeUnknown(StorageError, ReportedError):
     """The store did not answer a write in time: it may be done, may still be, or may never be."""
-
-    @property
-    def told(self) -> str:
-        """What clients are told."""
-        return str(self)
 
 
 class StorageCorrupt(StorageError):

@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.resources import respond
-from kubetwist.resources.encoding import Body
+from kubetwist.resources.respond import Body
 from kubetwist.server.site import KubeRequest
 from tests.server.harness import Client, make_site, parse_answers
 
