@@ -1,126 +1,12 @@
-"""C{twist kubeapi}: the command line, and the service that it starts."""
+"""C{twist kubeapi}: the service that a command line starts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from ipaddress import ip_address
-from typing import ClassVar
-
 from twisted.application.service import IService
 
-from .logs.verbosity import Verbosity
-from .metrics.shown import Shown
-from .server.commandline import HELP, FlagOptions
-from .server.flags import BOOLEAN, Flag, FlagError
-from .server.flagtable import FLAGS
+from .server.options import Options
 
-
-class Options(FlagOptions):
-    """
-    The options of an API server; all that can not stand on the command line of a subclass have their default.
-
-    @ivar verbosity: How much is logged.
-    @ivar shown: What C{/metrics} shows.
-    """
-
-    about = (
-        "The Kubernetes API server. Without flags it makes ./kubetwist-data, listens on\n"
-        "https://127.0.0.1:6443 and says where the admin's kubeconfig is."
-    )
-    command = "kubeapi"
-    flags: ClassVar[Sequence[Flag]] = FLAGS
-    general: ClassVar[Sequence[Flag]] = (
-        HELP,
-        Flag(
-            "version", BOOLEAN, False, "Print the Kubernetes release and the version of kubetwist, and exit.", "Global"
-        ),
-    )
-    verbosity: Verbosity
-    shown: Shown
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.update({flag.name: flag.default for flag in (*FLAGS, *self.flags)})
-        self.verbosity = Verbosity()
-        self.shown = Shown((1, int(self["kubernetes-version"].partition(".")[2])))
-
-    def answer(self, arguments: Sequence[str]) -> None:
-        """@see: L{FlagOptions.answer}."""
-        if "--version" in arguments or "--version=true" in arguments:
-            self.opt_version()
-
-    def check(self) -> None:
-        """What can be wrong about flags together."""
-        self.verbosity = Verbosity(self["v"], self["vmodule"])
-        if bool(self["tls-cert-file"]) != bool(self["tls-private-key-file"]):
-            raise FlagError("--tls-cert-file and --tls-private-key-file go together")
-        if bool(self["proxy-client-cert-file"]) != bool(self["proxy-client-key-file"]):
-            raise FlagError("--proxy-client-cert-file and --proxy-client-key-file go together")
-        if not self["aggregator-reject-forwarding-redirect"]:
-            raise FlagError(
-                "--aggregator-reject-forwarding-redirect=false is not possible: redirects of other API servers are"
-                " never passed on"
-            )
-        if not self["disable-http2-serving"]:
-            raise FlagError("--disable-http2-serving=false is not possible yet: only HTTP/1.1 is served")
-        if self["in-memory"]:
-            if self["storage-backend"] != "memory" and "storage-backend" in self.given:
-                raise FlagError(f"--in-memory and --storage-backend={self['storage-backend']} contradict each other")
-            if self["etcd-servers"]:
-                raise FlagError("--in-memory and --etcd-servers contradict each other")
-            self["storage-backend"] = "memory"
-        if self["etcd-servers"] and "storage-backend" not in self.given:
-            self["storage-backend"] = "etcd3"
-        if self["storage-media-type"] != "application/json" and self["storage-backend"] != "etcd3":
-            raise FlagError(
-                f"--storage-media-type={self['storage-media-type']} needs --etcd-servers: the storage backend"
-                f" {self['storage-backend']} keeps objects as application/json"
-            )
-        if self["request-timeout"] <= 0:
-            raise FlagError("--request-timeout must be greater than 0")
-        advertised = self["advertise-address"]
-        if advertised and "bind-address" not in self.given and not ip_address(advertised).is_loopback:
-            # Others are told to come there: they must find somebody.
-            self["bind-address"] = "::" if ":" in advertised else "0.0.0.0"
-        if not self["etcd-prefix"].strip("/"):
-            raise FlagError("--etcd-prefix must not be empty")
-        self["etcd-prefix"] = "/" + self["etcd-prefix"].strip("/")
-        if self["encryption-provider-config-automatic-reload"] and not self["encryption-provider-config"]:
-            raise FlagError(
-                "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config"
-            )
-        if self["runtime-config"]:
-            self._check_runtime_config()
-        from .audit.flags import check_flags as check_audit_flags
-        from .authentication.flags import check_flags
-        from .server.metricflags import make_shown
-        from .server.version import check_kubernetes_version
-
-        try:
-            check_flags(self)
-            check_audit_flags(self)
-            self["kubernetes-version"] = check_kubernetes_version(self["kubernetes-version"])
-            self.shown = make_shown(self)
-        except ValueError as error:
-            raise FlagError(str(error)) from None
-
-    def _check_runtime_config(self) -> None:
-        from .registry.runtimeconfig import BadRuntimeConfig, check_runtime_config
-
-        try:
-            check_runtime_config(self["runtime-config"], fairness=self["enable-priority-and-fairness"])
-        except BadRuntimeConfig as error:
-            raise FlagError(f"--runtime-config: {error}") from None
-
-    def opt_version(self) -> None:
-        """Tell what this is, and end."""
-        from importlib.metadata import version
-
-        from .server.flagtable import DEFAULT_KUBERNETES_VERSION
-        from .server.version import git_version
-
-        print(f"Kubernetes {git_version(DEFAULT_KUBERNETES_VERSION)} (kubetwist {version('kubetwist')})")
-        raise SystemExit(0)
+__all__ = ["Options", "makeService"]
 
 
 def makeService(options: Options) -> IService:

@@ -70,7 +70,7 @@ class Options(CommandOptions):
 
     def read(self, arguments: Sequence[str]) -> None:
         """Make options of each side's flags."""
-        from ..tap import Options as ServerOptions
+        from ..server.options import Options as ServerOptions
 
         given = parse_flags(self.flags, arguments)
         self.update(given)

@@ -6,7 +6,7 @@ from typing import Final
 
 from ..server.flags import BOOLEAN, DURATION, PORT, STRING, Flag, FlagError
 from ..server.flagtable import FLAGS
-from ..tap import Options
+from ..server.options import Options
 
 _TAKEN: Final = frozenset(
     (

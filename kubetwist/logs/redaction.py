@@ -11,6 +11,7 @@ LONGEST_AGENT: Final = 256
 #: As in the reference.
 LONGEST_ID: Final = 64
 _GONE: Final = "REDACTED"
+_PASSWORD: Final = re.compile(r"(?<=://)[^/@,\s\0]*@")
 
 #: Names of parameters whose values are nobody's business. C{command} is what is run in a pod.
 _SECRET: Final = re.compile(
@@ -48,3 +49,8 @@ def _safe_pair(pair: str, opaque: bool) -> str:
 def cut(text: str, longest: int) -> str:
     """At most so many characters of a text."""
     return text if len(text) <= longest else f"{text[:longest]}..."
+
+
+def without_passwords(text: str) -> str:
+    """A text without the users and passwords in its URLs."""
+    return _PASSWORD.sub("CLASSIFIED@", text)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from attrs import frozen
 
+from ..admission.forms import Form
 from ..api.frozen import thawed
 from ..api.goquote import quoted
 from ..api.resource import GroupVersion, GroupVersionKind, GroupVersionResource, JSONObject
@@ -23,14 +23,6 @@ if TYPE_CHECKING:
     from .customresources.served import ServedResource
     from .kinds import ResourceInfo
     from .stores import Stores
-
-
-@frozen
-class Form:
-    """One of the names by which a resource can be asked for, and the kind that it has there."""
-
-    resource: GroupVersionResource
-    kind: GroupVersionKind
 
 
 class Versions:

@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 from twisted.python import usage
 
+from ..api.resource import JSONObject
 from .flags import BOOLEAN, Flag, FlagError, describe_flags, parse_flags
+from .flagvalues import flags_of, typed_flags
 
 _USAGE_EXIT = 64
 HELP = Flag("help", BOOLEAN, False, "Print this text and exit.", "Global")
@@ -80,6 +82,14 @@ class FlagOptions(usage.Options):
 
         @raise FlagError: They do not.
         """
+
+    def shown_values(self) -> dict[str, str]:
+        """Return the values of all flags as command-line arguments, by name, without the passwords in URLs."""
+        return flags_of(self.flags, self)
+
+    def typed_values(self) -> JSONObject:
+        """Return the values of all flags as JSON values, by name, without the passwords in URLs."""
+        return typed_flags(self.flags, self)
 
     def getSynopsis(self) -> str:
         """How it is called."""

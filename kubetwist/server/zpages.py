@@ -6,7 +6,6 @@ C{/statusz}, C{/flagz} and C{/configz}: what runs here, and with which flags.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from time import gmtime, strftime, time
 from typing import TYPE_CHECKING, Any, Final
@@ -17,9 +16,9 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from ..api.errors import APIStatusError
+from ..api.resource import JSONObject
 from ..resources.layer import Layer
 from ..resources.negotiation import encode_yaml, parse_accept
-from .flags import DURATION, MODULES, Flag, shown_duration
 from .site import TEXT, KubeRequest
 from .version import git_version, version_document
 
@@ -34,7 +33,6 @@ _WARNING: Final = (
 _MEDIA: Final = ("application/json", "application/yaml", "text/plain")
 _GROUP: Final = "config.k8s.io"
 _NOT_LISTED: Final = frozenset(("apis", "api", "openid", "openapi", ".well-known", "index.html"))
-_PASSWORD: Final = re.compile(r"(?<=://)[^/@,\s\0]*@")
 
 
 class ZPage(Resource):
@@ -121,67 +119,24 @@ def status_text(status: Mapping[str, Any], begun: float) -> str:
     )
 
 
-def flags_of(flags: tuple[Flag, ...], options: Mapping[str, Any]) -> dict[str, str]:
-    """All flags with their values, as they would be given; passwords in URLs are left out."""
-    return {
-        flag.name: without_passwords(shown_value(flag, options[flag.name]))
-        for flag in sorted(flags, key=lambda one: one.name)
-        if flag.name in options
-    }
-
-
-def without_passwords(text: str) -> str:
-    """A text without the users and passwords in its URLs."""
-    return _PASSWORD.sub("CLASSIFIED@", text)
-
-
-def shown_value(flag: Flag, value: Any) -> str:
-    """As the reference prints values: lists in brackets, pairs with commas."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if flag.kind is DURATION and isinstance(value, (int, float)):
-        return shown_duration(value)
-    if isinstance(value, Mapping):
-        return ",".join(f"{key}={shown_value(flag, one)}" for key, one in sorted(value.items()))
-    if flag.kind is MODULES:
-        return ",".join(f"{pattern}={level}" for pattern, level in value)
-    if isinstance(value, (tuple, list)):
-        return f"[{','.join(shown_value(flag, one) for one in value)}]"
-    return "" if value is None else str(value)
-
-
 class ConfigPage(Resource):
     """
-    C{/configz}: what L{flags_of} tells, for programs: values have JSON's types.
+    C{/configz}: the flags for programs: values have JSON's types.
 
     kube-apiserver has no such page; those components of Kubernetes that have one give a document by component.
     """
 
     isLeaf = True
 
-    def __init__(self, flags: tuple[Flag, ...], options: Mapping[str, Any]) -> None:
+    def __init__(self, values: Callable[[], JSONObject]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._flags = flags
-        self._options = options
+        self._values = values
 
     def render(self, request: KubeRequest) -> int:
         """Answer any method, as the pages beside it."""
-        document = {_NAME: {flag.name: typed_value(flag, self._options[flag.name]) for flag in self._flags}}
+        document = {_NAME: self._values()}
         request.respond(200, orjson.dumps(document) + b"\n", b"application/json")
         return NOT_DONE_YET
-
-
-def typed_value(flag: Flag, value: Any) -> Any:
-    """A value of a flag as JSON has it; times are texts, as in files that configure Kubernetes."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): typed_value(flag, one) for key, one in value.items()}
-    if flag.kind is not MODULES and isinstance(value, (tuple, list)):
-        return [typed_value(flag, one) for one in value]
-    if flag.kind is not DURATION and isinstance(value, (int, float)):
-        return value
-    return without_passwords(shown_value(flag, value))
 
 
 def flags_text(flags: Mapping[str, str]) -> str:
@@ -196,13 +151,9 @@ def claim_zpages(layer: Layer, config: ServerConfig, paths: Callable[[], list[st
     default = int(config.kubernetes_version.partition(".")[2]) >= 36
     begun = time()
     if gates.get("ComponentFlagz", default):
-        known = config.options.flags
-
-        def flags() -> dict[str, str]:
-            return flags_of(known, config.options)
-
+        flags: Callable[[], Mapping[str, str]] = config.options.shown_values
         layer.claim("/flagz", ZPage("Flagz", lambda: flags_text(flags()), lambda: {"flags": flags()}))
-        layer.claim("/configz", ConfigPage(known, config.options), listed=False)
+        layer.claim("/configz", ConfigPage(config.options.typed_values), listed=False)
     if gates.get("ComponentStatusz", default):
 
         def status() -> dict[str, Any]:

@@ -16,8 +16,8 @@ from kubetwist.audit.batching import Batching, Blocking
 from kubetwist.audit.make import make_auditor
 from kubetwist.audit.policy import REQUEST
 from kubetwist.filters.requestinfo import request_info_of
+from kubetwist.server.options import Options
 from kubetwist.server.watchedfiles import INTERVAL, WatchedFiles
-from kubetwist.tap import Options
 
 POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
 

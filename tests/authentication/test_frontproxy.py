@@ -17,8 +17,8 @@ from kubetwist.authentication.errors import AuthenticationFailed, RequestRefused
 from kubetwist.authentication.frontproxy import FrontProxy, ProxyHeaders
 from kubetwist.authentication.union import AuthenticatorUnion
 from kubetwist.interfaces import IAuthenticator
+from kubetwist.server.options import Options
 from kubetwist.server.watchedfiles import WatchedFiles
-from kubetwist.tap import Options
 from tests.certificates import Request, root, subject
 
 FLAGS = (

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 from kubetwist.api.options import DeleteOptions, UpdateOptions
 from kubetwist.controllers.authenticationinfo import NAME, AuthenticationInfo, together, wanted_info
 from kubetwist.registry.scope import RequestScope
-from kubetwist.tap import Options
+from kubetwist.server.options import Options
 from tests.certificates import Issued, root, subject
 from tests.registry.storetools import StoreTestCase
 

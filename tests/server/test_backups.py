@@ -14,9 +14,9 @@ from kubetwist.server import backups
 from kubetwist.server.backups import MANIFEST, back_up, read_backup, restore
 from kubetwist.server.datadir import MARKER, RESTORING, Credentials, DataDirectory
 from kubetwist.server.errors import StartError
+from kubetwist.server.options import Options
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.storage.values import Write
-from kubetwist.tap import Options
 from kubetwist.testing.storage import StorageReactor
 
 

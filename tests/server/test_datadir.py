@@ -21,7 +21,7 @@ from kubetwist.server.certificates import Authority, BadCertificate, Pair, Subje
 from kubetwist.server.datadir import Credentials, DataDirectory
 from kubetwist.server.errors import StartError
 from kubetwist.server.files import write_file
-from kubetwist.tap import Options
+from kubetwist.server.options import Options
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -17,7 +17,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from kubetwist.server.debugging import ProfilesResource
 from kubetwist.server.flags import parse_flags
 from kubetwist.server.flagtable import FLAGS
-from kubetwist.server.zpages import flags_of, typed_value
+from kubetwist.server.flagvalues import flags_of, typed_value
 from kubetwist.testing import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
 

@@ -10,12 +10,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.server.certificates import Authority, Subject
 from kubetwist.server.errors import StartError
+from kubetwist.server.options import Options
 from kubetwist.server.plugins import make_backend
 from kubetwist.storage.errors import StorageUnavailable
 from kubetwist.storage.etcd import EtcdStorage
 from kubetwist.storage.layers import innermost, shared_storage
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.tap import Options
 
 
 def options(*arguments: str) -> Options:

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.flags} and L{kubetwist.tap}."""
+"""Tests for L{kubetwist.server.flags} and L{kubetwist.server.options}."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.durations import parse_duration
 from kubetwist.server.flags import shown_duration
 from kubetwist.server.flagtable import FLAGS
-from kubetwist.tap import Options
+from kubetwist.server.options import Options
 
 
 def parsed(*arguments: str) -> Options:

@@ -13,7 +13,7 @@ from twisted.internet.threads import deferToThread
 from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from kubetwist.tap import Options
+from kubetwist.server.options import Options
 from kubetwist.testing.trial import KubeAPIMixin
 
 _KEYS = (

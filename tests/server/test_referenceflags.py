@@ -11,8 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.server.ciphers import openssl_ciphers
 from kubetwist.server.flagtable import FLAGS
 from kubetwist.server.namedcertificates import NamedFiles
+from kubetwist.server.options import Options
 from kubetwist.server.otherflags import ROWS
-from kubetwist.tap import Options
 
 #: The flags that kube-apiserver 1.36 tells of, one a line.
 _NAMES: Final = Path(__file__).with_name("referenceflags.txt")

@@ -22,9 +22,9 @@ from kubetwist.resources.apis import install_apis
 from kubetwist.server.certificates import Authority, Pair, Subject
 from kubetwist.server.errors import StartError
 from kubetwist.server.notify import notify
+from kubetwist.server.options import Options
 from kubetwist.server.service import KubeAPIService
 from kubetwist.server.site import KubeRequest
-from kubetwist.tap import Options
 
 from .harness import Answer, Leaf, parse_answers
 

@@ -9,10 +9,10 @@ from zope.interface import implementer
 
 from ...admission.attributes import AdmissionAttributes
 from ...admission.expressions import Compiler, Conditions, Evaluation, Names, Request, namespace_object
+from ...admission.forms import Form
 from ...api.errors import APIStatusError
 from ...api.resource import GroupResource, GroupVersionKind, JSONObject
 from ...interfaces import IWatchSink
-from ...registry.versions import Form
 from ...storage.errors import StorageUnavailable
 from ..webhooks.review import request_object
 from ..webhooks.rules import exempt

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from ...admission.attributes import AdmissionAttributes
+from ...admission.forms import Form
 from ...api.resource import JSONObject
-from ...registry.versions import Form
 from ..webhooks.rules import Rule
 from ..webhooks.selecting import Selection
 

@@ -24,12 +24,12 @@ from ...admission.expressions import (
     authorizer_of,
     settled,
 )
+from ...admission.forms import Form
 from ...api.errors import APIStatusError
 from ...api.resource import GroupVersionKind, JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
 from ...interfaces import IMutatingAdmission
 from ...registry.schemes import STILL_KNOWN
-from ...registry.versions import Form
 from ..webhooks.rounds import Rounds, dumped, replace
 from .compiled import Binding, Policies, Policy, Shown
 from .manifests import read_manifests

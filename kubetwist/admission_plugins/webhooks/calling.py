@@ -12,12 +12,12 @@ import orjson
 from twisted.logger import Logger
 
 from ...admission.attributes import AdmissionAttributes
+from ...admission.forms import Form
 from ...api.errors import APIStatusError
 from ...api.goquote import quoted
 from ...api.latency import MUTATING_WEBHOOK, VALIDATING_WEBHOOK, Spending
 from ...outgoing.errors import BadSettings, CallError
 from ...outgoing.refusals import check_answer
-from ...registry.versions import Form
 from ...tracing.spans import here
 from .review import VERSIONS, BadReview, Response, decode_response, denial, encode_review
 

@@ -11,8 +11,8 @@ from ...interfaces import IWatchSink
 from ...storage.errors import StorageUnavailable
 
 if TYPE_CHECKING:
+    from ...admission.forms import Form
     from ...registry.stores import Stores
-    from ...registry.versions import Form
     from ...storage.record import Record
     from .credentials import Credentials
     from .webhook import Webhook

@@ -10,11 +10,12 @@ import orjson
 from twisted.logger import Logger
 
 from ...admission.attributes import AdmissionAttributes, Reinvocation
+from ...admission.forms import Form
 from ...api.decoding import BodyError, decode_json
 from ...api.errors import APIStatusError
 from ...api.goquote import quoted
 from ...api.jsonpatch import PatchError, apply_json_patch
-from ...registry.versions import Form, Versions
+from ...registry.versions import Versions
 from .calling import CallFailed, ask, encoded, note
 from .review import JSON_PATCH, NULL, Response
 from .rounds import Rounds, dumped, replace

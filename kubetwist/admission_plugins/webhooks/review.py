@@ -11,12 +11,12 @@ import orjson
 from attrs import field, frozen
 
 from ...admission.attributes import AdmissionAttributes
+from ...admission.forms import Form
 from ...api.decoding import BodyError, decode_json, json_type
 from ...api.errors import APIStatusError
 from ...api.goquote import quoted
 from ...api.resource import GroupVersionKind, GroupVersionResource, JSONObject
 from ...api.users import user_object
-from ...registry.versions import Form
 
 GROUP: Final = "admission.k8s.io"
 #: The versions that can be spoken, whichever a webhook names first.

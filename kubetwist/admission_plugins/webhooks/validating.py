@@ -12,9 +12,10 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...admission.attributes import AdmissionAttributes
+from ...admission.forms import Form
 from ...api.errors import APIStatusError
 from ...api.resource import GroupVersionKind
-from ...registry.versions import Form, Versions
+from ...registry.versions import Versions
 from .calling import CallFailed, ask, encoded, note
 from .review import NULL
 

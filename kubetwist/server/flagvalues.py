@@ -1,0 +1,52 @@
+"""The values of flags as C{/flagz} and C{/configz} return them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..api.resource import JSONObject
+from ..logs.redaction import without_passwords
+from .flags import DURATION, MODULES, Flag, shown_duration
+
+
+def flags_of(flags: Sequence[Flag], options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values of all flags as command-line arguments, by name, without the passwords in URLs."""
+    return {
+        flag.name: without_passwords(shown_value(flag, options[flag.name]))
+        for flag in sorted(flags, key=lambda one: one.name)
+        if flag.name in options
+    }
+
+
+def typed_flags(flags: Sequence[Flag], options: Mapping[str, Any]) -> JSONObject:
+    """Return the values of all flags as JSON values, by name, without the passwords in URLs."""
+    return {flag.name: typed_value(flag, options[flag.name]) for flag in flags}
+
+
+def shown_value(flag: Flag, value: Any) -> str:
+    """As the reference prints values: lists in brackets, pairs with commas."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if flag.kind is DURATION and isinstance(value, (int, float)):
+        return shown_duration(value)
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={shown_value(flag, one)}" for key, one in sorted(value.items()))
+    if flag.kind is MODULES:
+        return ",".join(f"{pattern}={level}" for pattern, level in value)
+    if isinstance(value, (tuple, list)):
+        return f"[{','.join(shown_value(flag, one) for one in value)}]"
+    return "" if value is None else str(value)
+
+
+def typed_value(flag: Flag, value: Any) -> Any:
+    """A value of a flag as JSON has it; times are texts, as in files that configure Kubernetes."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): typed_value(flag, one) for key, one in value.items()}
+    if flag.kind is not MODULES and isinstance(value, (tuple, list)):
+        return [typed_value(flag, one) for one in value]
+    if flag.kind is not DURATION and isinstance(value, (int, float)):
+        return value
+    return without_passwords(shown_value(flag, value))
