@@ -18,7 +18,11 @@ import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from kubetwist.controllers.ownergraph import OwnerGraph, Place, Reference
+from kubetwist.controllers.garbagecollection.ownergraph import (
+    OwnerGraph,
+    Place,
+    Reference,
+)
 from kubetwist.testing import SubprocessServer
 
 MAPS = "/api/v1/namespaces/{}/configmaps"

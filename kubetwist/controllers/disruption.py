@@ -17,9 +17,12 @@ from ..registry.kinds import ResourceInfo
 from ..registry.stores import seen
 from ..storage.record import Record
 from ..storage.window import DELETED
-from .controller import Controller
-from .events import NORMAL, WARNING
-from .metadata import controller_of
+from .machinery.controller import Controller
+from .machinery.events import (
+    NORMAL,
+    WARNING,
+)
+from .machinery.metadata import controller_of
 from .workloads.pods import condition_of, is_ready, phase_of
 from .workloads.rollout import scaled
 

@@ -13,7 +13,7 @@ from ..api.times import seconds_since_epoch
 from ..registry.stores import seen
 from ..storage.record import Record
 from ..storage.window import DELETED
-from .controller import Controller
+from .machinery.controller import Controller
 
 _MARK: Final = b'"ttlSecondsAfterFinished":'
 

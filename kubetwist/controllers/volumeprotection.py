@@ -15,8 +15,8 @@ from ..api.resource import JSONObject
 from ..registry.stores import seen
 from ..storage.record import Record
 from ..storage.window import DELETED
-from .controller import Controller
-from .metadata import controller_of
+from .machinery.controller import Controller
+from .machinery.metadata import controller_of
 from .workloads.pods import phase_of
 
 

@@ -17,7 +17,14 @@ from twisted.web.server import NOT_DONE_YET
 from ..api.gourl import escape_path, normalized_query
 from ..api.identityheaders import OddHeader, identity_fields
 from ..api.resource import GroupVersion
-from ..controllers.aggregation import GROUP, Aggregation, Registered, Remote, ServiceReference, name_of
+from ..controllers.aggregation.apiservices import (
+    GROUP,
+    Aggregation,
+    Registered,
+    Remote,
+    ServiceReference,
+    name_of,
+)
 from ..metrics.registry import Reading, Registry
 from ..outgoing.errors import BadSettings, Unreachable
 from ..registry.kinds import Priority
@@ -29,8 +36,8 @@ from .installed import IInstalled, InstalledResource
 from .layer import Layer
 
 if TYPE_CHECKING:
-    from ..controllers.availability import Availability
-    from ..controllers.backends import Backends
+    from ..controllers.aggregation.availability import Availability
+    from ..controllers.aggregation.serviceendpoints import Backends
     from ..registry.stores import Stores
     from ..server.site import KubeRequest
 
@@ -232,7 +239,7 @@ class _Checks:
     def backends(self) -> Backends:
         """What is behind services; followed from the first question on."""
         if self._backends is None:
-            from ..controllers.backends import Backends
+            from ..controllers.aggregation.serviceendpoints import Backends
 
             self._backends = Backends(self._stores, self._reactor)
             self._backends.start()
@@ -262,7 +269,7 @@ class _Checks:
             self._start()
 
     def _start(self) -> None:
-        from ..controllers.availability import Availability
+        from ..controllers.aggregation.availability import Availability
 
         self._availability = Availability(self._aggregation, self.backends, self._reactor)
         self._availability.start()

@@ -15,12 +15,12 @@ from twisted.internet.interfaces import IReactorTime
 from ..admission.configuration import read_configurations
 from ..admission.selection import build_chain
 from ..api.resource import JSONObject
-from ..controllers.aggregation import Aggregation
+from ..controllers.aggregation.apiservices import Aggregation
+from ..controllers.aggregation.autoregister import Registration
+from ..controllers.apfconfig import GROUP as FAIRNESS
+from ..controllers.apfconfig import FairnessConfiguration
 from ..controllers.customresources import DefinitionController
-from ..controllers.fairness import GROUP as FAIRNESS
-from ..controllers.fairness import FairnessConfiguration
-from ..controllers.legacytokens import TokenTracking
-from ..controllers.registration import Registration
+from ..controllers.serviceaccounts.legacytokentracking import TokenTracking
 from ..flowcontrol.computing import Computing, freeze
 from ..flowcontrol.levels import FlowControl
 from ..flowcontrol.readings import tell_of
@@ -354,15 +354,15 @@ def add_controllers(config: Any, apis: APIs, aggregator: Any) -> None:
 
     def start() -> None:
         # Not before: readiness waits for none of their imports.
-        from ..controllers.context import Context
-        from ..controllers.running import RunningControllers
+        from ..controllers.machinery.context import Context
+        from ..controllers.machinery.manager import RunningControllers
 
         def make_context() -> Context:
             return Context(apis.stores, config.reactor, config, apis.custom)
 
         controllers: Any
         if config.backend.shared:
-            from ..controllers.election import ElectedControllers
+            from ..controllers.machinery.election import ElectedControllers
 
             controllers = ElectedControllers(make_context, config.controllers, f"{gethostname()}_{uuid4()}")
         else:
@@ -398,7 +398,10 @@ def add_fairness(config: Any, stores: Stores, aggregator: Any) -> None:
 
 def add_authentication_info(config: Any, stores: Stores, aggregator: Any, kube: Any) -> None:
     """Have servers behind this one be told how it knows users."""
-    from ..controllers.authenticationinfo import AuthenticationInfo, wanted_info
+    from ..controllers.clusterauthenticationtrust import (
+        AuthenticationInfo,
+        wanted_info,
+    )
 
     def certificates(flag: str) -> list[Any]:
         return [one for each in config.client_authorities if each.flag == flag for one in each.pool.certificates]
@@ -489,9 +492,9 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any) -> 
 
 def add_endpoints(config: Any, stores: Stores, aggregator: Any) -> None:
     """Have pods find those servers behind the service that live, or as many as there should be."""
-    from ..controllers.countedendpoints import CountedEndpoints
-    from ..controllers.endpointleases import EndpointReconciler
-    from ..controllers.soleendpoint import SoleEndpoint
+    from ..controllers.endpointreconcilers.lease import EndpointReconciler
+    from ..controllers.endpointreconcilers.mastercount import CountedEndpoints
+    from ..controllers.endpointreconcilers.single import SoleEndpoint
 
     options = config.options
     prefix = f"{options['etcd-prefix'].rstrip('/')}/"

@@ -15,7 +15,7 @@ from twisted.logger import Logger
 
 from ..api.jsonpieces import BadJSON
 from ..api.resource import GroupVersion
-from ..controllers.queue import WorkQueue
+from ..controllers.machinery.queue import WorkQueue
 from ..outgoing.errors import CallError, Unreachable
 from ..registry.kinds import Priority
 from .remotedocuments import BadDocument

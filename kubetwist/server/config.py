@@ -46,8 +46,8 @@ class ServerConfig:
     @ivar token_keys: What those tokens are verified by: L{kubetwist.registry.tokenkeys.TokenKey}s.
     @ivar stores: L{kubetwist.registry.stores.Stores}, once the servers are built.
     @ivar apis: L{kubetwist.resources.apis.APIs}, once the servers are built.
-    @ivar aggregation: L{kubetwist.controllers.aggregation.Aggregation}, once the servers are built; L{None} where
-        there are no APIServices.
+    @ivar aggregation: L{kubetwist.controllers.aggregation.apiservices.Aggregation}, once the servers are built;
+        L{None} where there are no APIServices.
     @ivar availability: Looks after the servers that those name; likewise.
     @ivar audit_counts: What became of audit events: L{kubetwist.audit.failures.Counts}; L{None} where there are none.
     @ivar installed: What is served, as documents tell of it: L{kubetwist.resources.installed.IInstalled}.
@@ -60,7 +60,7 @@ class ServerConfig:
     @ivar metrics: What is counted.
     @ivar health_metrics: What is counted of health checks.
     @ivar authorization_webhooks: What is counted of webhooks that decide.
-    @ivar running_controllers: L{kubetwist.controllers.running.RunningControllers}, once they are begun with.
+    @ivar running_controllers: L{kubetwist.controllers.machinery.manager.RunningControllers}, once they are begun with.
     @ivar outgoing: How others are called: L{kubetwist.outgoing.outgoing.Outgoing}; closed when the server stops.
     @ivar streams: Which bodies are passed on as they arrive: L{kubetwist.server.site.KubeSite.streams}.
     @ivar files: Looks again at the files that were read at the start.

@@ -35,7 +35,7 @@ HOLDER = "kubetwist.pid"
 RESTORING = ".restoring"
 
 ADMIN = Subject("kubernetes-admin", organization=MASTERS)
-#: As L{kubetwist.controllers.authenticationinfo} tells of it.
+#: As L{kubetwist.controllers.clusterauthenticationtrust} tells of it.
 FRONT_PROXY = Subject("front-proxy-client")
 
 

@@ -181,7 +181,10 @@ def choose_controllers(options: Any) -> Sequence[Any]:
 
     @raise StartError: It names what is not there.
     """
-    from ..controllers.selection import UnknownControllers, chosen
+    from ..controllers.machinery.selection import (
+        UnknownControllers,
+        chosen,
+    )
 
     if options["pretend-nodes"] > _MOST_PRETEND_NODES:
         raise StartError(f"--pretend-nodes: there can be at most {_MOST_PRETEND_NODES}")

@@ -12,7 +12,7 @@ from attrs import frozen
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 
-from ..controllers.queue import WorkQueue
+from ..controllers.machinery.queue import WorkQueue
 from ..storage.errors import DecryptionUnavailable, KeyNotFound
 from ..storage.values import StoredValue, Write
 

@@ -14,8 +14,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.admission.selection import build_chain
 from kubetwist.api.resource import UserInfo
 from kubetwist.api.times import use_clock
-from kubetwist.controllers.client import Client
-from kubetwist.controllers.context import Context
+from kubetwist.controllers.machinery.client import Client
+from kubetwist.controllers.machinery.context import Context
 from kubetwist.registry.stores import Stores
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.errors import RevisionConflict, StorageUnavailable

@@ -8,12 +8,15 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from kubetwist.authorizers.rbac import RBAC
-from kubetwist.controllers.accounttokens import ACCOUNT_NAME, TYPE
-from kubetwist.controllers.running import RunningControllers
-from kubetwist.controllers.selection import chosen
+from kubetwist.controllers.machinery.manager import RunningControllers
+from kubetwist.controllers.machinery.selection import chosen
+from kubetwist.controllers.serviceaccounts.serviceaccounttokens import (
+    ACCOUNT_NAME,
+    TYPE,
+)
 from kubetwist.registry.bootstraprbac import reconcile
 from tests.controllers.harness import ControllerTestCase
-from tests.controllers.test_accounttokens import Config
+from tests.controllers.serviceaccounts.test_serviceaccounttokens import Config
 
 
 class TogetherTests(ControllerTestCase):

@@ -1,29 +1,29 @@
-from kubetwist.controllers.factory import ControllerFactory
+from kubetwist.controllers.machinery.factory import ControllerFactory
 
 service_accounts = ControllerFactory(
     "serviceaccount-controller",
-    "kubetwist.controllers.serviceaccounts:ServiceAccountController",
+    "kubetwist.controllers.serviceaccounts.serviceaccount:ServiceAccountController",
     needs=("serviceaccounts",),
 )
 
 account_tokens = ControllerFactory(
     "serviceaccount-token-controller",
-    "kubetwist.controllers.accounttokens:AccountTokens",
+    "kubetwist.controllers.serviceaccounts.serviceaccounttokens:AccountTokens",
     needs=("secrets", "serviceaccounts"),
 )
 token_cleaner = ControllerFactory(
     "legacy-serviceaccount-token-cleaner-controller",
-    "kubetwist.controllers.tokencleaner:LegacyTokenCleaner",
+    "kubetwist.controllers.serviceaccounts.legacytokencleaner:LegacyTokenCleaner",
     needs=("secrets", "serviceaccounts", "pods", "configmaps"),
 )
 root_ca = ControllerFactory(
     "root-ca-certificate-publisher-controller",
-    "kubetwist.controllers.rootca:RootCAPublisher",
+    "kubetwist.controllers.rootcacertpublisher:RootCAPublisher",
     needs=("configmaps",),
 )
 cluster_roles = ControllerFactory(
     "clusterrole-aggregation-controller",
-    "kubetwist.controllers.clusterroles:ClusterRoleAggregation",
+    "kubetwist.controllers.clusterroleaggregation:ClusterRoleAggregation",
     needs=("clusterroles.rbac.authorization.k8s.io",),
 )
 ttl_after_finished = ControllerFactory(
@@ -34,27 +34,27 @@ ttl_after_finished = ControllerFactory(
 
 policy_status = ControllerFactory(
     "validatingadmissionpolicy-status-controller",
-    "kubetwist.controllers.policystatus:PolicyStatusController",
+    "kubetwist.controllers.validatingadmissionpolicystatus:PolicyStatusController",
     needs=("validatingadmissionpolicies.admissionregistration.k8s.io",),
 )
 resource_quotas = ControllerFactory(
     "resourcequota-controller",
-    "kubetwist.controllers.resourcequotas:ResourceQuotaController",
+    "kubetwist.controllers.resourcequota:ResourceQuotaController",
     needs=("resourcequotas",),
 )
 endpoints = ControllerFactory(
     "endpoints-controller",
-    "kubetwist.controllers.endpoints:EndpointsController",
+    "kubetwist.controllers.endpoints.endpoint:EndpointsController",
     needs=("endpoints", "services", "pods"),
 )
 endpoint_slices = ControllerFactory(
     "endpointslice-controller",
-    "kubetwist.controllers.endpointslices:EndpointSliceController",
+    "kubetwist.controllers.endpoints.endpointslice:EndpointSliceController",
     needs=("endpointslices.discovery.k8s.io", "services", "pods", "nodes"),
 )
 slice_mirroring = ControllerFactory(
     "endpointslice-mirroring-controller",
-    "kubetwist.controllers.slicemirroring:SliceMirroring",
+    "kubetwist.controllers.endpoints.endpointslicemirroring:SliceMirroring",
     needs=("endpointslices.discovery.k8s.io", "services", "endpoints"),
 )
 claim_protection = ControllerFactory(
@@ -70,17 +70,17 @@ volume_protection = ControllerFactory(
 _REQUESTS = ("certificatesigningrequests.certificates.k8s.io",)
 request_signer = ControllerFactory(
     "certificatesigningrequest-signing-controller",
-    "kubetwist.controllers.requestsigning:RequestSigning",
+    "kubetwist.controllers.csr.csrsigning:RequestSigning",
     needs=_REQUESTS,
 )
 request_approver = ControllerFactory(
     "certificatesigningrequest-approving-controller",
-    "kubetwist.controllers.requestapproving:RequestApproving",
+    "kubetwist.controllers.csr.csrapproving:RequestApproving",
     needs=_REQUESTS,
 )
 request_cleaner = ControllerFactory(
     "certificatesigningrequest-cleaner-controller",
-    "kubetwist.controllers.requestcleaner:RequestCleaner",
+    "kubetwist.controllers.csr.csrcleaner:RequestCleaner",
     needs=_REQUESTS,
 )
 disruption = ControllerFactory(
@@ -96,22 +96,22 @@ def _workload(name: str, place: str, *needs: str) -> ControllerFactory:
     )
 
 
-replica_sets = _workload("replicaset-controller", "replicasets:ReplicaSetController", "replicasets.apps")
+replica_sets = _workload("replicaset-controller", "replicaset:ReplicaSetController", "replicasets.apps")
 replication_controllers = _workload(
-    "replicationcontroller-controller", "replicasets:ReplicationControllerController", "replicationcontrollers"
+    "replicationcontroller-controller", "replicaset:ReplicationControllerController", "replicationcontrollers"
 )
 
 garbage_collector = ControllerFactory(
     "garbage-collector-controller",
-    "kubetwist.controllers.garbagecollector:GarbageCollector",
+    "kubetwist.controllers.garbagecollection.garbagecollector:GarbageCollector",
 )
 deployments = _workload(
-    "deployment-controller", "deployments:DeploymentController", "deployments.apps", "replicasets.apps"
+    "deployment-controller", "deployment:DeploymentController", "deployments.apps", "replicasets.apps"
 )
 
 namespaces = ControllerFactory(
     "namespace-controller",
-    "kubetwist.controllers.namespaces:NamespaceController",
+    "kubetwist.controllers.namespaces.namespace:NamespaceController",
 )
 
 # Implied by --pretend-nodes.
@@ -126,18 +126,18 @@ scheduler = ControllerFactory(
 )
 stateful_sets = _workload(
     "statefulset-controller",
-    "statefulsets:StatefulSetController",
+    "statefulset:StatefulSetController",
     "statefulsets.apps",
     "controllerrevisions.apps",
     "persistentvolumeclaims",
 )
 daemon_sets = _workload(
     "daemonset-controller",
-    "daemonsets:DaemonSetController",
+    "daemonset:DaemonSetController",
     "daemonsets.apps",
     "controllerrevisions.apps",
     "nodes",
 )
 
-jobs = _workload("job-controller", "jobs:JobController", "jobs.batch")
-cron_jobs = _workload("cronjob-controller", "cronjobs:CronJobController", "cronjobs.batch", "jobs.batch")
+jobs = _workload("job-controller", "job:JobController", "jobs.batch")
+cron_jobs = _workload("cronjob-controller", "cronjob:CronJobController", "cronjobs.batch", "jobs.batch")

@@ -17,8 +17,8 @@ from .pods import Dependents, Owner
 from .rollout import template_hash
 
 if TYPE_CHECKING:
-    from ..client import Client
-    from ..informers import Informer
+    from ..machinery.client import Client
+    from ..machinery.informer import Informer
 
 #: The label of pods that says which revision they are of.
 REVISION_LABEL: Final = "controller-revision-hash"

@@ -18,14 +18,24 @@ from ...api.times import seconds_since_epoch
 from ...registry.stores import seen
 from ...storage.record import Record
 from ...storage.window import MODIFIED
-from ..events import NORMAL, WARNING
-from ..metadata import controller_of, controller_reference, controller_uid
+from ..machinery.events import (
+    NORMAL,
+    WARNING,
+)
+from ..machinery.metadata import (
+    controller_of,
+    controller_reference,
+    controller_uid,
+)
 
 if TYPE_CHECKING:
-    from ..client import Client
-    from ..context import Context
-    from ..informers import Index, Informer
-    from ..queue import WorkQueue
+    from ..machinery.client import Client
+    from ..machinery.context import Context
+    from ..machinery.informer import (
+        Index,
+        Informer,
+    )
+    from ..machinery.queue import WorkQueue
 
 #: How many pods one round of a controller makes or deletes at most.
 BURST: Final = 500

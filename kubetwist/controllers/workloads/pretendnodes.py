@@ -16,10 +16,10 @@ from ...registry.kubelets import PRETENDED
 from ...registry.stores import seen
 from ...storage.record import Record
 from ...storage.window import DELETED
-from ..client import Client
-from ..context import Context
-from ..controller import Controller
-from ..queue import WorkQueue
+from ..machinery.client import Client
+from ..machinery.context import Context
+from ..machinery.controller import Controller
+from ..machinery.queue import WorkQueue
 from .podstatus import ENDED, Place, PodRun, stop_wait
 
 PREFIX: Final = "pretend-node-"

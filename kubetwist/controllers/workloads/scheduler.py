@@ -21,12 +21,19 @@ from ...registry.scope import RequestScope
 from ...registry.stores import seen
 from ...storage.record import Record
 from ...storage.window import DELETED
-from ..context import Context
-from ..controller import Controller
-from ..events import NORMAL, WARNING
-from .nodechoice import NodeLoad, decide, needs_of
+from ..machinery.context import Context
+from ..machinery.controller import Controller
+from ..machinery.events import (
+    NORMAL,
+    WARNING,
+)
 from .pods import condition_of
 from .podstatus import ENDED
+from .scheduling import (
+    NodeLoad,
+    decide,
+    needs_of,
+)
 
 _POD: Final = GroupVersionKind("", "v1", "Pod")
 SCHEDULER: Final = "default-scheduler"

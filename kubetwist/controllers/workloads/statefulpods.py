@@ -10,7 +10,7 @@ from typing import Final
 
 from ...api.frozen import thawed
 from ...api.resource import JSONObject
-from ..metadata import controller_reference
+from ..machinery.metadata import controller_reference
 from .history import REVISION_LABEL
 from .pods import available_in, is_ready, phase_of
 from .rollout import wanted

@@ -1,0 +1,1 @@
+"""Controllers of APIServices, after kube-aggregator: registration of served versions, availability of API servers."""

@@ -1,0 +1,500 @@
+"""
+Which group-versions there are, and which of them another server answers for: what the APIServices say.
+
+All of it follows the cache of APIServices, in the turn in which one is written.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from random import choice
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+from attrs import define, field, frozen
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from ...api.identityheaders import identity_fields
+from ...api.resource import (
+    GroupVersion,
+    JSONObject,
+    UserInfo,
+)
+from ...outgoing.errors import (
+    BadSettings,
+    Unreachable,
+)
+from ...outgoing.settings import CallSettings
+from ...registry.kinds import (
+    Priority,
+    version_preference,
+)
+from ...registry.store import Store
+from ...storage.record import Record
+from ...storage.window import DELETED
+from ..machinery.informer import (
+    Informer,
+    StoreSource,
+)
+
+if TYPE_CHECKING:
+    from ...outgoing.client import (
+        Answer,
+        WebhookClient,
+    )
+    from ...outgoing.outgoing import Outgoing
+
+#: The group of APIServices themselves, which no other server ever answers for.
+GROUP: Final = "apiregistration.k8s.io"
+#: As whom the server asks others on its own account.
+AGGREGATOR: Final = "system:kube-aggregator"
+MASTERS: Final = "system:masters"
+#: Bytes of a document that another server describes itself with.
+DOCUMENT_LIMIT: Final = 32 * 1024 * 1024
+
+#: Told which group-version is meant, and who answers for it now: L{None} when it is no other server.
+Listener = Callable[[GroupVersion, "Remote | None"], object]
+#: Where a service is to be found at present: host and port. Raises L{kubetwist.outgoing.errors.Unreachable}.
+Resolve = Callable[["ServiceReference"], Sequence[tuple[str, int]]]
+
+
+@frozen
+class ServiceReference:
+    """The service that an APIService names."""
+
+    namespace: str
+    name: str
+    port: int
+
+    @property
+    def host(self) -> str:
+        """What the certificate of who answers must be for."""
+        return f"{self.name}.{self.namespace}.svc"
+
+
+@frozen
+class Registration:
+    """
+    What an APIService says.
+
+    @ivar service: L{None} where the server itself answers.
+    @ivar ca: Whom the other's certificate must come from, PEM.
+    @ivar problem: Why it can not be used; C{""} when it can.
+    """
+
+    name: str
+    group_version: GroupVersion
+    priority: Priority
+    service: ServiceReference | None = None
+    ca: bytes = field(default=b"", repr=False)
+    insecure: bool = False
+    problem: str = ""
+
+    @classmethod
+    def of(cls, name: str, spec: JSONObject) -> Registration:
+        """Read a C{spec}, which has been validated."""
+        priority = Priority(spec.get("groupPriorityMinimum") or 0, spec.get("versionPriority") or 0)
+        group_version = GroupVersion(spec.get("group") or "", spec.get("version") or "")
+        service = spec.get("service")
+        if service is None:
+            return cls(name, group_version, priority)
+        reference = ServiceReference(
+            service.get("namespace") or "", service.get("name") or "", service.get("port") or 443
+        )
+        problem, ca = "", b""
+        try:
+            ca = base64.b64decode(spec.get("caBundle") or "", validate=True)
+        except (binascii.Error, ValueError):
+            problem = "the caBundle is no base64"
+        return cls(name, group_version, priority, reference, ca, bool(spec.get("insecureSkipTLSVerify")), problem)
+
+
+@frozen
+class Condition:
+    """The condition C{Available} of an APIService."""
+
+    status: str = "Unknown"
+    reason: str = ""
+    message: str = ""
+
+    @classmethod
+    def of(cls, obj: JSONObject) -> Condition:
+        """Look for it in an object."""
+        for one in (obj.get("status") or {}).get("conditions") or ():
+            if one.get("type") == "Available":
+                return cls(one.get("status") or "", one.get("reason") or "", one.get("message") or "")
+        return cls()
+
+
+LOCAL: Final = Condition("True", "Local", "Local APIServices are always available")
+
+
+class Registered:
+    """
+    All group-versions that there are APIServices for, in their order.
+
+    @ivar generation: Another number after every change.
+    @ivar groups: How many versions each group has.
+    """
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self.groups: Counter[str] = Counter()
+        self._by_name: dict[str, Registration] = {}
+        self._listeners: list[Callable[[GroupVersion], object]] = []
+        self._sorted: tuple[int, dict[str, list[GroupVersion]]] = (-1, {})
+
+    def subscribe(self, listener: Callable[[GroupVersion], object]) -> Callable[[], None]:
+        """Call C{listener} with what has changed, after every change, until the function that is returned is called."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def get(self, name: str) -> Registration | None:
+        """What the APIService of a name says."""
+        return self._by_name.get(name)
+
+    def priority(self, group_version: GroupVersion) -> Priority | None:
+        """The place of a group-version; L{None} without an APIService for it."""
+        found = self._by_name.get(name_of(group_version))
+        return None if found is None else found.priority
+
+    def group_versions(self) -> list[GroupVersion]:
+        """Preferred ones first: groups by their priority, versions by theirs in their group."""
+        return [one for versions in self._groups().values() for one in versions]
+
+    def versions(self, group: str) -> list[str]:
+        """The versions of a group, the preferred one first."""
+        return [one.version for one in self._groups().get(group, ())]
+
+    def _groups(self) -> Mapping[str, list[GroupVersion]]:
+        generation, groups = self._sorted
+        if generation != self.generation:
+            groups = {}
+            all_of_them = self._by_name.values()
+            # The APIService that comes first takes its group with it.
+            for one in sorted(all_of_them, key=lambda one: (-one.priority.group, one.name)):
+                groups.setdefault(one.group_version.group, []).append(one.group_version)
+            for versions in groups.values():
+                if len(versions) > 1:
+                    versions.sort(key=self._version_key)
+            self._sorted = self.generation, groups
+        return groups
+
+    def _version_key(self, one: GroupVersion) -> tuple[Any, ...]:
+        return -self._by_name[name_of(one)].priority.version, version_preference(one.version)
+
+    def _count(self, group: str, difference: int) -> None:
+        self.groups[group] += difference
+        if not self.groups[group]:
+            del self.groups[group]
+
+    def put(self, name: str, registration: Registration | None) -> Registration | None:
+        """Take what an APIService says now, L{None} when it is gone; return what it said before."""
+        before = self._by_name.get(name)
+        if registration is None:
+            self._by_name.pop(name, None)
+        else:
+            self._by_name[name] = registration
+        if _place(before) != _place(registration):
+            self.generation += 1
+            if before is not None:
+                self._count(before.group_version.group, -1)
+            if registration is not None:
+                self._count(registration.group_version.group, 1)
+            one = registration or before
+            assert one is not None, "nothing is no change of nothing"
+            for listener in tuple(self._listeners):
+                listener(one.group_version)
+        return before
+
+
+@define(eq=False)
+class Remote:
+    """
+    Another server that answers for a group-version, as one APIService has it; there is a new one when that changes.
+
+    @ivar condition: Whether it is known to answer, and why, or why not.
+    """
+
+    registration: Registration
+    _aggregation: Aggregation
+    condition: Condition = Condition()
+    _asking: WebhookClient | None = None
+    _streaming: Any = None
+    _chosen: tuple[str, int] | None = None
+
+    @property
+    def name(self) -> str:
+        """Of the APIService."""
+        return self.registration.name
+
+    @property
+    def group_version(self) -> GroupVersion:
+        """What it answers for."""
+        return self.registration.group_version
+
+    @property
+    def priority(self) -> Priority:
+        """Its place among the others."""
+        return self.registration.priority
+
+    @property
+    def available(self) -> bool:
+        """Whether it is known to answer."""
+        return self.condition.status == "True"
+
+    @property
+    def service(self) -> ServiceReference:
+        """Where it is."""
+        service = self.registration.service
+        assert service is not None, "a remote has a service"
+        return service
+
+    @property
+    def path(self) -> str:
+        """Where its resources are listed."""
+        group, version = self.group_version
+        return f"/apis/{group}/{version}" if group else f"/api/{version}"
+
+    # Calling it.
+
+    def target(self) -> tuple[str, int]:
+        """
+        The host and port to connect to: one of several endpoints is kept to as long as it is there.
+
+        @raise Unreachable: There is none.
+        """
+        targets = self._aggregation.resolve(self.service)
+        chosen = self._chosen
+        if chosen is None or chosen not in targets:
+            chosen = self._chosen = choice(targets)
+        return chosen
+
+    def failed(self) -> None:
+        """It did not answer: next time, another endpoint may."""
+        self._chosen = None
+
+    @property
+    def origin(self) -> str:
+        """
+        What it is told that it is called: where it is.
+
+        @raise Unreachable: Nowhere.
+        """
+        from ...outgoing.dialing import joined
+
+        return f"https://{joined(*self.target())}"
+
+    def settings(self) -> CallSettings:
+        """
+        How it is called.
+
+        @raise BadSettings: It can not be.
+        """
+        said, service = self.registration, self.service
+        if said.problem:
+            raise BadSettings(said.problem)
+        certificate, key = self._aggregation.identity
+        return CallSettings(
+            url=f"https://{service.host}:{service.port}/",
+            ca=said.ca if said.ca.strip() else b"",
+            insecure=said.insecure,
+            certificate=certificate,
+            key=key,
+            server_name=service.host,
+            dial=self.target,
+            guarded=True,
+            loopback=self._aggregation.loopback,
+        )
+
+    async def fetch(
+        self,
+        path: str,
+        *,
+        accept: str = "application/json",
+        etag: str = "",
+        query: str = "",
+        timeout: float = 5.0,
+        user: str = AGGREGATOR,
+    ) -> Answer:
+        """
+        Ask it for a document, on the server's own account; whether it is available is not looked at.
+
+        @param path: Escaped already, as is C{query}.
+        @param etag: Of what is known: then the answer may be a 304.
+        @param user: As whom, with all rights.
+        @return: The answer, whatever its code is.
+        @raise CallError: There is none.
+        @raise Unreachable: The service is nowhere, or what the APIService says of certificates makes no sense.
+        """
+        headers = {"Accept": [accept]}
+        if etag:
+            headers["If-None-Match"] = [etag]
+        asking = UserInfo(user, groups=(MASTERS,))
+        return await self.call("GET", path, asking, headers=headers, query=query, timeout=timeout)
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        user: UserInfo,
+        *,
+        headers: Mapping[str, Sequence[str]],
+        body: bytes = b"",
+        query: str = "",
+        timeout: float = 30.0,
+    ) -> Answer:
+        """
+        Have it do something in a user's name; L{fetch} tells the rest.
+
+        @param user: It is not asked again what he may do.
+        """
+        if self._asking is None:
+            try:
+                self._asking = self._aggregation.outgoing.client(self.settings(), limit=DOCUMENT_LIMIT)
+            except BadSettings as error:
+                raise Unreachable(str(error)) from error
+        whole = {name: list(values) for name, values in headers.items()}
+        for name, value in identity_fields(user):
+            whole.setdefault(name.decode(), []).append(value.decode())
+        try:
+            return await self._asking.fetch(
+                path, timeout=timeout, method=method, body=body, origin=self.origin, query=query, headers=whole
+            )
+        except Exception:
+            self.failed()
+            raise
+
+    @property
+    def streaming(self) -> Any:
+        """
+        The client that requests are passed on with.
+
+        @raise BadSettings: There can be none.
+        """
+        if self._streaming is None:
+            self._streaming = self._aggregation.outgoing.stream_client(self.settings())
+        return self._streaming
+
+    def retire(self) -> None:
+        """Let go of the connections, as soon as nothing is under way on them."""
+        for client in (self._asking, self._streaming):
+            if client is not None:
+                client.retire()
+        self._asking = self._streaming = None
+
+
+class Aggregation:
+    """
+    What the APIServices say.
+
+    @ivar remotes: By group-version, the other servers that answer for one; not to be changed.
+    @ivar registered: All group-versions.
+    @ivar identity: The certificate and key that other servers know this one by, PEM; empty without.
+    @ivar loopback: Whether other servers may have addresses of this machine.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        store: Store,
+        outgoing: Outgoing,
+        clock: IReactorTime,
+        resolve: Resolve | None = None,
+        *,
+        loopback: bool = False,
+    ) -> None:
+        """
+        @param store: Of APIServices.
+        @param resolve: Where services are; at their cluster IPs, without it.
+        @param loopback: Whether they may have addresses of this machine.
+        """
+        self.store = store
+        self.outgoing = outgoing
+        self.remotes: dict[GroupVersion, Remote] = {}
+        self.registered = Registered()
+        self.identity = (b"", b"")
+        self.loopback = loopback
+        self.resolve: Resolve = resolve or self._cluster_ip
+        self._listeners: list[Listener] = []
+        self._informer = Informer(StoreSource(store), clock)
+
+    def _cluster_ip(self, service: ServiceReference) -> Sequence[tuple[str, int]]:
+        return (self.outgoing.services.resolve(service.namespace, service.name, service.port),)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call C{listener} after every change of a remote, until the function that is returned is called."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    @property
+    def informer(self) -> Informer:
+        """The APIServices themselves."""
+        return self._informer
+
+    def start(self) -> None:
+        """Begin; the cache is filled."""
+        self._informer.subscribe(self._changed)
+        self._informer.start()
+
+    def stop(self) -> None:
+        """Follow no more."""
+        self._informer.stop()
+
+    def use_identity(self, certificate: bytes, key: bytes) -> None:
+        """Show another certificate to those who are called from now on."""
+        self.identity = certificate, key
+        for remote in list(self.remotes.values()):
+            remote.retire()
+            self._tell(remote.group_version, remote)
+
+    def _changed(self, kind: str, record: Record, old: Record | None) -> None:
+        said, condition = None, Condition()
+        if kind != DELETED:
+            obj = orjson.loads(record.item)
+            said = Registration.of(record.name, obj["spec"])
+            condition = Condition.of(obj)
+        before = self.registered.put(record.name, said)
+        one = said or before
+        if one is not None and one.group_version.group != GROUP:
+            self._route(one.group_version, said, condition)
+
+    def _route(self, group_version: GroupVersion, said: Registration | None, condition: Condition) -> None:
+        remote = self.remotes.get(group_version)
+        if said is None or said.service is None:
+            if remote is not None:
+                del self.remotes[group_version]
+                remote.retire()
+                self._tell(group_version, None)
+            return
+        if remote is not None and remote.registration == said:
+            if remote.condition == condition:
+                return
+        else:
+            if remote is not None:
+                remote.retire()
+            remote = self.remotes[group_version] = Remote(said, self)
+        remote.condition = condition
+        self._tell(group_version, remote)
+
+    def _tell(self, group_version: GroupVersion, remote: Remote | None) -> None:
+        for listener in tuple(self._listeners):
+            try:
+                listener(group_version, remote)
+            except Exception:
+                self._log.failure("somebody who follows {one} failed", one=str(group_version))
+
+
+def name_of(group_version: GroupVersion) -> str:
+    """What the APIService of a group-version is called."""
+    return f"{group_version.version}.{group_version.group}"
+
+
+def _place(one: Registration | None) -> tuple[Any, ...]:
+    return () if one is None else (one.group_version, one.priority)

@@ -1,0 +1,268 @@
+"""
+Keeps an APIService for each group-version that is served here: they order discovery, and tell who serves what.
+
+@see: kubernetes/kube-aggregator, C{pkg/controllers/autoregister}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Final
+
+import orjson
+from attrs import frozen
+
+from twisted.internet.defer import CancelledError, Deferred, FirstError, gatherResults
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+from ...api.errors import APIStatusError
+from ...api.options import (
+    CreateOptions,
+    DeleteOptions,
+    UpdateOptions,
+)
+from ...api.resource import (
+    GroupVersion,
+    JSONObject,
+)
+from ...registry.bootstrap import (
+    AUTOMANAGED,
+    SERVER,
+    api_service,
+)
+from ...registry.kinds import (
+    Priority,
+    group_priority,
+    version_priority,
+)
+from ...registry.scope import RequestScope
+from ...registry.store import Store
+from ...storage.errors import StorageError
+from ...storage.record import Record
+from ...storage.window import DELETED
+from ..machinery.informer import Informer
+from ..machinery.queue import WorkQueue
+from .apiservices import (
+    GROUP,
+    LOCAL,
+    Condition,
+    name_of,
+)
+from .apiservices import Registration as Said
+from .availablecondition import keep_local
+
+#: Where groups of custom resources stand among groups, and their versions among versions.
+CUSTOM_PRIORITY: Final = Priority(1000, 100)
+#: Values of the label: an APIService that is looked at when a server starts, and one that is always kept as it is.
+ON_START: Final = "onstart"
+ALWAYS: Final = "true"
+_MANAGED: Final = (ON_START, ALWAYS)
+_WORKERS: Final = 5
+
+
+@frozen
+class _Wanted:
+    """An APIService that is to be there."""
+
+    group_version: GroupVersion
+    priority: Priority
+    managed: str
+
+    def obj(self) -> JSONObject:
+        return api_service(self.group_version, self.priority.group, self.priority.version, self.managed)
+
+
+class Registration:
+    """
+    Makes, corrects and deletes the APIServices that follow from what is served.
+
+    Those of what is built in are seen to once, at the start; those of custom resources always. What somebody has taken
+    the label off is his.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        store: Store,
+        informer: Informer,
+        clock: IReactorTime,
+        *,
+        built_in: Iterable[GroupVersion] = (),
+        custom: Callable[[], Collection[GroupVersion]] = lambda: (),
+        subscribe: Callable[[Callable[[], None]], object] = lambda changed: None,
+    ) -> None:
+        """
+        @param store: Of APIServices.
+        @param informer: Likewise; it is started by somebody else.
+        @param built_in: The group-versions that the server brings along.
+        @param custom: Those of custom resources, at the time.
+        @param subscribe: Has a function called after every change of these.
+        """
+        self._store = store
+        self._informer = informer
+        self._clock = clock
+        self._custom = custom
+        self._wanted: dict[str, _Wanted] = {}
+        for one in built_in:
+            if one.group != GROUP:
+                priority = Priority(group_priority(one.group), version_priority(*one))
+                self._wanted[name_of(one)] = _Wanted(one, priority, ON_START)
+        self._built_in = frozenset(self._wanted)
+        self._queue: WorkQueue[str] = WorkQueue(clock, self._work, workers=_WORKERS)
+        self._at_start: frozenset[str] = frozenset()
+        #: What has been seen to: once is enough for those that are looked at when a server starts.
+        self._done: set[str] = set()
+        self._planned: IDelayedCall | None = None
+        self._started = self._stopped = False
+        subscribe(self._custom_changed)
+
+    async def start(self) -> None:
+        """
+        See to all of them; and to changes from then on.
+
+        @raise APIStatusError: One that the server needs can not be written.
+        """
+        there = self._informer.list()
+        self._at_start = frozenset(record.name for record in there)
+        self._started = True
+        self._look_at_custom()
+        names = sorted({*self._wanted, *self._at_start})
+        # All at once, so that one commit has them all.
+        try:
+            await gatherResults([Deferred.fromCoroutine(self._first(name)) for name in names], consumeErrors=True)
+        except FirstError as error:
+            error.subFailure.raiseException()
+        self._informer.subscribe(self._changed, initial=False)
+        self._queue.start()
+
+    async def _first(self, name: str) -> None:
+        record = self._informer.by_key(name)
+        if name in self._built_in:
+            await self._sync(name)
+        elif record is not None or name in self._wanted:
+            self._queue.add(name)
+
+    async def stop(self) -> None:
+        """Do nothing more."""
+        self._stopped = True
+        if self._planned is not None:
+            self._planned.cancel()
+            self._planned = None
+        await self._queue.stop()
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do now."""
+        return self._planned is None and self._queue.idle
+
+    # What changes.
+
+    def _changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if not self._stopped and (kind == DELETED or self._concerns(record)):
+            self._queue.add(record.name)
+
+    def _concerns(self, record: Record) -> bool:
+        return record.name in self._wanted or AUTOMANAGED in record.labels or _is_told_wrongly(record)
+
+    def _custom_changed(self) -> None:
+        # Many change in one turn.
+        if self._started and not self._stopped and self._planned is None:
+            self._planned = self._clock.callLater(0, self._look_at_custom)
+
+    def _look_at_custom(self) -> None:
+        self._planned = None
+        served = {name_of(one): one for one in self._custom()}
+        for name in [name for name in self._wanted if name not in served and name not in self._built_in]:
+            del self._wanted[name]
+            self._queue.add(name)
+        for name, one in served.items():
+            if name not in self._wanted:
+                self._wanted[name] = _Wanted(one, CUSTOM_PRIORITY, ALWAYS)
+                self._queue.add(name)
+
+    # Work.
+
+    async def _work(self, name: str) -> None:
+        try:
+            await self._sync(name)
+        except CancelledError:
+            raise
+        except (APIStatusError, StorageError) as error:
+            if not (isinstance(error, APIStatusError) and error.code in (404, 409)):
+                self._log.warn("the APIService {name} could not be written: {error}", name=name, error=error)
+            self._queue.add_rate_limited(name)
+        except Exception:
+            self._log.failure("the APIService {name} could not be seen to", name=name)
+            self._queue.add_rate_limited(name)
+        else:
+            self._queue.forget(name)
+
+    async def _sync(self, name: str) -> None:
+        """Bring one to where it should be; the reference's table of cases."""
+        wanted, record = self._wanted.get(name), self._informer.by_key(name)
+        if record is not None and _is_told_wrongly(record):
+            await keep_local(self._store, name)
+            record = self._informer.by_key(name)
+        first = name not in self._done
+        if wanted is None and record is None:
+            self._done.discard(name)
+            return
+        if first or wanted is None or wanted.managed != ON_START:
+            await self._mend(name, wanted, record, first)
+        self._done.add(name)
+
+    async def _mend(self, name: str, wanted: _Wanted | None, record: Record | None, first: bool) -> None:
+        if record is None:
+            if wanted is not None:
+                await self._make(wanted)
+            return
+        managed = record.labels.get(AUTOMANAGED)
+        if managed not in _MANAGED or (managed == ON_START and (name not in self._at_start or not first)):
+            return
+        if wanted is None:
+            await self._remove(record)
+        elif Said.of(name, orjson.loads(record.item)["spec"]) != Said.of(name, wanted.obj()["spec"]):
+            await self._correct(record, wanted)
+
+    async def _make(self, wanted: _Wanted) -> None:
+        obj = wanted.obj()
+        self._store.strategy.default(obj)
+        self._store.own(None, obj, "", SERVER)
+        try:
+            await self._store.create(RequestScope(), obj, CreateOptions())
+        except APIStatusError as error:
+            if error.reason != "AlreadyExists":
+                raise
+
+    async def _remove(self, record: Record) -> None:
+        options = DeleteOptions(precondition_uid=orjson.loads(record.item)["metadata"]["uid"])
+        try:
+            await self._store.delete(RequestScope(), record.name, options)
+        except APIStatusError as error:
+            # Deleted or changed in the meantime: then there is another event.
+            if error.code not in (404, 409):
+                raise
+
+    async def _correct(self, record: Record, wanted: _Wanted) -> None:
+        def changed(obj: JSONObject | None) -> JSONObject:
+            assert obj is not None, "a patch makes nothing"
+            if (obj["metadata"].get("labels") or {}).get(AUTOMANAGED) not in _MANAGED:
+                return obj
+            new = {**obj, "metadata": {**obj["metadata"]}, "spec": wanted.obj()["spec"]}
+            self._store.strategy.default(new)
+            self._store.own(obj, new, "", SERVER)
+            return new
+
+        try:
+            await self._store.update(RequestScope(), record.name, changed, UpdateOptions(), patching=True)
+        except APIStatusError as error:
+            if error.code not in (404, 409):
+                raise
+
+
+def _is_told_wrongly(record: Record) -> bool:
+    """Whether the server itself answers for an APIService, and its condition says something else."""
+    obj = orjson.loads(record.item)
+    return obj["spec"].get("service") is None and Condition.of(obj) != LOCAL

@@ -1,0 +1,261 @@
+"""
+Whether the servers behind services answer for the group-versions that APIServices give them.
+
+@see: kubernetes/kube-aggregator, C{pkg/controllers/status}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+from ...api.errors import APIStatusError
+from ...api.goquote import quoted
+from ...api.resource import GroupVersion
+from ...outgoing.errors import (
+    CallError,
+    Unreachable,
+)
+from ...storage.errors import StorageError
+from ..machinery.queue import WorkQueue
+from .apiservices import (
+    Aggregation,
+    Condition,
+    Remote,
+    ServiceReference,
+    name_of,
+)
+from .availablecondition import set_available
+from .serviceendpoints import (
+    Backends,
+    has_ready_endpoint,
+)
+
+#: Seconds until a server that answers is asked again.
+RESYNC: Final = 30.0
+#: Seconds that a server may take.
+TIMEOUT: Final = 5.0
+#: How often it is asked before it is given up, and how many seconds the first one is ahead of the others.
+ATTEMPTS: Final = 5
+_AHEAD: Final = 1.0
+#: Seconds until a check that failed is repeated: the first time, and at most.
+_RETRY_FIRST: Final = 0.005
+_RETRY_MOST: Final = 30.0
+#: Seconds until a condition is looked at that somebody else has written.
+_PATIENCE: Final = 1.0
+_WORKERS: Final = 5
+
+
+class Availability:
+    """Keeps the condition C{Available} of APIServices with a service."""
+
+    _log = Logger()
+
+    def __init__(self, aggregation: Aggregation, backends: Backends, clock: IReactorTime) -> None:
+        self._aggregation = aggregation
+        self._backends = backends
+        self._clock = clock
+        self._queue: WorkQueue[str] = WorkQueue(
+            clock, self._work, workers=_WORKERS, retry_first=_RETRY_FIRST, retry_most=_RETRY_MOST
+        )
+        #: By the names of APIServices, what was looked at, and what was found.
+        self._known: dict[str, tuple[Remote, tuple[bytes, bytes]]] = {}
+        self._written: dict[str, Condition] = {}
+        self._resync: IDelayedCall | None = None
+        self._stopped = False
+        self._unsubscribe: Callable[[], None] | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is being checked just now."""
+        return self._queue.idle
+
+    def look_at(self, name: str) -> None:
+        """Check an APIService as soon as possible."""
+        self._queue.add(name)
+
+    def start(self) -> None:
+        """Check all of them, and whatever changes."""
+        self._unsubscribe = self._aggregation.subscribe(self._remote_changed)
+        self._backends.follow(self._service_changed)
+        self._all()
+        self._backends.when_caught_up(self._begin)
+
+    def _begin(self) -> None:
+        if not self._stopped:
+            self._queue.start()
+
+    async def stop(self) -> None:
+        """Check nothing more."""
+        self._stopped = True
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+        if self._resync is not None:
+            self._resync.cancel()
+        await self._queue.stop(patience=0.0)
+
+    def _all(self) -> None:
+        for remote in self._aggregation.remotes.values():
+            self._queue.add(remote.name)
+        # Whether a server can be reached changes without anybody being told.
+        self._resync = self._clock.callLater(RESYNC, self._all)
+
+    def _remote_changed(self, group_version: GroupVersion, remote: Remote | None) -> None:
+        name = name_of(group_version)
+        if remote is None:
+            self._known.pop(name, None)
+            self._written.pop(name, None)
+        elif self._known.get(name) != (remote, self._aggregation.identity):
+            self._known[name] = remote, self._aggregation.identity
+            self._queue.add(name)
+        elif self._written.get(name) != remote.condition:
+            # Somebody else has told something else. That may be another server that does as we do: not at once.
+            self._queue.add_after(name, _PATIENCE)
+
+    def _service_changed(self, namespace: str, name: str) -> None:
+        for remote in self._aggregation.remotes.values():
+            service = remote.service
+            if service.name == name and service.namespace == namespace:
+                self._queue.add(remote.name)
+
+    # Work.
+
+    async def _work(self, name: str) -> None:
+        try:
+            failed = await self._check(name)
+        except CancelledError:
+            raise
+        except (APIStatusError, StorageError) as error:
+            # Somebody else wrote first, or it is gone: that is everyday life.
+            if not (isinstance(error, APIStatusError) and error.code in (404, 409)):
+                self._log.warn("the availability of {name} could not be told: {error}", name=name, error=error)
+            failed = True
+        except Exception:
+            self._log.failure("the availability of {name} could not be found out", name=name)
+            failed = True
+        if failed:
+            self._queue.add_rate_limited(name)
+        else:
+            self._queue.forget(name)
+
+    async def _check(self, name: str) -> bool:
+        """Look at one; return whether to try again soon."""
+        remote = self._remote(name)
+        if remote is None:
+            return False
+        condition = self._service_condition(remote.service)
+        retry = False
+        if condition is None:
+            why = await self._ask(remote)
+            if self._remote(name) is not remote:
+                # It is another by now, and will be looked at.
+                return False
+            if why:
+                condition, retry = Condition("False", "FailedDiscoveryCheck", why), True
+            else:
+                condition = Condition("True", "Passed", "all checks passed")
+        self._written[name] = condition
+        await set_available(self._aggregation.store, name, condition, remote=True)
+        return retry
+
+    def _remote(self, name: str) -> Remote | None:
+        said = self._aggregation.registered.get(name)
+        return None if said is None else self._aggregation.remotes.get(said.group_version)
+
+    def _service_condition(self, service: ServiceReference) -> Condition | None:
+        """What is wrong with a service, before anybody is asked; L{None} if nothing is."""
+        where = f"service/{service.name} in {quoted(service.namespace)}"
+        found = self._backends.service(service.namespace, service.name)
+        if found is None:
+            return Condition("False", "ServiceNotFound", f"{where} is not present")
+        spec = found.get("spec") or {}
+        if (spec.get("type") or "ClusterIP") != "ClusterIP":
+            return None
+        port = next((one for one in spec.get("ports") or () if one.get("port") == service.port), None)
+        if port is None:
+            return Condition("False", "ServicePortError", f"{where} is not listening on port {service.port}")
+        slices = self._backends.slices(service.namespace, service.name)
+        if not slices:
+            return Condition("False", "EndpointsNotFound", f"cannot find endpointslices for {where}")
+        port_name = port.get("name") or ""
+        if not has_ready_endpoint(slices, port_name):
+            text = f"endpointslices for {where} have no addresses with port name {quoted(port_name)}"
+            return Condition("False", "MissingEndpoints", text)
+        return None
+
+    async def _ask(self, remote: Remote) -> str:
+        """Ask a server for what it lists; return why that does not work, C{""} if it does."""
+        return await _first_good(self._clock, lambda: self._ask_once(remote))
+
+    async def _ask_once(self, remote: Remote) -> str:
+        try:
+            url = f"{remote.origin}{remote.path}"
+        except Unreachable as error:
+            return str(error)
+        try:
+            answer = await remote.fetch(remote.path, timeout=TIMEOUT)
+        except CallError as error:
+            why = f"{error} (Client.Timeout exceeded while awaiting headers)" if error.timed_out else str(error)
+            return f"failing or missing response from {url}: {why}"
+        except Unreachable as error:
+            return f"failing or missing response from {url}: {error}"
+        if not 200 <= answer.code < 300:
+            return f"failing or missing response from {url}: bad status from {url}: {answer.code}"
+        return ""
+
+
+async def _first_good(clock: IReactorTime, ask: Callable[[], Awaitable[str]]) -> str:
+    """
+    Call once and, if that fails or takes long, some times more at the same time; one good answer is enough.
+
+    @return: The text of the last that failed; C{""} as soon as one does not.
+    """
+    done: Deferred[str] = Deferred()
+    under_way: list[Deferred[str]] = []
+    left = ATTEMPTS
+    ahead: IDelayedCall | None = None
+
+    def one() -> None:
+        asking: Deferred[str] = Deferred.fromCoroutine(_asked(ask))
+        under_way.append(asking)
+        asking.addCallbacks(answered, failed)
+
+    def others() -> None:
+        nonlocal ahead
+        if ahead is not None:
+            if ahead.active():
+                ahead.cancel()
+            ahead = None
+            for _ in range(ATTEMPTS - 1):
+                one()
+
+    def answered(why: str) -> None:
+        nonlocal left
+        left -= 1
+        if not done.called and (not why or not left):
+            done.callback(why)
+        if why and not done.called:
+            others()
+
+    def failed(failure: Any) -> None:
+        if not done.called:
+            done.errback(failure)
+
+    ahead = clock.callLater(_AHEAD, others)
+    one()
+    try:
+        return await done
+    finally:
+        if ahead is not None and ahead.active():
+            ahead.cancel()
+        for asking in under_way:
+            asking.addErrback(lambda _: None)
+            asking.cancel()
+
+
+async def _asked(ask: Callable[[], Awaitable[str]]) -> str:
+    return await ask()

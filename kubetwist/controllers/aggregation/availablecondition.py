@@ -1,0 +1,69 @@
+"""The condition C{Available} of APIServices, as it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...api import times
+from ...api.errors import APIStatusError
+from ...api.options import UpdateOptions
+from ...api.resource import JSONObject
+from ...registry.bootstrap import SERVER
+from ...registry.parts import status_rules
+from ...registry.scope import RequestScope
+from ...registry.store import Store
+from .apiservices import (
+    LOCAL,
+    Condition,
+)
+
+
+async def set_available(store: Store, name: str, condition: Condition, *, remote: bool) -> None:
+    """
+    Write the condition C{Available} of an APIService; nothing is written where nothing changes.
+
+    @param remote: Whether it is to have a service; nothing is written when that is not so any more.
+    @raise APIStatusError: It is gone (404).
+    """
+
+    def changed(obj: JSONObject | None) -> JSONObject:
+        assert obj is not None, "a status is no object"
+        if (obj["spec"].get("service") is not None) != remote:
+            return obj
+        status = obj.get("status") or {}
+        conditions = with_condition(status.get("conditions") or (), condition)
+        new = {**obj, "metadata": {**obj["metadata"]}, "status": {**status, "conditions": conditions}}
+        store.own(obj, new, "status", SERVER)
+        return new
+
+    await store.update(RequestScope(), name, changed, UpdateOptions(), status_rules(store), patching=True)
+
+
+def with_condition(conditions: Sequence[JSONObject], condition: Condition) -> list[JSONObject]:
+    """The conditions of an APIService with another C{Available} among them; its time is that of its status."""
+    now = times.now()
+    found = []
+    new: JSONObject = {"type": "Available", "status": condition.status, "lastTransitionTime": now}
+    there = False
+    for one in conditions:
+        if one.get("type") == "Available" and not there:
+            there = True
+            if one.get("status") == condition.status:
+                new["lastTransitionTime"] = one.get("lastTransitionTime")
+            one = new
+        found.append(one)
+    if not there:
+        found.append(new)
+    for key, text in (("reason", condition.reason), ("message", condition.message)):
+        if text:
+            new[key] = text
+    return found
+
+
+async def keep_local(store: Store, name: str) -> None:
+    """Tell again that the server itself answers for what an APIService says, if somebody has said otherwise."""
+    try:
+        await set_available(store, name, LOCAL, remote=False)
+    except APIStatusError as error:
+        if error.code not in (404, 409):
+            raise

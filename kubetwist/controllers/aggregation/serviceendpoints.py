@@ -1,0 +1,149 @@
+"""
+What is behind services: their endpoints.
+
+@see: kubernetes/apiserver, C{pkg/util/proxy/proxy.go}: C{ResolveEndpoint}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.interfaces import IReactorTime
+
+from ...api.goquote import quoted
+from ...api.resource import JSONObject
+from ...outgoing.services import NoSuchService
+from ...registry.stores import seen
+from ..machinery.informer import (
+    Informer,
+    StoreSource,
+)
+
+if TYPE_CHECKING:
+    from ...registry.stores import Stores
+    from ...storage.record import Record
+
+SERVICE_LABEL: Final = "kubernetes.io/service-name"
+_ROUTED: Final = ("ClusterIP", "NodePort", "LoadBalancer")
+
+
+class Backends:
+    """Services, and the slices of their endpoints, as they are now."""
+
+    def __init__(self, stores: Stores, clock: IReactorTime) -> None:
+        self._services = Informer(StoreSource(stores.get("", "services")), clock)
+        slices = stores.find("discovery.k8s.io", "endpointslices")
+        self._slices = None if slices is None else Informer(StoreSource(slices), clock)
+        self._by_service = None if self._slices is None else self._slices.index("service", _service_of)
+
+    def start(self) -> None:
+        """Begin; idempotent."""
+        self._services.start()
+        if self._slices is not None:
+            self._slices.start()
+
+    def when_caught_up(self, done: Callable[[], object]) -> None:
+        """Call C{done} when all that is there is known."""
+        if self._slices is None:
+            done()
+        else:
+            self._slices.when_caught_up(done)
+
+    def stop(self) -> None:
+        """Follow no more."""
+        self._services.stop()
+        if self._slices is not None:
+            self._slices.stop()
+
+    def follow(self, changed: Callable[[str, str], object]) -> None:
+        """Have C{changed} called with the namespace and name of each service that changes, or whose endpoints do."""
+
+        def service(kind: str, record: Record, old: Record | None) -> None:
+            changed(record.namespace, record.name)
+
+        def a_slice(kind: str, record: Record, old: Record | None) -> None:
+            for one in (record, old):
+                if one is not None and one.labels.get(SERVICE_LABEL):
+                    changed(one.namespace, one.labels[SERVICE_LABEL])
+
+        self._services.subscribe(service, initial=False)
+        if self._slices is not None:
+            self._slices.subscribe(a_slice, initial=False)
+
+    def service(self, namespace: str, name: str) -> JSONObject | None:
+        """A service, shared and not to be changed."""
+        return self._services.view(namespace, name)
+
+    def slices(self, namespace: str, name: str) -> Sequence[JSONObject]:
+        """The slices of a service's endpoints, likewise."""
+        if self._by_service is None:
+            return ()
+        return [seen(record) for record in self._by_service.get((namespace, name))]
+
+    def endpoints(self, namespace: str, name: str, port: int) -> Sequence[tuple[str, int]]:
+        """
+        Where those are who answer for a service: addresses and ports, those of the family that it prefers.
+
+        @raise NoSuchService: Nowhere.
+        """
+        service = self.service(namespace, name)
+        if service is None:
+            raise NoSuchService(f"service {quoted(name)} not found")
+        spec = service.get("spec") or {}
+        kind = spec.get("type") or "ClusterIP"
+        if kind not in _ROUTED:
+            raise NoSuchService(f"unsupported service type {quoted(kind)}")
+        of_service = next((one for one in spec.get("ports") or () if one.get("port") == port), None)
+        if of_service is None:
+            raise NoSuchService(f"no service port {port} found for service {quoted(name)}")
+        families = spec.get("ipFamilies") or ()
+        found = ready_endpoints(self.slices(namespace, name), of_service.get("name") or "", families)
+        if not found:
+            raise NoSuchService(f"no endpoints available for service {quoted(name)}")
+        return found
+
+
+def has_ready_endpoint(slices: Iterable[JSONObject], port_name: str) -> bool:
+    """Whether anybody is ready, in a slice that has a port of that name."""
+    return any(any(map(_is_ready, one.get("endpoints") or ())) and _port(one, port_name) is not None for one in slices)
+
+
+def ready_endpoints(
+    slices: Iterable[JSONObject], port_name: str, families: Sequence[str] = ()
+) -> list[tuple[str, int]]:
+    """
+    The addresses and ports of those who are ready.
+
+    @param families: Of addresses; those of the first come alone, if there are any.
+    """
+    by_family: dict[str, list[tuple[str, int]]] = {}
+    for one in slices:
+        port = _port(one, port_name)
+        if port is None:
+            continue
+        found = by_family.setdefault(one.get("addressType") or "", [])
+        for endpoint in one.get("endpoints") or ():
+            addresses = endpoint.get("addresses")
+            if addresses and _is_ready(endpoint):
+                found.append((addresses[0], port))
+    preferred = by_family.get(families[0]) if families else None
+    return sorted(set(preferred or [one for found in by_family.values() for one in found]))
+
+
+def _port(one: JSONObject, name: str) -> int | None:
+    for port in one.get("ports") or ():
+        number: int | None = port.get("port")
+        # One without a name at all is nobody's.
+        if number is not None and port.get("name") == name:
+            return number
+    return None
+
+
+def _is_ready(endpoint: JSONObject) -> bool:
+    return (endpoint.get("conditions") or {}).get("ready") is not False
+
+
+def _service_of(record: Record) -> Iterable[Any]:
+    name = record.labels.get(SERVICE_LABEL)
+    return ((record.namespace, name),) if name else ()

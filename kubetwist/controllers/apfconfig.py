@@ -1,0 +1,106 @@
+"""
+Keeps priority and fairness as flow schemas and priority levels say; and tells flow schemas that lead nowhere.
+
+Part of the server, whatever controllers are on: it goes by what is there when it begins to listen, and follows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+from ..api import times
+from ..api.errors import APIStatusError
+from ..api.resource import JSONObject
+from ..flowcontrol.levels import (
+    FlowControl,
+    dangling,
+)
+from ..registry.bootstrap import (
+    FAIRNESS_TELLER,
+    apply_status,
+)
+from ..registry.scope import RequestScope
+from ..storage.errors import StorageError
+from .machinery.informer import (
+    Informer,
+    StoreSource,
+)
+
+if TYPE_CHECKING:
+    from ..registry.store import Store
+
+GROUP: Final = "flowcontrol.apiserver.k8s.io"
+#: Seconds until a status that could not be written is tried again.
+_RETRY: Final = 5.0
+
+
+class FairnessConfiguration:
+    """Follows the objects that configure L{FlowControl}."""
+
+    _log = Logger()
+
+    def __init__(self, flow: FlowControl, levels: Store, schemas: Store, reactor: IReactorTime) -> None:
+        self._flow = flow
+        self._store = schemas
+        self._reactor = reactor
+        self._levels = Informer(StoreSource(levels), reactor)
+        self._schemas = Informer(StoreSource(schemas), reactor)
+        self._planned: IDelayedCall | None = None
+        self._writing: Deferred[None] | None = None
+        self._stopped = False
+
+    def start(self) -> None:
+        """Begin; the caches are filled."""
+        for informer in (self._levels, self._schemas):
+            informer.subscribe(lambda kind, record, old: self._plan())
+            informer.start()
+        self._flow.start()
+        self._configure()
+
+    def stop(self) -> None:
+        """Follow no longer."""
+        self._stopped = True
+        self._flow.stop()
+        for informer in (self._levels, self._schemas):
+            informer.stop()
+        if self._planned is not None:
+            self._planned.cancel()
+            self._planned = None
+        if self._writing is not None:
+            self._writing.cancel()
+
+    def _plan(self, delay: float = 0.0) -> None:
+        if self._planned is None and not self._stopped:
+            self._planned = self._reactor.callLater(delay, self._configure)
+
+    def _configure(self) -> None:
+        self._planned = None
+        self._flow.configure(self._levels.views(), self._schemas.views())
+        if self._writing is None:
+            self._writing = Deferred.fromCoroutine(self._tell())
+            self._writing.addErrback(lambda failure: self._log.failure("telling flow schemas failed", failure))
+            self._writing.addBoth(self._told)
+
+    def _told(self, result: Any) -> None:
+        self._writing = None
+
+    async def _tell(self) -> None:
+        for schema in self._schemas.views():
+            wanted = dangling(schema, self._flow.levels)
+            if any(wanted.items() <= one.items() for one in (schema.get("status") or {}).get("conditions") or ()):
+                continue
+            try:
+                await self._set(schema["metadata"]["name"], wanted)
+            except APIStatusError as error:
+                if error.code != 404:
+                    self._plan(_RETRY)
+            except StorageError:
+                self._plan(_RETRY)
+
+    async def _set(self, name: str, condition: JSONObject) -> None:
+        status = {"conditions": [{**condition, "lastTransitionTime": times.now()}]}
+        await apply_status(self._store, RequestScope(""), name, status, FAIRNESS_TELLER)

@@ -1,0 +1,153 @@
+"""
+How this server knows users, for servers behind it that have to know them as well: a config map tells it.
+
+Several servers may share it, so each adds what it knows, and nobody takes away what another one has added.
+
+@see: kubernetes, C{pkg/controlplane/controller/clusterauthenticationtrust}.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.interfaces import IReactorTime
+
+from ..api import times
+from ..api.errors import APIStatusError
+from ..api.options import UpdateOptions
+from ..api.resource import JSONObject
+from ..registry.bootstrap import (
+    SERVER,
+    ensure,
+)
+from ..registry.scope import RequestScope
+from .machinery.singleton import Keeper
+
+if TYPE_CHECKING:
+    from ..registry.store import Store
+
+NAMESPACE: Final = "kube-system"
+NAME: Final = "extension-apiserver-authentication"
+_USERS: Final = "client-ca-file"
+_PROXIES: Final = "requestheader-client-ca-file"
+_LISTS: Final = tuple(
+    f"requestheader-{what}"
+    for what in ("username-headers", "uid-headers", "group-headers", "extra-headers-prefix", "allowed-names")
+)
+_ALLOWED: Final = "requestheader-allowed-names"
+#: In which headers this server says for whom it asks, when it asks others.
+_USUAL: Final = {
+    "requestheader-username-headers": "X-Remote-User",
+    "requestheader-uid-headers": "X-Remote-Uid",
+    "requestheader-group-headers": "X-Remote-Group",
+    "requestheader-extra-headers-prefix": "X-Remote-Extra-",
+}
+#: The name in the certificate by which others know this server.
+FRONT_PROXY: Final = "front-proxy-client"
+
+
+class AuthenticationInfo(Keeper):
+    """Keeps the config map there, with all that this server knows in it."""
+
+    namespace = NAMESPACE
+    name = NAME
+
+    def __init__(self, store: Store, reactor: IReactorTime, wanted: Callable[[], Mapping[str, str]]) -> None:
+        """
+        @param store: Of config maps.
+        @param wanted: Tells what must be in it at the time.
+        """
+        super().__init__(store, reactor)
+        self._wanted = wanted
+
+    async def check(self) -> None:
+        """Make it, or add to it."""
+        wanted = self._wanted()
+        known = self.store.lookup(NAMESPACE, NAME)
+        if known is None:
+            await ensure(self.store, {"metadata": {"name": NAME, "namespace": NAMESPACE}, "data": together({}, wanted)})
+        elif together(known.get("data") or {}, wanted) != known.get("data"):
+            try:
+                await self.store.update(RequestScope(NAMESPACE), NAME, self._added, UpdateOptions(), patching=True)
+            except APIStatusError as error:
+                if error.code != 404:
+                    raise
+
+    def _added(self, obj: JSONObject | None) -> JSONObject:
+        assert obj is not None, "a patch makes nothing"
+        data = together(obj.get("data") or {}, self._wanted())
+        new = {**obj, "metadata": {**obj["metadata"]}, "data": data}
+        self.store.own(obj, new, "", SERVER)
+        return new
+
+
+def wanted_info(options: Any, users: Iterable[Any], proxies: Iterable[Any], own: str = "") -> dict[str, str]:
+    """
+    Return the authorities and lists that this server adds to the ConfigMap.
+
+    @param users: Authorities of client certificates of users, as L{cryptography.x509.Certificate}.
+    @param proxies: Authorities of client certificates of proxies; without them, proxy headers are ignored.
+    @param own: The authority of this server's own proxy certificate, PEM; C{""} if it is one of C{proxies}.
+    """
+    found = {_USERS: "".join(map(_pem, users))}
+    authorities = "".join(map(_pem, proxies))
+    if authorities or own:
+        lists = {name: list(options[name]) for name in _LISTS}
+        if own:
+            for name, usual in _USUAL.items():
+                if usual.lower() not in (value.lower() for value in lists[name]):
+                    lists[name].append(usual)
+            # Where nobody is named all are allowed, and so are we.
+            if not authorities or lists[_ALLOWED]:
+                lists[_ALLOWED].append(FRONT_PROXY)
+        found[_PROXIES] = authorities + own
+        found.update((name, json.dumps(values, separators=(",", ":"))) for name, values in lists.items())
+    return found
+
+
+def together(known: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+    """What is known and what is wanted, each once and in that order; certificates that have expired are left out."""
+    found = {**known}
+    for name in (_USERS, _PROXIES):
+        if name in wanted:
+            found[name] = _certificates(known.get(name, ""), wanted[name])
+    for name in _LISTS:
+        if name in wanted:
+            texts = dict.fromkeys((*_texts(known.get(name, "")), *_texts(wanted[name])))
+            found[name] = json.dumps(list(texts), separators=(",", ":"))
+    return found
+
+
+def _certificates(*lists: str) -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding
+    from cryptography.x509 import load_pem_x509_certificates
+
+    now = times.utc_now()
+    found: dict[bytes, None] = {}
+    for one in lists:
+        try:
+            certificates = load_pem_x509_certificates(one.encode()) if one else []
+        except ValueError:
+            # Somebody has spoilt it.
+            continue
+        for certificate in certificates:
+            if certificate.not_valid_after_utc > now:
+                found[certificate.public_bytes(Encoding.PEM)] = None
+    return b"".join(found).decode()
+
+
+def _texts(value: str) -> list[str]:
+    try:
+        found = json.loads(value) if value else []
+    except ValueError:
+        return []
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+
+
+def _pem(certificate: Any) -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    content: bytes = certificate.public_bytes(Encoding.PEM)
+    return content.decode()

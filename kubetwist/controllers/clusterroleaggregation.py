@@ -1,0 +1,68 @@
+"""
+Cluster roles that gather the rules of others.
+
+@see: kubernetes, C{pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, Final
+
+from ..api.rbacrules import Rule
+from ..api.resource import JSONObject
+from ..api.selectors import label_selector_from_object
+from ..registry.grants import GROUP
+from ..registry.stores import seen
+from ..storage.record import Record
+from .machinery.controller import Controller
+
+_MARK: Final = b'"aggregationRule":{'
+
+
+def gathers(record: Record) -> Iterable[bool]:
+    """An index of the roles that gather others."""
+    return (True,) if _MARK in record.item and seen(record).get("aggregationRule") else ()
+
+
+def gathered(role: JSONObject, roles: Iterable[Record]) -> list[Rule]:
+    """
+    The rules that a role should have: each once, in the order of its selectors and of names.
+
+    @param roles: All, sorted by name.
+    @raise SelectorError: A selector makes no sense.
+    """
+    rules: list[Rule] = []
+    own = role["metadata"]["name"]
+    for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
+        matches = label_selector_from_object(selector).matches
+        for other in roles:
+            if other.name != own and matches(other.labels):
+                rules += [rule for rule in seen(other).get("rules") or () if rule not in rules]
+    return rules
+
+
+class ClusterRoleAggregation(Controller[str]):
+    """Keeps them filled; keys are their names."""
+
+    name: ClassVar[str] = "clusterrole-aggregation-controller"
+    manager: ClassVar[str] = "clusterrole-aggregation-controller"
+
+    def follow(self) -> None:
+        """All cluster roles: whichever changes, others may gather it."""
+        roles = self._roles = self.context.informer(GROUP, "clusterroles")
+        self._gathering = roles.index("gathering", gathers)
+        self.watch(GROUP, "clusterroles", self._changed)
+
+    def _changed(self, kind: str, record: Record, old: Record | None) -> None:
+        for role in self._gathering.get(True):
+            self.queue.add(role.name)
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        role = self._roles.view("", key)
+        if role is None or not role.get("aggregationRule"):
+            return
+        rules = gathered(role, self._roles.list())
+        if rules != (role.get("rules") or []):
+            await self.client.apply(GROUP, "clusterroles", {"metadata": {"name": key}, "rules": rules})

@@ -1,0 +1,1 @@
+"""Controllers of CertificateSigningRequests: csrsigning, csrapproving and csrcleaner."""

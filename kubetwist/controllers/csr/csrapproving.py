@@ -1,0 +1,107 @@
+"""
+Approves requests for certificates of nodes, where whoever asks may have one.
+
+Everything else is for somebody to decide.
+
+@see: kubernetes, C{pkg/controller/certificates/approver/sarapprove.go}.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from twisted.internet.defer import maybeDeferred
+
+from ...api.authorization import (
+    AuthorizerAttributes,
+    Decision,
+    Verdict,
+)
+from ...api.resource import (
+    JSONObject,
+    UserInfo,
+)
+from ...api.times import format_time
+from ...registry.stores import seen
+from ..machinery.controller import Controller
+from .requests import (
+    GROUP,
+    KUBELET_CLIENT,
+    REQUESTS,
+    Unfit,
+    check_kubelet_client,
+    common_name,
+    has_condition,
+    issued,
+    parsed,
+)
+
+#: Seconds until it is asked again whether somebody may.
+RETRY: Final = 60.0
+
+
+class RequestApproving(Controller[str]):
+    """Asks the authorizer; keys are the names of requests."""
+
+    name: ClassVar[str] = "certificatesigningrequest-approving-controller"
+    account: ClassVar[str] = "certificate-controller"
+    workers: ClassVar[int] = 5
+
+    def follow(self) -> None:
+        """Requests."""
+        self._requests = self.watch(GROUP, REQUESTS)
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record = self._requests.by_key(key)
+        if record is None:
+            return
+        obj = seen(record)
+        spec = obj["spec"]
+        if spec.get("signerName") != KUBELET_CLIENT or issued(obj):
+            return
+        if has_condition(obj, "Approved") or has_condition(obj, "Denied"):
+            return
+        try:
+            request = parsed(obj)
+            check_kubelet_client(request, spec.get("usages") or ())
+        except (Unfit, ValueError):
+            return
+        own = spec.get("username") == common_name(request)
+        if own and await self._may(spec, "selfnodeclient"):
+            message = "Auto approving self kubelet client certificate after SubjectAccessReview."
+        elif await self._may(spec, "nodeclient"):
+            message = "Auto approving kubelet client certificate after SubjectAccessReview."
+        else:
+            self.queue.add_after(key, RETRY)
+            return
+
+        def change(new: JSONObject) -> None:
+            new.setdefault("status", {}).setdefault("conditions", []).append(
+                {
+                    "type": "Approved",
+                    "status": "True",
+                    "reason": "AutoApproved",
+                    "message": message,
+                    "lastUpdateTime": format_time(self.clock.seconds()),
+                }
+            )
+
+        await self.client.update(GROUP, REQUESTS, "", key, change, part="approval", revision=record.revision)
+
+    async def _may(self, spec: JSONObject, subresource: str) -> bool:
+        """Whether whoever asks may have it without anybody looking at it."""
+        authorizer = self.context.stores.authorizer
+        if authorizer is None:
+            return False
+        user = UserInfo(
+            spec.get("username") or "",
+            uid=spec.get("uid") or "",
+            groups=tuple(spec.get("groups") or ()),
+            extra={name: tuple(values) for name, values in (spec.get("extra") or {}).items()},
+        )
+        question = AuthorizerAttributes(
+            user, "create", group=GROUP, version="*", resource=REQUESTS, subresource=subresource
+        )
+        verdict: Verdict = await maybeDeferred(authorizer.authorize, question)
+        return verdict.decision is Decision.ALLOW

@@ -1,0 +1,80 @@
+"""
+Deletes requests for certificates that nobody needs any more.
+
+@see: kubernetes, C{pkg/controller/certificates/cleaner/cleaner.go}.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from typing import ClassVar, Final
+
+from ...api.resource import JSONObject
+from ...api.times import seconds_since_epoch
+from ...registry.stores import seen
+from ..machinery.controller import Controller
+from .requests import (
+    GROUP,
+    REQUESTS,
+    conditions_of,
+    issued,
+)
+
+#: Seconds that requests stay after somebody has said something of them, and those of which nobody has.
+DECIDED: Final = 3600.0
+PENDING: Final = 24 * 3600.0
+
+
+class RequestCleaner(Controller[str]):
+    """Keys are the names of requests."""
+
+    name: ClassVar[str] = "certificatesigningrequest-cleaner-controller"
+    account: ClassVar[str] = "certificate-controller"
+
+    def follow(self) -> None:
+        """Requests."""
+        self._requests = self.watch(GROUP, REQUESTS)
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record = self._requests.by_key(key)
+        if record is None:
+            return
+        obj = seen(record)
+        end = end_of(obj)
+        if end is None:
+            return
+        left = end - self.clock.seconds()
+        if left > 0:
+            self.queue.add_after(key, left)
+        else:
+            await self.client.delete(GROUP, REQUESTS, "", key, uid=obj["metadata"]["uid"], revision=record.revision)
+
+
+def end_of(obj: JSONObject) -> float | None:
+    """When a request is not needed any more, as a POSIX time; L{None} if nobody knows yet."""
+    conditions = conditions_of(obj)
+    if not conditions:
+        return seconds_since_epoch(obj["metadata"]["creationTimestamp"]) + PENDING
+    ends = []
+    for condition in conditions:
+        kind, since = condition.get("type"), condition.get("lastUpdateTime")
+        if kind in ("Denied", "Failed") or (kind == "Approved" and issued(obj)):
+            if since:
+                ends.append(seconds_since_epoch(since) + DECIDED)
+            if kind == "Approved":
+                expires = _expires(obj)
+                if expires is not None:
+                    ends.append(expires)
+    return min(ends, default=None)
+
+
+def _expires(obj: JSONObject) -> float | None:
+    """When the certificate does, if it is one."""
+    from cryptography import x509
+
+    try:
+        certificate = x509.load_pem_x509_certificate(b64decode(obj["status"]["certificate"]))
+    except ValueError:
+        return None
+    return certificate.not_valid_after_utc.timestamp()

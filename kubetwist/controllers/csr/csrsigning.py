@@ -1,0 +1,188 @@
+"""
+Signs requests for certificates that were approved, with the server's own authority.
+
+@see: kubernetes, C{pkg/controller/certificates/signer/signer.go}, C{authority}.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Collection
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThreadPool
+
+from ...api.resource import JSONObject
+from ...api.times import format_time
+from ...registry.stores import seen
+from ..machinery.controller import Controller
+from .requests import (
+    CLIENT,
+    GROUP,
+    KUBELET_CLIENT,
+    KUBELET_SERVING,
+    LEGACY,
+    REQUESTS,
+    Unfit,
+    check_client,
+    check_kubelet_client,
+    check_kubelet_serving,
+    has_condition,
+    issued,
+    names,
+    parsed,
+)
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+#: For how long a certificate is good at the most, and at the least.
+LIFE: Final = timedelta(days=365)
+_LEAST: Final = timedelta(minutes=10)
+#: Clocks differ: it is good from before it is made. One that is good for a short time is that for the whole of it.
+_BACKDATED: Final = timedelta(minutes=5)
+_SHORT: Final = timedelta(hours=8)
+
+_CHECKS: Final[dict[str, Callable[[Any, Collection[str]], None]]] = {
+    KUBELET_CLIENT: check_kubelet_client,
+    KUBELET_SERVING: check_kubelet_serving,
+    CLIENT: check_client,
+    LEGACY: lambda request, usages: None,
+}
+_KEY_USAGES: Final = {
+    "signing": "digital_signature",
+    "digital signature": "digital_signature",
+    "content commitment": "content_commitment",
+    "key encipherment": "key_encipherment",
+    "key agreement": "key_agreement",
+    "data encipherment": "data_encipherment",
+    "cert sign": "key_cert_sign",
+    "crl sign": "crl_sign",
+    "encipher only": "encipher_only",
+    "decipher only": "decipher_only",
+}
+#: In the order in which a certificate lists them.
+_PURPOSES: Final = {
+    "any": "2.5.29.37.0",
+    "server auth": "1.3.6.1.5.5.7.3.1",
+    "client auth": "1.3.6.1.5.5.7.3.2",
+    "code signing": "1.3.6.1.5.5.7.3.3",
+    "email protection": "1.3.6.1.5.5.7.3.4",
+    "s/mime": "1.3.6.1.5.5.7.3.4",
+    "ipsec end system": "1.3.6.1.5.5.7.3.5",
+    "ipsec tunnel": "1.3.6.1.5.5.7.3.6",
+    "ipsec user": "1.3.6.1.5.5.7.3.7",
+    "timestamping": "1.3.6.1.5.5.7.3.8",
+    "ocsp signing": "1.3.6.1.5.5.7.3.9",
+    "microsoft sgc": "1.3.6.1.4.1.311.10.3.3",
+    "netscape sgc": "2.16.840.1.113730.4.1",
+}
+
+
+class RequestSigning(Controller[str]):
+    """Signs for the signers of kubernetes.io; keys are the names of requests."""
+
+    name: ClassVar[str] = "certificatesigningrequest-signing-controller"
+    account: ClassVar[str] = "certificate-controller"
+    workers: ClassVar[int] = 5
+
+    def follow(self) -> None:
+        """Requests."""
+        self._requests = self.watch(GROUP, REQUESTS)
+
+    def in_thread(self, call: Callable[[], Any]) -> Deferred[Any]:
+        """Do what takes its time, or reads files, beside the reactor."""
+        reactor: Any = self.clock
+        return deferToThreadPool(reactor, reactor.getThreadPool(), call)
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record = self._requests.by_key(key)
+        if record is None:
+            return
+        obj = seen(record)
+        check = _CHECKS.get(obj["spec"].get("signerName") or "")
+        if check is None or issued(obj) or has_condition(obj, "Failed"):
+            return
+        if not has_condition(obj, "Approved") or has_condition(obj, "Denied"):
+            return
+        now = self.context.now()
+        authority = self.context.config.data.authority
+
+        def sign() -> bytes:
+            request = parsed(obj)
+            check(request, obj["spec"].get("usages") or ())
+            return certified(authority(), request, obj["spec"], now)
+
+        certificate, why = b"", ""
+        try:
+            certificate = await self.in_thread(sign)
+        except Unfit as error:
+            why = str(error)
+        except ValueError as error:
+            self._log.warn("request {name} can not be signed: {why}", name=key, why=error)
+            return
+
+        def change(new: JSONObject) -> None:
+            status = new.setdefault("status", {})
+            if certificate:
+                status["certificate"] = b64encode(certificate).decode()
+                return
+            status.setdefault("conditions", []).append(
+                {
+                    "type": "Failed",
+                    "status": "True",
+                    "reason": "SignerValidationFailure",
+                    "message": why,
+                    "lastUpdateTime": format_time(self.clock.seconds()),
+                }
+            )
+
+        await self.client.update_status(GROUP, REQUESTS, "", key, change, revision=record.revision)
+
+
+def certified(authority: Any, request: x509.CertificateSigningRequest, spec: JSONObject, now: datetime) -> bytes:
+    """
+    The certificate for a request.
+
+    @param authority: L{kubetwist.server.certificates.Authority}.
+    @raise ValueError: The request is damaged, or not signed with the key that it is for.
+    """
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    seconds = spec.get("expirationSeconds")
+    life = LIFE if seconds is None else max(_LEAST, min(LIFE, timedelta(seconds=seconds)))
+    end = now + life if life < _SHORT else now + life - _BACKDATED
+    try:
+        if not request.is_signature_valid:
+            raise ValueError("unable to verify certificate request signature")
+        # Of what else is asked for, nothing is granted.
+        wanted = names(request, (x509.DNSName, x509.RFC822Name, x509.IPAddress, x509.UniformResourceIdentifier))
+        extensions = usage_extensions(spec.get("usages") or ())
+        if wanted:
+            extensions.append((x509.SubjectAlternativeName(wanted), not list(request.subject)))
+        pem: bytes = authority.certify(request, extensions, now - _BACKDATED, end)
+    except (UnsupportedAlgorithm, TypeError, x509.DuplicateExtension) as error:
+        raise ValueError(str(error)) from error
+    return pem
+
+
+def usage_extensions(usages: Collection[str]) -> list[tuple[x509.ExtensionType, bool]]:
+    """What a certificate says of what it is for."""
+    from cryptography import x509
+
+    allowed = dict.fromkeys(_KEY_USAGES.values(), False)
+    allowed.update((_KEY_USAGES[usage], True) for usage in usages if usage in _KEY_USAGES)
+    if not allowed["key_agreement"]:
+        # These have a meaning only together with it.
+        allowed["encipher_only"] = allowed["decipher_only"] = False
+    found: list[tuple[x509.ExtensionType, bool]] = []
+    if any(allowed.values()):
+        found.append((x509.KeyUsage(**allowed), True))
+    purposes = dict.fromkeys(number for usage, number in _PURPOSES.items() if usage in usages)
+    if purposes:
+        found.append((x509.ExtendedKeyUsage([x509.ObjectIdentifier(number) for number in purposes]), False))
+    return found

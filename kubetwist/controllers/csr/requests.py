@@ -1,0 +1,151 @@
+"""
+Requests for certificates, as those see them who sign and approve them.
+
+@see: kubernetes, C{pkg/apis/certificates/helpers.go}; C{pkg/controller/certificates/certificate_controller_utils.go}.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ...api.resource import JSONObject
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+GROUP: Final = "certificates.k8s.io"
+REQUESTS: Final = "certificatesigningrequests"
+KUBELET_CLIENT: Final = "kubernetes.io/kube-apiserver-client-kubelet"
+KUBELET_SERVING: Final = "kubernetes.io/kubelet-serving"
+CLIENT: Final = "kubernetes.io/kube-apiserver-client"
+LEGACY: Final = "kubernetes.io/legacy-unknown"
+
+_NODES: Final = "system:nodes"
+_NODE: Final = "system:node:"
+
+
+class Unfit(ValueError):
+    """A request is not what its signer signs; the text says why, in the reference's words."""
+
+
+def conditions_of(obj: JSONObject) -> Sequence[JSONObject]:
+    """What was said of a request."""
+    conditions: Sequence[JSONObject] = (obj.get("status") or {}).get("conditions") or ()
+    return conditions
+
+
+def has_condition(obj: JSONObject, kind: str) -> bool:
+    """Whether that was said."""
+    return any(one.get("type") == kind and one.get("status") in (None, "", "True") for one in conditions_of(obj))
+
+
+def issued(obj: JSONObject) -> bool:
+    """Whether there is a certificate."""
+    return bool((obj.get("status") or {}).get("certificate"))
+
+
+def parsed(obj: JSONObject) -> x509.CertificateSigningRequest:
+    """
+    The request itself.
+
+    @raise ValueError: It is damaged.
+    """
+    from cryptography import x509
+
+    return x509.load_pem_x509_csr(b64decode(obj["spec"].get("request") or ""))
+
+
+def names(request: x509.CertificateSigningRequest, kind: Any) -> list[Any]:
+    """
+    The alternative names of a kind that are asked for: C{x509.DNSName} and the like.
+
+    @raise ValueError: The extensions are damaged.
+    """
+    from cryptography import x509
+
+    try:
+        extension = request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
+    return [one for one in extension if isinstance(one, kind)]
+
+
+def _subject(request: x509.CertificateSigningRequest) -> tuple[list[Any], str]:
+    """The organizations, and the common name."""
+    from cryptography.x509.oid import NameOID
+
+    organizations = [one.value for one in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+    common = [one.value for one in request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    return organizations, str(common[-1]) if common else ""
+
+
+def common_name(request: x509.CertificateSigningRequest) -> str:
+    """Whom a request is for."""
+    return _subject(request)[1]
+
+
+def check_kubelet_client(request: x509.CertificateSigningRequest, usages: Collection[str]) -> None:
+    """
+    Look whether a request is for a node as a client.
+
+    @raise Unfit: It is not.
+    """
+    from cryptography import x509
+
+    organizations, common = _subject(request)
+    if organizations != [_NODES]:
+        raise Unfit("subject organization is not system:nodes")
+    for kind, text in (
+        (x509.DNSName, "DNS"),
+        (x509.RFC822Name, "Email"),
+        (x509.IPAddress, "IP"),
+        (x509.UniformResourceIdentifier, "URI"),
+    ):
+        if names(request, kind):
+            raise Unfit(f"{text} subjectAltNames are not allowed")
+    if not common.startswith(_NODE):
+        raise Unfit("subject common name does not begin with system:node:")
+    _check_usages(usages, "client auth")
+
+
+def check_kubelet_serving(request: x509.CertificateSigningRequest, usages: Collection[str]) -> None:
+    """
+    Look whether a request is for a node as a server.
+
+    @raise Unfit: It is not.
+    """
+    from cryptography import x509
+
+    organizations, common = _subject(request)
+    if organizations != [_NODES]:
+        raise Unfit("subject organization is not system:nodes")
+    if not names(request, (x509.DNSName, x509.IPAddress)):
+        raise Unfit("DNS or IP subjectAltName is required")
+    if names(request, x509.RFC822Name):
+        raise Unfit("Email subjectAltNames are not allowed")
+    if names(request, x509.UniformResourceIdentifier):
+        raise Unfit("URI subjectAltNames are not allowed")
+    _check_usages(usages, "server auth")
+    if not common.startswith(_NODE):
+        raise Unfit("subject common name does not begin with system:node:")
+
+
+def _check_usages(usages: Collection[str], purpose: str) -> None:
+    least = {"digital signature", purpose}
+    if set(usages) not in (least, least | {"key encipherment"}):
+        raise Unfit(f"usages did not match [{' '.join(sorted(least | {'key encipherment'}))}]")
+
+
+def check_client(request: x509.CertificateSigningRequest, usages: Collection[str]) -> None:
+    """
+    Look whether a request is for some client.
+
+    @raise Unfit: It is not.
+    """
+    for usage in usages:
+        if usage not in ("digital signature", "key encipherment", "client auth"):
+            raise Unfit(f"invalid usage for client certificate: {usage}")
+    if "client auth" not in usages:
+        raise Unfit("missing required usage for client certificate: client auth")

@@ -1,0 +1,28 @@
+"""
+Reconcile the endpoints of the service C{kubernetes} with the address of the only server of a store.
+
+Nothing is written while they are correct, so an idle server does not write to its disk.
+"""
+
+from __future__ import annotations
+
+from .lease import EndpointReconciler
+
+
+class SoleEndpoint(EndpointReconciler):
+    """
+    Keeps this server's address in the endpoints. The address remains after a stop, since no other server takes over.
+    """
+
+    async def prepare(self) -> None:
+        """Do nothing: no other server can remove the address."""
+
+    async def stop(self) -> None:
+        """Stop, and leave the endpoints unchanged."""
+        self.end()
+
+    async def _addresses(self) -> list[str]:
+        return [self._endpoint()[0]]
+
+    async def _round(self, renew: bool) -> None:
+        await self._reconcile()

@@ -1,0 +1,228 @@
+"""
+Endpoints: the addresses of the pods behind a service.
+
+@see: kubernetes, C{pkg/controller/endpoint/endpoints_controller.go}.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any, ClassVar, Final
+
+from ...api.errors import APIStatusError
+from ...api.resource import (
+    GroupVersionKind,
+    JSONObject,
+)
+from ...registry.stores import seen
+from ...storage.record import Record
+from ...storage.window import DELETED
+from ..machinery.client import namespace_ends
+from ..machinery.events import WARNING
+from ..workloads.pods import is_ready
+from .servicepods import (
+    HEADLESS,
+    LAST_CHANGE,
+    STRIDE,
+    ServicePodsController,
+    addresses,
+    host_name,
+    is_headless,
+    port_number,
+    published,
+    reference_to,
+    selector_of,
+)
+
+#: How many addresses are published at the most.
+CAPACITY: Final = 1000
+_OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
+_MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
+_MANAGER: Final = "endpoint-controller"
+_LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
+#: These are kept by the server itself.
+_OWN: Final = "default/kubernetes"
+_KIND: Final = GroupVersionKind("", "v1", "Endpoints")
+
+
+class EndpointsController(ServicePodsController):
+    """Keeps them as services and pods are."""
+
+    name: ClassVar[str] = "endpoints-controller"
+    account: ClassVar[str] = "endpoint-controller"
+
+    def follow(self) -> None:
+        """What a service is made of, and the endpoints themselves."""
+        super().follow()
+        self._endpoints = self.watch("", "endpoints", self._endpoints_changed)
+        self._recorder = self.context.recorder(_MANAGER)
+
+    def _endpoints_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if kind == DELETED:
+            self.queue.add(record.key)
+
+    def _begin(self) -> None:
+        # Some may be left over from services that have gone while nobody looked.
+        for record in self._endpoints.list():
+            if record.key != _OWN and self.services.by_key(record.key) is None:
+                self.queue.add(record.key)
+        super()._begin()
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record, there = self.services.by_key(key), self._endpoints.by_key(key)
+        if record is None:
+            self.times.forget(key)
+            if there is not None and _LEADER not in (seen(there)["metadata"].get("annotations") or {}):
+                await self.client.delete("", "endpoints", there.namespace, there.name)
+            return
+        service = seen(record)
+        selector = selector_of(service)
+        if selector is None:
+            return
+        pods = await self.pods_of(record.namespace, selector)
+        changed = self.times.changed(key, service, pods)
+        subsets = await self._subsets(service, pods)
+        over = _truncate(subsets)
+        labels = dict(service["metadata"].get("labels") or {})
+        labels.pop(HEADLESS, None)
+        if is_headless(service):
+            labels[HEADLESS] = ""
+        labels[_MANAGED_BY] = _MANAGER
+        known = None if there is None else seen(there)
+        if known is not None:
+            meta = known["metadata"]
+            marked = _OVER_CAPACITY in (meta.get("annotations") or {})
+            if (known.get("subsets") or []) == subsets and meta.get("labels") == labels and marked == over:
+                return
+
+        def change(obj: JSONObject) -> None:
+            obj["metadata"]["labels"] = labels
+            annotations = obj["metadata"].setdefault("annotations", {})
+            for name, value in ((LAST_CHANGE, changed), (_OVER_CAPACITY, "truncated" if over else "")):
+                if value:
+                    annotations[name] = value
+                else:
+                    annotations.pop(name, None)
+            if not annotations:
+                del obj["metadata"]["annotations"]
+            obj["subsets"] = subsets
+            if not subsets:
+                del obj["subsets"]
+
+        await self._write(record, known, change)
+
+    async def _write(self, service: Record, known: JSONObject | None, change: Any) -> None:
+        namespace, name = service.namespace, service.name
+        try:
+            if known is None:
+                made: JSONObject = {"metadata": {"name": name, "namespace": namespace}}
+                change(made)
+                await self.client.create("", "endpoints", made)
+            else:
+                await self.client.update("", "endpoints", namespace, name, change, uid=known["metadata"]["uid"])
+        except APIStatusError as error:
+            if known is None and namespace_ends(error):
+                return
+            if error.code not in (404, 409):
+                about = {"metadata": {"name": name, "namespace": namespace}} if known is None else known
+                what = "create endpoint for service" if known is None else "update endpoint"
+                reason = "FailedToCreateEndpoint" if known is None else "FailedToUpdateEndpoint"
+                self._recorder.event(
+                    _KIND, about, WARNING, reason, f"Failed to {what} {namespace}/{name}: {error.message}"
+                )
+            raise
+
+    async def _subsets(self, service: JSONObject, pods: list[JSONObject]) -> list[JSONObject]:
+        """The addresses of pods, those together that have the same ports; in an order that stays."""
+        spec = service["spec"]
+        everybody = bool(spec.get("publishNotReadyAddresses"))
+        found: dict[tuple[Any, ...], tuple[list[Any], list[Any]]] = {}
+        for number, pod in enumerate(pods, 1):
+            if number % STRIDE == 0:
+                await self.pause()
+            if not published(pod, terminating=everybody):
+                continue
+            address = _address(pod, service)
+            ports = _ports(pod, service)
+            if address is None or ports is None:
+                continue
+            ready, unready = found.setdefault(ports, ([], []))
+            (ready if everybody or is_ready(pod) else unready).append(address)
+        subsets = []
+        for ports in sorted(found):
+            subset: JSONObject = {}
+            for field, group in zip(("addresses", "notReadyAddresses"), found[ports], strict=True):
+                if group:
+                    subset[field] = [one for _, one in sorted(group, key=lambda pair: pair[0])]
+            if ports:
+                subset["ports"] = [_port(*port) for port in ports]
+            subsets.append(subset)
+        return subsets
+
+
+def _address(pod: JSONObject, service: JSONObject) -> tuple[Any, JSONObject] | None:
+    """The address of a pod in the first family of its service, and what to sort it by."""
+    spec = service["spec"]
+    families = spec.get("ipFamilies")
+    if families:
+        family = families[0]
+    elif not is_headless(service):
+        family = "IPv6" if ":" in spec["clusterIP"] else "IPv4"
+    else:
+        family = "IPv6" if ":" in (pod["status"].get("podIP") or "") else "IPv4"
+    found = addresses(pod, family)
+    if not found:
+        return None
+    address: JSONObject = {"ip": str(found[0]), "targetRef": reference_to(pod)}
+    if pod["spec"].get("nodeName"):
+        address["nodeName"] = pod["spec"]["nodeName"]
+    if host_name(pod, service):
+        address["hostname"] = host_name(pod, service)
+    return (found[0].packed, pod["metadata"]["uid"]), address
+
+
+def _ports(pod: JSONObject, service: JSONObject) -> tuple[Any, ...] | None:
+    """Where the ports of a service are in a pod; L{None} if it has none of them."""
+    ports = service["spec"].get("ports") or ()
+    if not ports:
+        return () if is_headless(service) else None
+    found = set()
+    for port in ports:
+        number = port_number(pod, port)
+        if number is not None:
+            found.add((port.get("name") or "", number, port.get("protocol") or "TCP", port.get("appProtocol") or ""))
+    return tuple(sorted(found)) or None
+
+
+def _port(name: str, number: int, protocol: str, application: str) -> JSONObject:
+    port: JSONObject = {"port": number, "protocol": protocol}
+    if name:
+        port["name"] = name
+    if application:
+        port["appProtocol"] = application
+    return port
+
+
+def _truncate(subsets: list[JSONObject]) -> bool:
+    """Keep to the capacity, by cutting all subsets alike; those that are not ready go first. Tell whether it was."""
+    ready = sum(len(one.get("addresses") or ()) for one in subsets)
+    unready = sum(len(one.get("notReadyAddresses") or ()) for one in subsets)
+    if ready + unready <= CAPACITY:
+        return False
+    field, total, room = "notReadyAddresses", unready, CAPACITY - ready
+    if ready > CAPACITY:
+        field, total, room = "addresses", ready, CAPACITY
+    left = room
+    for subset in subsets:
+        if field == "addresses":
+            subset.pop("notReadyAddresses", None)
+        group = subset.get(field) or []
+        share = min(ceil(len(group) / total * room), left)
+        left -= share
+        if group[:share]:
+            subset[field] = group[:share]
+        else:
+            subset.pop(field, None)
+    subsets[:] = [one for one in subsets if one.get("addresses") or one.get("notReadyAddresses")]
+    return True

@@ -1,0 +1,397 @@
+"""
+EndpointSlices: the addresses of the pods behind a service, a hundred in each.
+
+A slice is changed only where that must be: who follows slices is told of little.
+
+@see: kubernetes, C{staging/src/k8s.io/endpointslice/reconciler.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
+
+from attrs import define, field
+
+from ...api.errors import APIStatusError
+from ...api.resource import JSONObject
+from ...registry.stores import seen
+from ...storage.record import Record
+from ...storage.window import DELETED
+from ..machinery.client import namespace_ends
+from ..machinery.metadata import (
+    controller_reference,
+    owner_uids,
+)
+from ..workloads.pods import is_ready
+from .servicepods import (
+    HEADLESS,
+    LAST_CHANGE,
+    STRIDE,
+    ServicePodsController,
+    addresses,
+    host_name,
+    is_headless,
+    port_number,
+    published,
+    reference_to,
+    selector_of,
+)
+
+#: How many endpoints are in a slice.
+CAPACITY: Final = 100
+GROUP: Final = "discovery.k8s.io"
+SERVICE_NAME: Final = "kubernetes.io/service-name"
+MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+_MANAGER: Final = "endpointslice-controller.k8s.io"
+_RESERVED: Final = (SERVICE_NAME, MANAGED_BY, HEADLESS)
+_ZONE: Final = "topology.kubernetes.io/zone"
+_SAME_ZONE: Final = ("PreferClose", "PreferSameZone")
+_SAME_NODE: Final = "PreferSameNode"
+
+#: What tells an endpoint from others: addresses, host name, and the pod.
+_Identity = tuple[tuple[str, ...], str, str]
+#: The ports of slices, comparable.
+Ports = tuple[tuple[str, int, str, str], ...]
+
+
+@define(eq=False)
+class Slice:
+    """
+    A slice as it is to be.
+
+    @ivar record: As it is stored; L{None} for a new one.
+    @ivar endpoints: What will be in it.
+    @ivar changed: Whether that is something else than what is stored.
+    """
+
+    family: str
+    ports: Ports
+    record: Record | None = None
+    endpoints: list[JSONObject] = field(factory=list)
+    changed: bool = False
+
+
+def pack(
+    stored: Sequence[Record], desired: dict[_Identity, JSONObject], family: str, ports: Ports
+) -> tuple[list[Slice], list[Record]]:
+    """
+    Put endpoints in slices: each stays where it is, and new ones go where something changes anyway.
+
+    @param stored: The slices with these ports.
+    @return: The slices that there are to be, changed or not, and those that are empty now.
+    """
+    slices, empty = [], []
+    left = dict(desired)
+    for record in stored:
+        before = seen(record).get("endpoints") or ()
+        one = Slice(family, ports, record)
+        for old in before:
+            new = left.pop(_identity(old), None)
+            if new is not None:
+                one.endpoints.append(new)
+                one.changed = one.changed or new != old
+        one.changed = one.changed or len(before) != len(one.endpoints)
+        if one.endpoints:
+            slices.append(one)
+        else:
+            empty.append(record)
+    new_ones = list(left.values())
+    for one in sorted((one for one in slices if one.changed), key=lambda one: -len(one.endpoints)):
+        _fill(one, new_ones)
+    while new_ones:
+        fitting = [one for one in slices if not one.changed and len(one.endpoints) + len(new_ones) <= CAPACITY]
+        if fitting:
+            chosen = max(fitting, key=lambda one: len(one.endpoints))
+        else:
+            chosen = Slice(family, ports)
+            slices.append(chosen)
+        _fill(chosen, new_ones)
+    return slices, empty
+
+
+def _fill(one: Slice, new_ones: list[JSONObject]) -> None:
+    room = CAPACITY - len(one.endpoints)
+    if room > 0 and new_ones:
+        one.endpoints += new_ones[:room]
+        del new_ones[:room]
+        one.changed = True
+
+
+def _identity(endpoint: JSONObject) -> _Identity:
+    target = endpoint.get("targetRef") or {}
+    pod = f"{target.get('namespace')}/{target.get('name')}"
+    return tuple(sorted(endpoint.get("addresses") or ())), endpoint.get("hostname") or "", pod
+
+
+def ports_of(obj: JSONObject) -> Ports:
+    """The ports of a slice, or of a subset of endpoints."""
+    return tuple(
+        sorted(
+            (
+                port.get("name") or "",
+                port.get("port") or 0,
+                port.get("protocol") or "TCP",
+                port.get("appProtocol") or "",
+            )
+            for port in obj.get("ports") or ()
+        )
+    )
+
+
+def shown_ports(ports: Ports) -> list[JSONObject] | None:
+    """Ports as slices have them."""
+    shown = []
+    for name, number, protocol, application in ports:
+        port: JSONObject = {"name": name, "port": number, "protocol": protocol}
+        if application:
+            port["appProtocol"] = application
+        shown.append(port)
+    return shown or None
+
+
+class EndpointSliceController(ServicePodsController):
+    """Keeps them as services and pods are."""
+
+    name: ClassVar[str] = "endpointslice-controller"
+
+    def follow(self) -> None:
+        """What a service is made of, where the nodes are, and the slices themselves."""
+        #: By the names of nodes that are missing: the services whose pods wait for them.
+        self._awaited: dict[str, set[str]] = {}
+        #: By the keys of slices that are being written: what revision they have before.
+        self._writing: dict[str, int] = {}
+        super().follow()
+        self._nodes = self.watch("", "nodes", self._node_changed)
+        self._slices = self.watch(GROUP, "endpointslices", self._slice_changed)
+        self._by_service = self._slices.index("service", _service_of)
+
+    def _node_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if kind != DELETED:
+            for key in self._awaited.pop(record.name, ()):
+                self.queue.add(key)
+
+    def _slice_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if old is not None and self._writing.get(record.key) == old.revision:
+            # That is ours: if somebody else had been first, it would have failed.
+            return
+        for one in (record, old):
+            if one is not None:
+                for key in _service_of(one):
+                    self.queue.add(key)
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record = self.services.by_key(key)
+        if record is None:
+            # The slices are its dependents: the garbage collector has them.
+            self.times.forget(key)
+            return
+        service = seen(record)
+        selector = selector_of(service)
+        if selector is None:
+            return
+        pods = await self.pods_of(record.namespace, selector)
+        changed = self.times.changed(key, service, pods)
+        stored = [one for one in self._by_service.get(key) if "deletionTimestamp" not in seen(one)["metadata"]]
+        families = _families(service)
+        uid = service["metadata"]["uid"]
+        mine = [one for one in stored if seen(one).get("addressType") in families and uid in owner_uids(one)]
+        surplus = [one for one in stored if one not in mine]
+        slices: list[Slice] = []
+        for family in families:
+            there = sorted((one for one in mine if seen(one)["addressType"] == family), key=lambda one: one.name)
+            wanted = await self._endpoints(key, service, pods, family)
+            made, empty = _packed(there, wanted, family)
+            slices += made
+            surplus += _reused(made, empty)
+        await self._write(service, slices, surplus, changed)
+
+    async def _endpoints(
+        self, key: str, service: JSONObject, pods: Sequence[JSONObject], family: str
+    ) -> dict[Ports, dict[_Identity, JSONObject]]:
+        """What is to be published, by the ports that pods have."""
+        everybody = bool(service["spec"].get("publishNotReadyAddresses"))
+        distribution = service["spec"].get("trafficDistribution") or ""
+        found: dict[Ports, dict[_Identity, JSONObject]] = {}
+        for number, pod in enumerate(pods, 1):
+            if number % STRIDE == 0:
+                await self.pause()
+            if not published(pod, terminating=True):
+                continue
+            where = pod["spec"].get("nodeName") or ""
+            node = self._nodes.get("", where) if where else None
+            if node is None and not everybody:
+                # Whoever gets its address could not tell where it is; it is published once the node is there.
+                if where:
+                    self._awaited.setdefault(where, set()).add(key)
+                continue
+            texts = [str(address) for address in addresses(pod, family)]
+            ports = _own_ports(pod, service)
+            if not texts:
+                continue
+            zone = "" if node is None else node.labels.get(_ZONE) or ""
+            endpoint = _endpoint(pod, service, texts, zone)
+            hints = _hints(endpoint, distribution)
+            if hints:
+                endpoint["hints"] = hints
+            found.setdefault(ports, {})[_identity(endpoint)] = endpoint
+        return found
+
+    async def _write(self, service: JSONObject, slices: Sequence[Slice], surplus: Sequence[Record], time: str) -> None:
+        meta = service["metadata"]
+        namespace = meta["namespace"]
+        labels = _labels(service)
+        for one in slices:
+            if one.record is not None:
+                if one.changed or seen(one.record)["metadata"].get("labels") != labels:
+                    await self._update(one, one.record, labels, time)
+            elif "deletionTimestamp" not in meta:
+                try:
+                    await self._create(one, service, labels, time)
+                except APIStatusError as error:
+                    if namespace_ends(error):
+                        return
+                    raise
+            await self.pause()
+        for record in surplus:
+            uid = seen(record)["metadata"]["uid"]
+            await self.client.delete(GROUP, "endpointslices", namespace, record.name, uid=uid)
+
+    async def _create(self, one: Slice, service: JSONObject, labels: Mapping[str, str], time: str) -> None:
+        meta: JSONObject = {
+            "generateName": f"{service['metadata']['name']}-",
+            "namespace": service["metadata"]["namespace"],
+            "labels": dict(labels),
+            "ownerReferences": [controller_reference("Service", "v1", service)],
+        }
+        if time:
+            meta["annotations"] = {LAST_CHANGE: time}
+        made = {
+            "metadata": meta,
+            "addressType": one.family,
+            "endpoints": one.endpoints or None,
+            "ports": shown_ports(one.ports),
+        }
+        await self.client.create(GROUP, "endpointslices", made)
+
+    async def _update(self, one: Slice, record: Record, labels: Mapping[str, str], time: str) -> None:
+        def change(obj: JSONObject) -> None:
+            meta = obj["metadata"]
+            meta["labels"] = dict(labels)
+            annotations = meta.setdefault("annotations", {})
+            if time:
+                annotations[LAST_CHANGE] = time
+            else:
+                annotations.pop(LAST_CHANGE, None)
+            if not annotations:
+                del meta["annotations"]
+            obj["endpoints"] = one.endpoints or None
+            if ports_of(obj) != one.ports:
+                obj["ports"] = shown_ports(one.ports)
+
+        self._writing[record.key] = record.revision
+        try:
+            await self.client.update(
+                GROUP, "endpointslices", record.namespace, record.name, change, revision=record.revision
+            )
+        finally:
+            del self._writing[record.key]
+
+
+def _packed(
+    stored: Sequence[Record], wanted: dict[Ports, dict[_Identity, JSONObject]], family: str
+) -> tuple[list[Slice], list[Record]]:
+    """The slices of a family that there are to be, and stored ones that are not needed."""
+    by_ports: dict[Ports, list[Record]] = {}
+    for record in stored:
+        by_ports.setdefault(ports_of(seen(record)), []).append(record)
+    slices: list[Slice] = []
+    surplus: list[Record] = []
+    for ports, endpoints in wanted.items():
+        made, empty = pack(by_ports.pop(ports, []), endpoints, family, ports)
+        slices += made
+        surplus += empty
+    for records in by_ports.values():
+        surplus += records
+    if not slices:
+        # Who follows slices shall know that there are no endpoints, and not wait for some.
+        placeholder = next(
+            (one for one in surplus if not seen(one).get("endpoints") and not seen(one).get("ports")), None
+        )
+        slices.append(Slice(family, (), placeholder))
+        surplus = [one for one in surplus if one is not placeholder]
+    return slices, surplus
+
+
+def _reused(slices: Sequence[Slice], surplus: Sequence[Record]) -> list[Record]:
+    """Put new slices in the place of those that are not needed any more; which of these are left."""
+    left = list(surplus)
+    for one in slices:
+        if one.record is None and left:
+            one.record, one.changed = left.pop(0), True
+    return left
+
+
+def _service_of(record: Record) -> tuple[str, ...]:
+    labels = record.labels
+    if labels.get(MANAGED_BY) != _MANAGER or not labels.get(SERVICE_NAME):
+        return ()
+    return (f"{record.namespace}/{labels[SERVICE_NAME]}",)
+
+
+def _labels(service: JSONObject) -> dict[str, str]:
+    meta = service["metadata"]
+    labels = {name: value for name, value in (meta.get("labels") or {}).items() if name not in _RESERVED}
+    if is_headless(service):
+        labels[HEADLESS] = ""
+    return {**labels, SERVICE_NAME: meta["name"], MANAGED_BY: _MANAGER}
+
+
+def _families(service: JSONObject) -> tuple[str, ...]:
+    spec = service["spec"]
+    if spec.get("ipFamilies"):
+        return tuple(spec["ipFamilies"])
+    if not is_headless(service):
+        return ("IPv6",) if ":" in spec["clusterIP"] else ("IPv4",)
+    return ("IPv4", "IPv6")
+
+
+def _own_ports(pod: JSONObject, service: JSONObject) -> Ports:
+    """Where the ports of a service are in a pod; those that it has not are left out."""
+    found = []
+    for port in service["spec"].get("ports") or ():
+        number = port_number(pod, port)
+        if number is not None:
+            found.append((port.get("name") or "", number, port.get("protocol") or "TCP", port.get("appProtocol") or ""))
+    return tuple(sorted(found))
+
+
+def _endpoint(pod: JSONObject, service: JSONObject, texts: list[str], zone: str) -> JSONObject:
+    serving, terminating = is_ready(pod), "deletionTimestamp" in pod["metadata"]
+    ready = bool(service["spec"].get("publishNotReadyAddresses")) or (serving and not terminating)
+    endpoint: JSONObject = {
+        "addresses": texts,
+        "conditions": {"ready": ready, "serving": serving, "terminating": terminating},
+        "targetRef": reference_to(pod),
+    }
+    for name, value in (
+        ("nodeName", pod["spec"].get("nodeName")),
+        ("zone", zone),
+        ("hostname", host_name(pod, service)),
+    ):
+        if value:
+            endpoint[name] = value
+    return endpoint
+
+
+def _hints(endpoint: JSONObject, distribution: str) -> JSONObject | None:
+    """Where traffic to an endpoint is to come from."""
+    hints: JSONObject = {}
+    if not endpoint["conditions"]["ready"] or distribution not in (*_SAME_ZONE, _SAME_NODE):
+        return None
+    if endpoint.get("zone"):
+        hints["forZones"] = [{"name": endpoint["zone"]}]
+    if distribution == _SAME_NODE and endpoint.get("nodeName"):
+        hints["forNodes"] = [{"name": endpoint["nodeName"]}]
+    return hints or None

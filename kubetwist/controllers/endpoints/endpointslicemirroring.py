@@ -1,0 +1,227 @@
+"""
+EndpointSlices for the endpoints that somebody writes for services without a selector.
+
+@see: kubernetes, C{pkg/controller/endpointslicemirroring}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
+from typing import Any, ClassVar, Final
+
+from ...api.errors import APIStatusError
+from ...api.resource import (
+    GroupVersionKind,
+    JSONObject,
+)
+from ...registry.stores import seen
+from ...storage.record import Record
+from ...storage.window import DELETED
+from ..machinery.client import namespace_ends
+from ..machinery.controller import Controller
+from ..machinery.events import WARNING
+from ..machinery.metadata import controller_reference
+from .endpointslice import (
+    GROUP,
+    MANAGED_BY,
+    SERVICE_NAME,
+    Ports,
+    ports_of,
+    shown_ports,
+)
+from .servicepods import LAST_CHANGE
+
+#: How many addresses with the same ports are mirrored.
+CAPACITY: Final = 1000
+SKIP: Final = "endpointslice.kubernetes.io/skip-mirror"
+_MANAGER: Final = "endpointslicemirroring-controller.k8s.io"
+_LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_KIND: Final = GroupVersionKind("", "v1", "Endpoints")
+
+#: The family of addresses, and their ports: there is one slice for each.
+_Place = tuple[str, Ports]
+
+
+class SliceMirroring(Controller[str]):
+    """Keeps slices as endpoints are; keys are those of endpoints, which are those of services."""
+
+    name: ClassVar[str] = "endpointslice-mirroring-controller"
+    account: ClassVar[str] = "endpointslicemirroring-controller"
+    workers: ClassVar[int] = 5
+
+    def follow(self) -> None:
+        """Endpoints, whether services have a selector, and the slices."""
+        self._recorder = self.context.recorder("endpoint-slice-mirroring-controller")
+        self._services = self.watch("", "services", self._service_changed)
+        self._endpoints = self.watch("", "endpoints")
+        self._slices = self.watch(GROUP, "endpointslices", self._slice_changed)
+        self._by_service = self._slices.index("mirrored", _service_of)
+
+    def _service_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if kind == DELETED or old is None or bool(_selector(old)) != bool(_selector(record)):
+            self.queue.add(record.key)
+
+    def _slice_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        for one in (record, old):
+            if one is not None:
+                for key in _service_of(one):
+                    self.queue.add(key)
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record, service = self._endpoints.by_key(key), self._services.by_key(key)
+        stored = sorted(self._by_service.get(key), key=lambda one: one.name)
+        if record is None or service is None or _selector(service) or not _mirrored(seen(record)):
+            for one in stored:
+                await self._delete(one)
+            return
+        endpoints = seen(record)
+        wanted = self._wanted(endpoints)
+        surplus = []
+        for one in stored:
+            obj = seen(one)
+            found = wanted.pop((obj.get("addressType") or "", ports_of(obj)), None)
+            if found is None:
+                surplus.append(one)
+            else:
+                await self._update(one, endpoints, found)
+        for place, found in wanted.items():
+            # Nobody is told of less in between where an old slice can be had.
+            reused = next((one for one in surplus if seen(one).get("addressType") == place[0]), None)
+            if reused is not None:
+                surplus.remove(reused)
+                await self._update(reused, endpoints, found, place[1])
+                continue
+            try:
+                await self._create(endpoints, place, found)
+            except APIStatusError as error:
+                if namespace_ends(error):
+                    return
+                raise
+        for one in surplus:
+            await self._delete(one)
+
+    def _wanted(self, endpoints: JSONObject) -> dict[_Place, list[JSONObject]]:
+        """What is to be mirrored."""
+        found: dict[_Place, list[JSONObject]] = {}
+        invalid = skipped = 0
+        for address, ready, ports in _repacked(endpoints.get("subsets") or ()):
+            try:
+                ip = ip_address(address["ip"])
+            except ValueError:
+                invalid += 1
+                continue
+            place = found.setdefault((f"IPv{ip.version}", ports), [])
+            if len(place) >= CAPACITY:
+                skipped += 1
+                continue
+            endpoint: JSONObject = {"addresses": [str(ip)], "conditions": {"ready": ready}}
+            for name in ("targetRef", "nodeName", "hostname"):
+                if address.get(name):
+                    endpoint[name] = address[name]
+            place.append(endpoint)
+        if invalid:
+            text = f"Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices"
+            self._recorder.event(_KIND, endpoints, WARNING, "InvalidIPAddress", text)
+        if skipped:
+            text = (
+                f"A max of {CAPACITY} addresses can be mirrored to EndpointSlices per Endpoints subset. "
+                f"{skipped + invalid} addresses were skipped"
+            )
+            self._recorder.event(_KIND, endpoints, WARNING, "TooManyAddressesToMirror", text)
+        return found
+
+    async def _create(self, endpoints: JSONObject, place: _Place, found: list[JSONObject]) -> None:
+        meta = endpoints["metadata"]
+        if "deletionTimestamp" in meta:
+            return
+        made: JSONObject = {
+            "metadata": {
+                "generateName": f"{meta['name']}-",
+                "namespace": meta["namespace"],
+                "labels": _labels(meta),
+                "ownerReferences": [controller_reference("Endpoints", "v1", endpoints)],
+            },
+            "addressType": place[0],
+            "endpoints": found,
+            "ports": shown_ports(place[1]),
+        }
+        annotations = _annotations(meta)
+        if annotations:
+            made["metadata"]["annotations"] = annotations
+        await self.client.create(GROUP, "endpointslices", made)
+
+    async def _update(
+        self, record: Record, endpoints: JSONObject, found: list[JSONObject], ports: Ports | None = None
+    ) -> None:
+        def change(obj: JSONObject) -> None:
+            meta = obj["metadata"]
+            meta["labels"] = _labels(endpoints["metadata"])
+            annotations = _annotations(endpoints["metadata"])
+            if annotations:
+                meta["annotations"] = annotations
+            else:
+                meta.pop("annotations", None)
+            meta["ownerReferences"] = [controller_reference("Endpoints", "v1", endpoints)]
+            obj["endpoints"] = found
+            if ports is not None:
+                obj["ports"] = shown_ports(ports)
+
+        await self.client.update(
+            GROUP, "endpointslices", record.namespace, record.name, change, revision=record.revision
+        )
+
+    async def _delete(self, record: Record) -> None:
+        await self.client.delete(
+            GROUP, "endpointslices", record.namespace, record.name, uid=seen(record)["metadata"]["uid"]
+        )
+
+
+def _repacked(subsets: Sequence[JSONObject]) -> list[tuple[JSONObject, bool, Ports]]:
+    """Each address once for all ports at which it is ready, and once for those at which it is not."""
+    known: dict[tuple[str, str], tuple[JSONObject, dict[Any, bool]]] = {}
+    for subset in subsets:
+        # An address without ports is one, too.
+        ports = ports_of(subset) or (None,)
+        for field, ready in (("addresses", True), ("notReadyAddresses", False)):
+            for address in subset.get(field) or ():
+                key = address["ip"], (address.get("targetRef") or {}).get("uid") or ""
+                _, states = known.setdefault(key, (address, {}))
+                for port in ports:
+                    states[port] = states.get(port, True) and ready
+    found = []
+    for address, states in known.values():
+        for ready in (True, False):
+            mine = [port for port, state in states.items() if state == ready]
+            if mine:
+                found.append((address, ready, tuple(sorted(port for port in mine if port is not None))))
+    return found
+
+
+def _mirrored(endpoints: JSONObject) -> bool:
+    """Whether its owner has nothing against it."""
+    meta = endpoints["metadata"]
+    return (meta.get("labels") or {}).get(SKIP) != "true" and _LEADER not in (meta.get("annotations") or {})
+
+
+def _selector(service: Record) -> Mapping[str, str]:
+    selector: Mapping[str, str] = seen(service)["spec"].get("selector") or {}
+    return selector
+
+
+def _labels(meta: JSONObject) -> dict[str, str]:
+    return {**(meta.get("labels") or {}), SERVICE_NAME: meta["name"], MANAGED_BY: _MANAGER}
+
+
+def _annotations(meta: JSONObject) -> dict[str, str]:
+    left = (LAST_CHANGE, _LAST_APPLIED)
+    return {name: value for name, value in (meta.get("annotations") or {}).items() if name not in left}
+
+
+def _service_of(record: Record) -> tuple[str, ...]:
+    labels = record.labels
+    if labels.get(MANAGED_BY) != _MANAGER or not labels.get(SERVICE_NAME):
+        return ()
+    return (f"{record.namespace}/{labels[SERVICE_NAME]}",)

@@ -1,0 +1,190 @@
+"""
+Services and the pods behind them, as those controllers see them that publish the pods' addresses.
+
+@see: kubernetes, C{staging/src/k8s.io/endpointslice/util}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any, ClassVar, Final
+
+from ...api.resource import JSONObject
+from ...registry.stores import seen
+from ...storage.record import Record
+from ...storage.window import DELETED
+from ..machinery.controller import Controller
+from ..machinery.informer import Informer
+from ..workloads.pods import (
+    condition_of,
+    is_ready,
+    phase_of,
+)
+
+HEADLESS: Final = "service.kubernetes.io/headless"
+LAST_CHANGE: Final = "endpoints.kubernetes.io/last-change-trigger-time"
+#: After how many pods others have their turn.
+STRIDE: Final = 200
+
+
+def published(pod: JSONObject, *, terminating: bool) -> bool:
+    """
+    Whether a pod has addresses to publish.
+
+    @param terminating: Whether those on their way out have.
+    """
+    status = pod.get("status") or {}
+    if phase_of(pod) in ("Succeeded", "Failed") or not (status.get("podIP") or status.get("podIPs")):
+        return False
+    return terminating or "deletionTimestamp" not in pod["metadata"]
+
+
+def addresses(pod: JSONObject, family: str) -> list[IPv4Address | IPv6Address]:
+    """The addresses of a pod in C{IPv4} or C{IPv6}."""
+    status = pod.get("status") or {}
+    texts = [one.get("ip") or "" for one in status.get("podIPs") or ()] or [status.get("podIP") or ""]
+    found = [_address(text) for text in texts]
+    return [address for address in found if address is not None and f"IPv{address.version}" == family]
+
+
+@lru_cache(maxsize=16384)
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
+def port_number(pod: JSONObject, port: JSONObject) -> int | None:
+    """Where a port of a service is in a pod: by number, or by the name that a container gives one."""
+    target = port.get("targetPort")
+    if not isinstance(target, str):
+        return int(target or port["port"])
+    spec, protocol = pod["spec"], port.get("protocol") or "TCP"
+    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    for container in [*(spec.get("containers") or ()), *sidecars]:
+        for own in container.get("ports") or ():
+            if own.get("name") == target and (own.get("protocol") or "TCP") == protocol:
+                number: int = own["containerPort"]
+                return number
+    return None
+
+
+def host_name(pod: JSONObject, service: JSONObject) -> str:
+    """The name that a pod has below its service's; C{""} if none."""
+    spec = pod["spec"]
+    return str(spec.get("hostname") or "") if spec.get("subdomain") == service["metadata"]["name"] else ""
+
+
+def is_headless(service: JSONObject) -> bool:
+    """Whether a service has no address of its own."""
+    return (service["spec"].get("clusterIP") or "None") == "None"
+
+
+def reference_to(pod: JSONObject) -> JSONObject:
+    """How an endpoint says which pod it is."""
+    meta = pod["metadata"]
+    return {"kind": "Pod", "namespace": meta["namespace"], "name": meta["name"], "uid": meta["uid"]}
+
+
+def selector_of(service: JSONObject) -> Mapping[str, str] | None:
+    """The labels of a service's pods; L{None} where somebody else says what is behind it."""
+    spec = service["spec"]
+    if spec.get("type") == "ExternalName":
+        return None
+    selector: Mapping[str, str] | None = spec.get("selector")
+    return selector or None
+
+
+class TriggerTimes:
+    """
+    When that happened which makes endpoints be written.
+
+    Times are as the API writes them, which sorts.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, dict[str, str]]] = {}
+
+    def changed(self, key: str, service: JSONObject, pods: Sequence[JSONObject]) -> str:
+        """The first of what is new since the last time; C{""} if nothing is known to be."""
+        made = service["metadata"].get("creationTimestamp") or ""
+        times = {
+            pod["metadata"]["name"]: (condition_of(pod, "Ready") or {}).get("lastTransitionTime") or "" for pod in pods
+        }
+        known = self._known.get(key)
+        self._known[key] = made, times
+        if known is None:
+            return made
+        before, pods_before = known
+        fresh = [time for name, time in times.items() if time > pods_before.get(name, "")]
+        if made > before:
+            fresh.append(made)
+        return min(fresh, default="")
+
+    def forget(self, key: str) -> None:
+        """A service is gone."""
+        self._known.pop(key, None)
+
+
+class ServicePodsController(Controller[str]):
+    """Follows services and pods; keys are those of services."""
+
+    workers: ClassVar[int] = 5
+
+    def follow(self) -> None:
+        """Services, and pods that services select."""
+        self.times = TriggerTimes()
+        self.services: Informer = self.watch("", "services")
+        self._selecting = self.services.index("selecting", _selecting)
+        self.pods: Informer = self.watch("", "pods", self._pod_changed)
+
+    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        services = self._selecting.get(record.namespace)
+        if not services:
+            return
+        labels = record.labels
+        before = labels if old is None else old.labels
+        told = kind == DELETED or old is None or labels != before
+        for service in services:
+            selector = (selector_of(seen(service)) or {}).items()
+            if selector <= labels.items() or selector <= before.items():
+                if not told:
+                    assert old is not None
+                    if _shown(seen(old)) == _shown(seen(record)):
+                        return
+                    told = True
+                self.queue.add(service.key)
+
+    async def pods_of(self, namespace: str, selector: Mapping[str, str]) -> list[JSONObject]:
+        """The pods with some labels; frozen."""
+        found = []
+        wanted = selector.items()
+        for number, record in enumerate(self.pods.list(namespace), 1):
+            if wanted <= record.labels.items():
+                found.append(seen(record))
+            if number % STRIDE == 0:
+                await self.pause()
+        return found
+
+
+def _selecting(record: Record) -> tuple[str, ...]:
+    return (record.namespace,) if selector_of(seen(record)) else ()
+
+
+def _shown(pod: JSONObject) -> tuple[Any, ...]:
+    """What endpoints show of a pod."""
+    spec, status = pod["spec"], pod.get("status") or {}
+    return (
+        pod["metadata"]["uid"],
+        "deletionTimestamp" in pod["metadata"],
+        is_ready(pod),
+        phase_of(pod) in ("Succeeded", "Failed"),
+        status.get("podIP"),
+        status.get("podIPs"),
+        spec.get("nodeName"),
+        spec.get("hostname"),
+        spec.get("subdomain"),
+    )

@@ -1,0 +1,1 @@
+"""The garbage collector and its graph of owners and dependents."""

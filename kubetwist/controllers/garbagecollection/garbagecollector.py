@@ -1,0 +1,524 @@
+"""
+The garbage collector: objects whose owners are gone go as well, or are let go, as the deletion of the owner said.
+
+What depends on what is a graph (L{kubetwist.controllers.garbagecollection.ownergraph}) that follows the watch caches;
+an object without owners costs a search in its bytes. Whether an owner exists is asked of the caches, and before
+anything is deleted for the lack of one, of the storage backend.
+
+@see: kubernetes, C{pkg/controller/garbagecollector}.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Any, ClassVar, Final, NamedTuple
+
+import orjson
+from attrs import define, frozen
+
+from twisted.internet.interfaces import IDelayedCall
+
+from ...api.errors import APIStatusError
+from ...api.resource import (
+    GroupResource,
+    GroupVersionKind,
+    JSONObject,
+)
+from ...registry.deletion import (
+    FOREGROUND,
+    ORPHAN,
+)
+from ...registry.kinds import ResourceInfo
+from ...registry.store import Store
+from ...storage.errors import KeyNotFound
+from ...storage.record import Record
+from ...storage.window import DELETED
+from ..machinery.controller import Controller
+from ..machinery.events import WARNING
+from ..machinery.informer import Informer
+from ..machinery.parallel import each
+from .ownergraph import (
+    Node,
+    OwnerGraph,
+    Place,
+    Reference,
+)
+
+#: Resources whose objects are nobody's dependents.
+IGNORED: Final = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
+#: How many owners that are not there are remembered.
+ABSENT: Final = 500
+#: Seconds after which what waits for all dependents to be known goes on with those that are.
+PATIENCE: Final = 30.0
+#: Seconds until it looks again.
+AGAIN: Final = 0.1
+#: Seconds in which changes of what is served count as one.
+TOGETHER: Final = 0.05
+#: What the JSON of an object with owners has in it, and that of one that is being deleted. Other objects may have it,
+#: too: it only says which ones are worth decoding.
+_OWNED: Final = b'"ownerReferences":['
+_DELETED: Final = b'"deletionTimestamp":"'
+
+
+@frozen
+class _Scan:
+    """All objects of a resource are to be looked at."""
+
+    resource: GroupResource
+
+
+@frozen
+class _Look:
+    """Whether there are objects of a custom resource is to be looked at."""
+
+    resource: GroupResource
+
+
+@frozen
+class _Fan:
+    """All dependents of a uid are to be looked at."""
+
+    uid: str
+
+
+class _Kind(NamedTuple):
+    """The resource that a reference speaks of."""
+
+    resource: GroupResource
+    namespaced: bool
+
+
+@define(eq=False)
+class _Monitor:
+    """
+    A resource whose objects are followed.
+
+    @ivar scanned: What was there at the beginning is known.
+    """
+
+    info: ResourceInfo
+    informer: Informer
+    scanned: bool = False
+
+
+class _Meaningless(Exception):
+    """An object without a namespace names an owner that is in one: no owner of that kind can be meant."""
+
+
+def _uid_view() -> None:
+    """The key of what is remembered in a record's C{views}."""
+
+
+def _uid(record: Record) -> str:
+    """The uid of an owner."""
+    views = record.views
+    if views is None:
+        views = record.views = {}
+    uid: str | None = views.get(_uid_view)
+    if uid is None:
+        uid = views[_uid_view] = orjson.loads(record.item)["metadata"].get("uid") or ""
+    return uid
+
+
+class GarbageCollector(Controller[Any]):
+    """Keys are the places of objects, and the steps that lead to them."""
+
+    name: ClassVar[str] = "garbage-collector-controller"
+    account: ClassVar[str] = "generic-garbage-collector"
+    workers: ClassVar[int] = 10
+
+    def follow(self) -> None:
+        """Everything there is, and comes."""
+        self.graph = OwnerGraph()
+        self._monitors: dict[GroupResource, _Monitor] = {}
+        #: Custom resources of which nothing is in memory, so that there is nothing to be followed.
+        self._asleep: set[GroupResource] = set()
+        self._looking: set[GroupResource] = set()
+        self._kinds: dict[tuple[str, str], _Kind | None] = {}
+        #: Owners that are not there, and whether something else has their uid in another namespace.
+        self._absent: OrderedDict[tuple[Reference, str], bool] = OrderedDict()
+        #: Objects with owners of kinds that nobody knows now.
+        self._puzzling: set[Place] = set()
+        self._call: IDelayedCall | None = None
+        self._patience = self.clock.seconds() + PATIENCE
+        self.context.follow_resources(self._resources_changed)
+        self._follow_resources()
+
+    async def stop(self) -> None:
+        """See L{Controller.stop}."""
+        if self._call is not None and self._call.active():
+            self._call.cancel()
+        await super().stop()
+
+    # --- resources
+
+    def _resources_changed(self) -> None:
+        # A thousand definitions may come at once.
+        if self._call is None and not self.stopped:
+            self._call = self.clock.callLater(TOGETHER, self._follow_resources)
+
+    def _follow_resources(self) -> None:
+        self._call = None
+        self._kinds.clear()
+        there = {info.group_resource: info for info in self.context.resources()}
+        for resource in [one for one in self._monitors if one not in there]:
+            del self._monitors[resource]
+        self._asleep &= there.keys()
+        self._looking &= there.keys()
+        for resource, info in there.items():
+            if resource in IGNORED:
+                continue
+            if self.context.loaded(*resource):
+                self._asleep.discard(resource)
+                self._looking.discard(resource)
+                self._monitor(info)
+            elif resource not in self._monitors and resource not in self._asleep and resource not in self._looking:
+                self._looking.add(resource)
+                self._patience = self.clock.seconds() + PATIENCE
+                self.queue.add(_Look(resource))
+        puzzling, self._puzzling = self._puzzling, set()
+        for place in puzzling:
+            self.queue.add(place)
+
+    def _monitor(self, info: ResourceInfo) -> None:
+        informer = self.context.informer(info.group, info.resource)
+        known = self._monitors.get(info.group_resource)
+        if known is not None and known.informer is informer:
+            return
+        self._monitors[info.group_resource] = _Monitor(info, informer)
+
+        def begin(result: Any = None) -> Any:
+            if not self.stopped:
+                changed = partial(self._changed, info.group_resource)
+                self._subscriptions.append(informer.subscribe(changed, initial=False))
+                self.queue.add(_Scan(info.group_resource))
+            return result
+
+        if informer.ready:
+            begin()
+        else:
+            self._patience = self.clock.seconds() + PATIENCE
+            informer.synced.addCallback(begin)
+
+    async def _look(self, resource: GroupResource) -> None:
+        """Follow a custom resource that has objects; one that has none is not worth a cache."""
+        info = next((info for info in self.context.resources() if info.group_resource == resource), None)
+        if info is None or resource not in self._looking:
+            return
+        found = await self.context.stores.any_stored(info)
+        if resource not in self._looking:
+            return
+        self._looking.discard(resource)
+        if found:
+            self._monitor(info)
+        else:
+            self._asleep.add(resource)
+
+    async def _scan(self, resource: GroupResource) -> None:
+        monitor = self._monitors.get(resource)
+        if monitor is None:
+            return
+        for record in monitor.informer.list():
+            if _OWNED in record.item or _DELETED in record.item:
+                current = monitor.informer.by_key(record.key)
+                if current is not None:
+                    place = Place(resource, record.key)
+                    self._notice(place, current)
+                    # Also when it was known: its resource may have been away for a while.
+                    self.queue.add(place)
+            await self.pause()
+        monitor.scanned = True
+
+    @property
+    def _complete(self) -> bool:
+        """Whether all dependents are known; or as many as ever will be."""
+        if self.clock.seconds() >= self._patience:
+            return True
+        return not self._looking and all(monitor.scanned for monitor in self._monitors.values())
+
+    # --- changes
+
+    def _changed(self, resource: GroupResource, kind: str, record: Record, old: Record | None) -> None:
+        if kind == DELETED:
+            if not self.graph.empty:
+                self._gone(Place(resource, record.key), record)
+            return
+        item = record.item
+        place = Place(resource, record.key)
+        if _OWNED in item or _DELETED in item or self.graph.node(place) is not None:
+            self._notice(place, record)
+
+    def _notice(self, place: Place, record: Record) -> None:
+        graph = self.graph
+        meta = orjson.loads(record.item)["metadata"]
+        uid = meta.get("uid") or ""
+        finalizers = meta.get("finalizers") or ()
+        deleting = bool(meta.get("deletionTimestamp"))
+        orphans, foreground = ORPHAN in finalizers, FOREGROUND in finalizers
+        owners = meta.get("ownerReferences")
+        if owners or graph.node(place) is not None:
+            fresh, released = graph.put(
+                place,
+                uid,
+                map(Reference.of, owners or ()),
+                deleting=deleting,
+                orphans=orphans,
+                foreground=foreground,
+            )
+            if fresh:
+                self.queue.add(place)
+            self._look_again(released)
+        if deleting and orphans:
+            self.queue.add(place)
+        elif deleting and foreground:
+            if uid not in graph.waiting:
+                graph.waiting[uid] = place
+                self.queue.add(_Fan(uid))
+                self.queue.add(place)
+        else:
+            graph.waiting.pop(uid, None)
+
+    def _gone(self, place: Place, record: Record) -> None:
+        uid = _uid(record)
+        released = self.graph.remove(place)[1]
+        self.graph.waiting.pop(uid, None)
+        if self.graph.has_dependents(uid):
+            self.queue.add(_Fan(uid))
+        self._look_again(released)
+
+    def _look_again(self, released: Collection[str]) -> None:
+        """See to owners that wait for nothing more."""
+        for uid in released:
+            place = self.graph.waiting.get(uid)
+            if place is not None:
+                self.queue.add(place)
+
+    # --- work
+
+    async def sync(self, key: Any) -> None:
+        """See L{Controller.sync}."""
+        match key:
+            case Place():
+                await self._see_to(key)
+            case _Fan():
+                for node in self.graph.dependents(key.uid):
+                    self.queue.add(node.place)
+                    await self.pause()
+            case _Scan():
+                await self._scan(key.resource)
+            case _Look():
+                await self._look(key.resource)
+
+    async def _see_to(self, place: Place) -> None:
+        self._puzzling.discard(place)
+        monitor = self._monitors.get(place.resource)  # type: ignore[call-overload]
+        record = None if monitor is None else monitor.informer.by_key(place.key)
+        if monitor is None or record is None:
+            return
+        if _DELETED in record.item:
+            meta = orjson.loads(record.item)["metadata"]
+            if meta.get("deletionTimestamp"):
+                await self._see_to_ending(place, record, meta)
+                return
+        node = self.graph.node(place)
+        if node is not None:
+            await self._collect(monitor.info, record, node)
+
+    async def _see_to_ending(self, place: Place, record: Record, meta: JSONObject) -> None:
+        """An object is being deleted; its dependents may have to be seen to before."""
+        finalizers = meta.get("finalizers") or ()
+        if ORPHAN not in finalizers and FOREGROUND not in finalizers:
+            return
+        if not self._complete:
+            self.queue.add_after(place, AGAIN)
+            return
+        uid = meta["uid"]
+        if ORPHAN in finalizers:
+            await self._orphan(uid)
+            await self._change(place, uid, _without_finalizer(ORPHAN))
+        elif not self.graph.blocked(uid):
+            await self._change(place, uid, _without_finalizer(FOREGROUND))
+        elif self.graph.waits_for_itself(uid):
+            await self._change(place, uid, _unblocked)
+
+    async def _orphan(self, uid: str) -> None:
+        """
+        Take an owner away from all that name it.
+
+        @raise APIStatusError: One of them can not be changed.
+        """
+        # The second time is for those who came meanwhile.
+        for _ in range(2):
+            dependents = self.graph.dependents(uid)
+            errors = await each(
+                dependents, lambda node: self._change(node.place, node.uid, _without_owners({uid})), self.pause
+            )
+            if errors:
+                raise errors[0]
+
+    async def _collect(self, info: ResourceInfo, record: Record, node: Node) -> None:
+        """Delete an object whose owners are all gone or waiting; take away those of its owners that are, otherwise."""
+        solid, lost, waiting = False, set(), set()
+        for reference in node.references:
+            await self.pause()
+            try:
+                present = await self._present(reference, info, record, node)
+            except _Meaningless:
+                return
+            if not present:
+                lost.add(reference.uid)
+            elif reference.uid in self.graph.waiting:
+                waiting.add(reference.uid)
+            else:
+                solid = True
+        if solid:
+            if lost or waiting:
+                await self._change(node.place, node.uid, _without_owners(lost | waiting))
+            return
+        revision: int | None = record.revision
+        if waiting and self.graph.has_dependents(node.uid):
+            if any(one.uid in self.graph.waiting for one in self.graph.dependents(node.uid)):
+                # Its owner waits for it, and one of its dependents waits, too: that may be the same object.
+                await self._change(node.place, node.uid, _unblocked)
+                revision = None
+            policy = "Foreground"
+        elif node.orphans:
+            policy = "Orphan"
+        else:
+            policy = "Foreground" if node.foreground else "Background"
+        try:
+            await self.client.delete(
+                info.group,
+                info.resource,
+                record.namespace,
+                record.name,
+                uid=node.uid,
+                revision=revision,
+                propagation=policy,
+            )
+        except APIStatusError as error:
+            if error.code != 404:
+                raise
+
+    async def _change(self, place: Place, uid: str, change: Callable[[JSONObject], None]) -> None:
+        """Change an object, if it is still there."""
+        monitor = self._monitors.get(place.resource)  # type: ignore[call-overload]
+        record = None if monitor is None else monitor.informer.by_key(place.key)
+        if monitor is None or record is None:
+            return
+        info = monitor.info
+        try:
+            await self.client.update(info.group, info.resource, record.namespace, record.name, change, uid=uid)
+        except APIStatusError as error:
+            if error.code != 404:
+                raise
+
+    # --- owners
+
+    async def _present(self, reference: Reference, info: ResourceInfo, record: Record, node: Node) -> bool:
+        """
+        Whether an owner is there.
+
+        @raise APIStatusError: Its kind is not known, which may change.
+        @raise _Meaningless: It can not be, for whatever there is.
+        """
+        kind = self._kind(reference)
+        if kind is None:
+            self._puzzling.add(node.place)
+            raise APIStatusError(404, "NotFound", f"no matches for {reference.kind} in {reference.api_version}")
+        if kind.namespaced and not info.namespaced:
+            raise _Meaningless
+        namespace = record.namespace if kind.namespaced else ""
+        mark = reference._replace(blocks=False), namespace
+        elsewhere = self._absent.get(mark)
+        if elsewhere is None:
+            store = await self.context.store(*kind.resource)
+            if kind.resource not in self._monitors and kind.resource not in IGNORED:
+                # From now on, at the latest, its end must not be missed.
+                self._monitor(store.info)
+            owner = store.cache.get(store.key(namespace, reference.name))
+            if owner is not None and _uid(owner) == reference.uid:
+                return True
+            if await _stored_uid(store, namespace, reference.name) == reference.uid:
+                return True
+            elsewhere = kind.namespaced and self._is_elsewhere(store, reference)
+            self._absent[mark] = elsewhere
+            if len(self._absent) > ABSENT:
+                self._absent.popitem(last=False)
+        else:
+            self._absent.move_to_end(mark)
+        if elsewhere:
+            self._tell(reference, info, record, node)
+        return False
+
+    def _kind(self, reference: Reference) -> _Kind | None:
+        key = reference.api_version, reference.kind
+        if key not in self._kinds:
+            group, _, version = reference.api_version.rpartition("/")
+            found = self.context.stores.resources_of(group, version, reference.kind)
+            known = [_Kind(GroupResource(group, plural), namespaced) for plural, namespaced in found]
+            served = [one for one in known if self.context.served(*one.resource)]
+            if len(self._kinds) > ABSENT:
+                self._kinds.clear()
+            self._kinds[key] = served[0] if served else None
+        return self._kinds[key]
+
+    def _is_elsewhere(self, store: Store, reference: Reference) -> bool:
+        """Whether the owner that is meant is in another namespace."""
+        namespaces = self.context.stores.get("", "namespaces").cache.list().records
+        others = (store.cache.get(f"{namespace.name}/{reference.name}") for namespace in namespaces)
+        return any(other is not None and _uid(other) == reference.uid for other in others)
+
+    def _tell(self, reference: Reference, info: ResourceInfo, record: Record, node: Node) -> None:
+        kind = GroupVersionKind(info.group, info.versions[0], info.kind)
+        owner = (
+            f"[{reference.api_version}/{reference.kind}, namespace: {record.namespace}, name: {reference.name}, "
+            f"uid: {reference.uid}]"
+        )
+        about = {"metadata": {"namespace": record.namespace, "name": record.name, "uid": node.uid}}
+        message = f'ownerRef {owner} does not exist in namespace "{record.namespace}"'
+        self.context.recorder(self.name).event(kind, about, WARNING, "OwnerRefInvalidNamespace", message)
+
+
+async def _stored_uid(store: Store, namespace: str, name: str) -> str | None:
+    """The uid of an object as the backend has it."""
+    key = store.key(namespace, name)
+    try:
+        found = await store.backend.read(store.path(key))
+    except KeyNotFound:
+        return None
+    uid: str | None = store.load(store.record(key, found.value, found.revision))["metadata"].get("uid")
+    return uid
+
+
+def _without_finalizer(finalizer: str) -> Callable[[JSONObject], None]:
+    def change(obj: JSONObject) -> None:
+        meta = obj["metadata"]
+        left = [one for one in meta.get("finalizers") or () if one != finalizer]
+        if left:
+            meta["finalizers"] = left
+        else:
+            meta.pop("finalizers", None)
+
+    return change
+
+
+def _without_owners(uids: Collection[str]) -> Callable[[JSONObject], None]:
+    def change(obj: JSONObject) -> None:
+        meta = obj["metadata"]
+        left = [one for one in meta.get("ownerReferences") or () if one.get("uid") not in uids]
+        if left:
+            meta["ownerReferences"] = left
+        else:
+            meta.pop("ownerReferences", None)
+
+    return change
+
+
+def _unblocked(obj: JSONObject) -> None:
+    """Have no owner wait for an object."""
+    for owner in obj["metadata"].get("ownerReferences") or ():
+        if owner.get("blockOwnerDeletion"):
+            owner["blockOwnerDeletion"] = False

@@ -1,0 +1,1 @@
+"""What every controller uses: informers, work queues, clients, events, leader election and the controller manager."""

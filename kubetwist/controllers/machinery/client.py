@@ -1,0 +1,234 @@
+"""How controllers write: as themselves, through admission and all rules, without HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from ...api.errors import APIStatusError
+from ...api.frozen import thawed
+from ...api.mergepatch import merge_patch
+from ...api.options import (
+    CreateOptions,
+    DeleteOptions,
+    PatchOptions,
+    UpdateOptions,
+)
+from ...api.resource import (
+    JSONObject,
+    UserInfo,
+)
+from ...api.times import now
+from ...registry.codec import Codec
+from ...registry.customresources.ownership import field_manager
+from ...registry.customresources.store import CustomStore
+from ...registry.fieldmanager import built_in_field_manager
+from ...registry.namespaces import finalize_rules
+from ...registry.parts import (
+    approval_rules,
+    status_rules,
+)
+from ...registry.scope import RequestScope
+from ...registry.store import Store
+from ...registry.updates import UpdateRules
+from ...storage.record import Record
+
+if TYPE_CHECKING:
+    from .context import Context
+
+#: Who owns the fields that controllers write, as in the reference.
+MANAGER: Final = "kube-controller-manager"
+_RULES: Final[dict[str, Callable[[Store], UpdateRules]]] = {
+    "status": status_rules,
+    "approval": approval_rules,
+    "finalize": finalize_rules,
+}
+
+
+def controller_user(account: str) -> UserInfo:
+    """
+    Who a controller is: a service account in C{kube-system}, for which the built-in roles are.
+
+    @param account: The name of the account, or of one of the system's own users.
+    """
+    if account.startswith("system:"):
+        return UserInfo(account, groups=("system:authenticated",))
+    return UserInfo(
+        f"system:serviceaccount:kube-system:{account}",
+        groups=("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"),
+    )
+
+
+def namespace_ends(error: APIStatusError) -> bool:
+    """Whether something can not be made because its namespace is on its way out: then it need not be tried again."""
+    causes = (error.details or {}).get("causes") or ()
+    return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
+
+
+class Client:
+    """
+    Writes to the stores.
+
+    Objects are in the version that is stored, and need neither C{kind} nor C{apiVersion}. All methods raise an
+    L{APIStatusError} as a request would be answered with it: 404, 409 (C{AlreadyExists} or C{Conflict}), 422, 403.
+
+    @ivar user: Whom admission and audit see.
+    """
+
+    def __init__(self, context: Context, user: UserInfo, manager: str = MANAGER) -> None:
+        self._context = context
+        self.user = user
+        self.manager = manager
+
+    def _scope(self, namespace: str) -> RequestScope:
+        return RequestScope(namespace, self.user, user_agent=MANAGER)
+
+    def _own(self, store: Store, live: JSONObject | None, obj: JSONObject, part: str) -> None:
+        if isinstance(store, CustomStore):
+            definition = store.served.definition
+            version = definition.version(definition.storage_version)
+            field_manager(version, store.served.versions, part).update(live, obj, self.manager, now())
+        else:
+            store.own(live, obj, part, self.manager)
+
+    def get(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """A copy of an object as it is now, to be changed at will; L{None} where there is none."""
+        return self._context.stores.lookup(group, resource, namespace, name)
+
+    async def create(self, group: str, resource: str, obj: JSONObject) -> Record:
+        """
+        Make an object.
+
+        @param obj: Is not changed; its metadata says the namespace, and C{name} or C{generateName}.
+        @return: What was made.
+        """
+        store = await self._context.store(group, resource)
+        made = thawed(obj)
+        store.strategy.default(made)
+        self._own(store, None, made, "")
+        scope = self._scope(made["metadata"].get("namespace", ""))
+        result: Record = await store.create(scope, made, CreateOptions(field_manager=self.manager))
+        return result
+
+    async def update(
+        self,
+        group: str,
+        resource: str,
+        namespace: str,
+        name: str,
+        change: Callable[[JSONObject], JSONObject | None],
+        *,
+        part: str = "",
+        uid: str = "",
+        revision: int = 0,
+    ) -> Record:
+        """
+        Change an object; nothing is written where nothing changes.
+
+        @param change: Changes what it is given, a copy of the newest state, or returns another object; called again
+            when somebody else writes in between. It may raise to give up.
+        @param part: C{""} for the object, or C{"status"}, C{"approval"}, C{"finalize"}.
+        @param uid: That the object must have; another one is a conflict.
+        @param revision: That it must be at (a record's C{revision}); then it is not tried again.
+        @return: What is stored now.
+        """
+        store = await self._context.store(group, resource)
+
+        def changed(stored: JSONObject | None) -> JSONObject:
+            assert stored is not None, "a patch makes nothing"
+            meta = stored["metadata"]
+            if uid and meta.get("uid") != uid:
+                raise store.other_uid(store.key(namespace, name), {"uid": uid, "name": name}, meta)
+            if revision and meta.get("resourceVersion") != str(revision):
+                raise APIStatusError.modified(store.group_resource, name)
+            # What is given to those who change it is theirs; ownership compares with what was there.
+            new = thawed(stored)
+            new = change(new) or new
+            if not part:
+                store.strategy.default(new)
+            self._own(store, stored, new, part)
+            return new
+
+        rules = _RULES[part](store) if part else None
+        options = UpdateOptions(field_manager=self.manager)
+        record: Record = (await store.update(self._scope(namespace), name, changed, options, rules, patching=True))[0]
+        return record
+
+    async def update_status(
+        self,
+        group: str,
+        resource: str,
+        namespace: str,
+        name: str,
+        change: Callable[[JSONObject], JSONObject | None],
+        *,
+        uid: str = "",
+        revision: int = 0,
+    ) -> Record:
+        """As L{update}, for the status."""
+        return await self.update(group, resource, namespace, name, change, part="status", uid=uid, revision=revision)
+
+    async def patch(
+        self, group: str, resource: str, namespace: str, name: str, patch: JSONObject, *, part: str = "", uid: str = ""
+    ) -> Record:
+        """Change an object by a JSON merge patch."""
+        return await self.update(
+            group, resource, namespace, name, lambda obj: merge_patch(obj, patch), part=part, uid=uid
+        )
+
+    async def apply(self, group: str, resource: str, obj: JSONObject) -> Record:
+        """
+        Apply an object by force, as server-side apply does: L{manager} owns what it says, and nothing else any more.
+
+        @param obj: In the stored version; what is not there is made. Only built-in resources have this.
+        """
+        store = await self._context.store(group, resource)
+        definitions = self._context.stores.definitions
+        assert definitions is not None, "there is no apply without definitions"
+        gvk = store.info.gvk(store.info.storage_version)
+        fields = built_in_field_manager(definitions, store.info, gvk.version)
+        codec = Codec(definitions, gvk, gvk)
+        meta = obj["metadata"]
+        applied = {"apiVersion": gvk.api_version, "kind": gvk.kind, **thawed(obj)}
+
+        def changed(stored: JSONObject | None) -> JSONObject:
+            merged = fields.apply(stored, applied, self.manager, now(), True)
+            new: JSONObject = codec.to_storage(codec.redecode(merged, [], converted=True))
+            store.strategy.default(new)
+            return new
+
+        options = PatchOptions(field_manager=self.manager, force=True)
+        scope = self._scope(meta.get("namespace", ""))
+        record: Record = (await store.update(scope, meta["name"], changed, options, patching=True, creating=True))[0]
+        return record
+
+    async def delete(
+        self,
+        group: str,
+        resource: str,
+        namespace: str,
+        name: str,
+        *,
+        uid: str | None = None,
+        revision: int | None = None,
+        propagation: str | None = None,
+        grace: int | None = None,
+    ) -> bool:
+        """
+        Delete an object.
+
+        @param uid: That it must have.
+        @param revision: That it must be at.
+        @param propagation: C{Background}, C{Foreground} or C{Orphan}.
+        @param grace: Seconds that a pod has.
+        @return: Whether it is gone already.
+        """
+        store = await self._context.store(group, resource)
+        options = DeleteOptions(
+            grace_period_seconds=grace,
+            propagation_policy=propagation,
+            precondition_uid=uid,
+            precondition_resource_version=None if revision is None else str(revision),
+        )
+        gone: bool = (await store.delete(self._scope(namespace), name, options))[1]
+        return gone

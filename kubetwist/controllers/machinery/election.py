@@ -1,0 +1,199 @@
+"""
+Which of several servers over one storage runs the controllers: the one that holds a Lease.
+
+@see: client-go, C{tools/leaderelection/leaderelection.go}; its durations are kube-controller-manager's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+
+from ...api.errors import APIStatusError
+from ...api.resource import JSONObject
+from ...api.times import format_micro_time
+from ...storage.errors import StorageError
+from .context import Context
+from .manager import RunningControllers
+
+if TYPE_CHECKING:
+    from twisted.internet.interfaces import IReactorTime
+
+#: Where the Lease is. Not kube-controller-manager's own: that would keep a real one from the controllers that are not
+#: here.
+NAMESPACE: Final = "kube-system"
+NAME: Final = "kubetwist-controllers"
+#: Seconds that others wait since they last saw it renewed, that the holder tries to renew it, and between two attempts.
+LEASE_DURATION: Final = 15
+RENEW_DEADLINE: Final = 10.0
+RETRY_PERIOD: Final = 2.0
+
+
+class LeaderElector:
+    """
+    Tries to get a Lease, and then to keep it.
+
+    Clocks of servers are never compared: that a Lease is not renewed any more is told by how long it has looked the
+    same here.
+
+    @ivar leads: Whether the Lease is ours.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, context: Context, identity: str, begin: Callable[[], None], end: Callable[[], Deferred[None]]
+    ) -> None:
+        """
+        @param identity: Who we are; nobody else's.
+        @param begin: Called when the Lease is ours.
+        @param end: Called when it is no longer; it is tried for again once that has fired.
+        """
+        self._clock: IReactorTime = context.clock
+        self._client = context.client("leader-election")
+        self._identity = identity
+        self._begin = begin
+        self._end = end
+        self._seen: JSONObject | None = None
+        self._seen_at = 0.0
+        self._renewed_at = 0.0
+        self._call: IDelayedCall | None = None
+        self._trying: Deferred[None] | None = None
+        self._stopped = False
+        self.leads = False
+
+    def start(self) -> None:
+        """Try from now on."""
+        self._call = None
+        self._trying = Deferred.fromCoroutine(self._round())
+        self._trying.addErrback(lambda failure: self._log.failure("the election failed", failure))
+        self._trying.addCallback(self._plan)
+
+    def _plan(self, _: object) -> None:
+        self._trying = None
+        if not self._stopped:
+            self._call = self._clock.callLater(RETRY_PERIOD, self.start)
+
+    async def stop(self) -> None:
+        """Try no longer, and let others have the Lease at once."""
+        self._stopped = True
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
+        if self._trying is not None:
+            await self._trying
+        if not self.leads:
+            return
+        self.leads = False
+        await self._end()
+        try:
+            await self._write({"holderIdentity": "", "leaseDurationSeconds": 1})
+        except (APIStatusError, StorageError) as error:
+            self._log.debug("the lease was not released: {error}", error=error)
+
+    async def _round(self) -> None:
+        began = self._clock.seconds()
+        if await self._hold():
+            self._renewed_at = began
+            if not self.leads and not self._stopped:
+                self.leads = True
+                self._log.info("{name} is ours: controllers begin", name=NAME)
+                self._begin()
+        elif self.leads and self._is_lost():
+            self.leads = False
+            self._log.warn("{name} is lost: controllers end", name=NAME)
+            await self._end()
+
+    def _is_lost(self) -> bool:
+        others = self._seen is not None and self._seen.get("holderIdentity") not in (self._identity, "", None)
+        return others or self._clock.seconds() - self._renewed_at >= RENEW_DEADLINE
+
+    async def _hold(self) -> bool:
+        """Get or renew the Lease; whether that went well."""
+        try:
+            lease = self._client.get("coordination.k8s.io", "leases", NAMESPACE, NAME)
+            if lease is None:
+                await self._create()
+                return True
+            spec = lease.get("spec") or {}
+            now = self._clock.seconds()
+            if spec != self._seen:
+                self._seen, self._seen_at = spec, now
+            holder = spec.get("holderIdentity") or ""
+            if holder not in ("", self._identity) and now < self._seen_at + (spec.get("leaseDurationSeconds") or 0):
+                return False
+            changes: JSONObject = {"holderIdentity": self._identity, "leaseDurationSeconds": LEASE_DURATION}
+            if holder != self._identity:
+                changes["acquireTime"] = format_micro_time(now)
+                changes["leaseTransitions"] = (spec.get("leaseTransitions") or 0) + 1
+            await self._write(changes, int(lease["metadata"]["resourceVersion"]))
+        except (APIStatusError, StorageError) as error:
+            self._log.debug("the lease can not be held: {error}", error=error)
+            return False
+        return True
+
+    async def _create(self) -> None:
+        now = format_micro_time(self._clock.seconds())
+        spec = {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": LEASE_DURATION,
+            "acquireTime": now,
+            "renewTime": now,
+            "leaseTransitions": 0,
+        }
+        lease = {"metadata": {"name": NAME, "namespace": NAMESPACE}, "spec": spec}
+        await self._client.create("coordination.k8s.io", "leases", lease)
+
+    async def _write(self, changes: JSONObject, revision: int = 0) -> None:
+        now = format_micro_time(self._clock.seconds())
+
+        def change(lease: JSONObject) -> None:
+            if not revision and (lease.get("spec") or {}).get("holderIdentity") != self._identity:
+                # Somebody else's by now.
+                return
+            lease.setdefault("spec", {}).update(changes, renewTime=now)
+
+        await self._client.update("coordination.k8s.io", "leases", NAMESPACE, NAME, change, revision=revision)
+
+
+class ElectedControllers:
+    """
+    As L{RunningControllers}, where other servers have controllers for the same storage.
+
+    @ivar running: Those of now; L{None} while another server has them.
+    @ivar elected: What is held by who has them.
+    """
+
+    elected: Final = NAME
+
+    def __init__(self, make_context: Callable[[], Context], factories: Sequence[Any], identity: str) -> None:
+        """
+        @param make_context: Makes what controllers share, anew for each time that they run.
+        """
+        self.context = make_context()
+        self.running: RunningControllers | None = None
+        self._make_context = make_context
+        self._factories = factories
+        self._elector = LeaderElector(self.context, identity, self._begin, self._end)
+
+    def start(self) -> None:
+        """Begin to try."""
+        self._elector.start()
+
+    def _begin(self) -> None:
+        self.running = RunningControllers(self._make_context(), self._factories)
+        self.running.start()
+
+    def _end(self) -> Deferred[None]:
+        running, self.running = self.running, None
+        assert running is not None, "ended without having begun"
+        return Deferred.fromCoroutine(running.stop())
+
+    async def stop(self) -> None:
+        """Stop all, and let another server go on at once."""
+        await self._elector.stop()
+        await self.context.stop()

@@ -1,0 +1,192 @@
+"""What controllers tell of objects, for people to read: v1 Events, few of them however often something happens."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import define
+
+from twisted.logger import Logger
+
+from ...api.errors import APIStatusError
+from ...api.resource import (
+    GroupVersionKind,
+    JSONObject,
+)
+from ...api.times import format_time
+from ...storage.errors import StorageError
+from .queue import WorkQueue
+
+if TYPE_CHECKING:
+    from .context import Context
+
+#: How many different events are remembered, to count them.
+REMEMBERED: Final = 4096
+#: Of one object, so many at once; after that one in so many seconds.
+BURST: Final = 25
+REFILL: Final = 300.0
+#: So many that differ in their messages only, within so many seconds, become one.
+SIMILAR: Final = 10
+SIMILAR_SECONDS: Final = 600.0
+#: The longest message.
+MESSAGE_LENGTH: Final = 1024
+
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
+
+
+@define(eq=False)
+class _Told:
+    """An event that is there: under which name, how often it happened."""
+
+    namespace: str
+    name: str
+    count: int = 1
+
+
+@define(eq=False)
+class _Tokens:
+    left: float
+    at: float
+
+
+@define(eq=False)
+class _Similar:
+    messages: set[str]
+    at: float
+
+
+class EventRecorder:
+    """
+    Records events in the name of one component.
+
+    An event that is lost is no error: it is for people to read, and nothing waits for it.
+    """
+
+    _log = Logger()
+
+    def __init__(self, context: Context, component: str) -> None:
+        self._context = context
+        self._component = component
+        self._client = context.client(component)
+        self._told: OrderedDict[Any, _Told] = OrderedDict()
+        self._tokens: OrderedDict[Any, _Tokens] = OrderedDict()
+        self._similar: OrderedDict[Any, _Similar] = OrderedDict()
+        self._waiting: dict[int, tuple[Any, JSONObject]] = {}
+        self._number = self._stamp = 0
+        # One after the other: the second of the same kind is to find the first.
+        self._queue: WorkQueue[int] = WorkQueue(context.clock, self._write)
+        self._queue.start()
+
+    def event(self, kind: GroupVersionKind, obj: Mapping[str, Any], type: str, reason: str, message: str) -> None:
+        """
+        Tell of something.
+
+        @param kind: Of the object, which itself may lack it.
+        @param type: L{NORMAL} or L{WARNING}.
+        @param reason: A word: C{ScalingReplicaSet}.
+        """
+        meta = obj["metadata"]
+        about = {
+            "kind": kind.kind,
+            "namespace": meta.get("namespace", ""),
+            "name": meta["name"],
+            "uid": meta.get("uid", ""),
+            "apiVersion": kind.api_version,
+            "resourceVersion": meta.get("resourceVersion", ""),
+        }
+        whom = (kind.group, kind.kind, about["namespace"], about["name"], about["uid"])
+        now = self._context.clock.seconds()
+        if not self._may(whom, now):
+            return
+        message = message if len(message) <= MESSAGE_LENGTH else message[: MESSAGE_LENGTH - 3] + "..."
+        message = self._combined((whom, type, reason), message, now)
+        time = format_time(now)
+        # Names tell the time in nanoseconds; no two are the same.
+        self._stamp = max(self._stamp + 1, int(now * 1e9))
+        event: JSONObject = {
+            "metadata": {
+                "name": f"{about['name']}.{self._stamp:x}",
+                "namespace": about["namespace"] or "default",
+            },
+            "involvedObject": {name: value for name, value in about.items() if value},
+            "reason": reason,
+            "message": message,
+            "source": {"component": self._component},
+            "firstTimestamp": time,
+            "lastTimestamp": time,
+            "count": 1,
+            "type": type,
+            "reportingComponent": self._component,
+        }
+        self._number += 1
+        self._waiting[self._number] = (whom, type, reason, message), event
+        self._queue.add(self._number)
+
+    def _may(self, whom: Any, now: float) -> bool:
+        tokens = self._tokens.pop(whom, None) or _Tokens(BURST, now)
+        tokens.left = min(BURST, tokens.left + (now - tokens.at) / REFILL)
+        tokens.at = now
+        self._tokens[whom] = tokens
+        _trim(self._tokens)
+        if tokens.left < 1:
+            return False
+        tokens.left -= 1
+        return True
+
+    def _combined(self, what: Any, message: str, now: float) -> str:
+        similar = self._similar.pop(what, None)
+        if similar is None or now - similar.at > SIMILAR_SECONDS:
+            similar = _Similar(set(), now)
+        similar.at = now
+        self._similar[what] = similar
+        _trim(self._similar)
+        if message not in similar.messages and len(similar.messages) >= SIMILAR:
+            return f"(combined from similar events): {message}"
+        similar.messages.add(message)
+        return message
+
+    async def _write(self, number: int) -> None:
+        what, event = self._waiting.pop(number)
+        try:
+            await self._record(what, event)
+        except (APIStatusError, StorageError) as error:
+            # A namespace that goes takes no events, nor does a storage that is away.
+            self._log.debug("an event is lost: {error}", error=error)
+        except Exception:
+            self._log.failure("an event is lost")
+
+    async def _record(self, what: Any, event: JSONObject) -> None:
+        if what[3].startswith("(combined"):
+            what = (*what[:3], "")
+        told = self._told.pop(what, None)
+        if told is not None:
+            told.count += 1
+
+            def again(stored: JSONObject) -> None:
+                stored["count"] = told.count
+                stored["lastTimestamp"] = event["lastTimestamp"]
+                stored["message"] = event["message"]
+
+            try:
+                await self._client.update("", "events", told.namespace, told.name, again)
+            except APIStatusError as error:
+                if error.code != 404:
+                    raise
+            else:
+                self._told[what] = told
+                return
+        made = await self._client.create("", "events", event)
+        self._told[what] = _Told(made.namespace, made.name)
+        _trim(self._told)
+
+    async def stop(self) -> None:
+        """Record nothing more."""
+        await self._queue.stop()
+
+
+def _trim(remembered: OrderedDict[Any, Any]) -> None:
+    while len(remembered) > REMEMBERED:
+        remembered.popitem(last=False)

@@ -1,0 +1,416 @@
+"""
+What controllers know of the objects: the watch caches themselves, and who is told when they change.
+
+An informer costs nothing per object: it asks the cache, and passes on what the cache sends. It is told of changes in
+the reactor's thread, while the write that made them is being finished, so what handlers do must be little: put a key
+in a queue.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, Protocol
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ...api.errors import APIStatusError
+from ...api.resource import (
+    GroupResource,
+    JSONObject,
+)
+from ...interfaces import IWatchSink
+from ...registry.kinds import ResourceInfo
+from ...registry.store import Store
+from ...registry.stores import seen
+from ...storage.cachewatch import CacheWatch
+from ...storage.errors import StorageError
+from ...storage.record import Record
+from ...storage.watchcache import WatchCache
+from ...storage.window import (
+    ADDED,
+    DELETED,
+    MODIFIED,
+)
+from .queue import SLICE
+
+#: Objects that are seen to before it is asked how late it is.
+PIECE: Final = 64
+#: Seconds until a cache that is not filled is looked at again.
+RETRY: Final = 0.25
+
+#: Told what happened, the new state (of a deleted object, its last), and the state before or L{None}.
+Handler = Callable[[str, Record, Record | None], object]
+#: The values by which a record is found in an index; none where it is not to be found.
+IndexFunction = Callable[[Record], Iterable[Any]]
+
+
+class ISource(Protocol):
+    """Where the objects of one resource are."""
+
+    @property
+    def info(self) -> ResourceInfo:
+        """The resource."""
+
+    def cache(self) -> WatchCache | None:
+        """Its cache, if that is filled now."""
+
+    def load(self) -> None:
+        """Have it filled, if nobody has."""
+
+
+class StoreSource:
+    """Where the objects of a built-in resource are."""
+
+    def __init__(self, store: Store) -> None:
+        self.info = store.info
+        self._store = store
+
+    def cache(self) -> WatchCache | None:
+        """@see: L{ISource.cache}."""
+        return self._store.cache if self._store.cache.ready else None
+
+    def load(self) -> None:
+        """It loads itself."""
+
+
+class Subscription:
+    """
+    Somebody who is told.
+
+    @ivar untold: The keys of what is there and is yet to be told of.
+    """
+
+    __slots__ = ("_informer", "handler", "untold")
+
+    def __init__(self, informer: Informer, handler: Handler) -> None:
+        self._informer = informer
+        self.handler = handler
+        self.untold: set[str] = set()
+
+    def stop(self) -> None:
+        """Be told no more."""
+        self._informer._remove(self)
+
+
+class Index:
+    """
+    Records by something else than their names.
+
+    It is kept as the objects change; asking it is a look-up. Of many objects it is not made at once: it is whole when
+    its informer has caught up (L{Informer.when_caught_up}), and a controller does not begin to work before.
+    """
+
+    def __init__(self, function: IndexFunction) -> None:
+        self._function = function
+        self._found: dict[Any, dict[str, Record]] = {}
+        #: By a record's key: under what it is found.
+        self._values: dict[str, tuple[Any, ...]] = {}
+
+    def get(self, value: Any) -> list[Record]:
+        """The records of a value, in no order."""
+        return list(self._found.get(value, {}).values())
+
+    def count(self, value: Any) -> int:
+        """How many they are."""
+        return len(self._found.get(value, ()))
+
+    def values(self) -> list[Any]:
+        """All values that something is found under."""
+        return list(self._found)
+
+    def _take(self, kind: str, record: Record) -> None:
+        key = record.key
+        values: tuple[Any, ...] = () if kind == DELETED else tuple(self._function(record))
+        before = self._values.get(key, ())
+        if before != values:
+            for value in before:
+                if value not in values:
+                    records = self._found[value]
+                    del records[key]
+                    if not records:
+                        del self._found[value]
+            if values:
+                self._values[key] = values
+            else:
+                del self._values[key]
+        for value in values:
+            self._found.setdefault(value, {})[key] = record
+
+
+@implementer(IWatchSink)
+class Informer:
+    """
+    The objects of one resource, and their changes.
+
+    @ivar synced: Fires when the objects are there for the first time.
+    @ivar ready: Whether they have been there; while a cache begins anew, handlers and indexes stay as they are.
+    """
+
+    _log = Logger()
+
+    def __init__(self, source: ISource, clock: IReactorTime) -> None:
+        self.source = source
+        self.info = source.info
+        self.synced: Deferred[None] = Deferred()
+        self.ready = False
+        self._clock = clock
+        self._watch: CacheWatch | None = None
+        self._cache: WatchCache | None = None
+        self._subscriptions: tuple[Subscription, ...] = ()
+        self._indexes: dict[str, Index] = {}
+        self._retry: IDelayedCall | None = None
+        self._left: Mapping[str, Record] | None = None
+        #: What is done about all objects, in small pieces, and who waits for the end of that.
+        self._tasks: deque[Iterator[None]] = deque()
+        self._step_call: IDelayedCall | None = None
+        self._stepping = False
+        self._waiting: list[Callable[[], object]] = []
+        self._stopped = False
+
+    @property
+    def group_resource(self) -> GroupResource:
+        """Whose objects these are."""
+        return self.info.group_resource
+
+    # --- asking
+
+    def get(self, namespace: str, name: str) -> Record | None:
+        """An object as it is now."""
+        return self.by_key(f"{namespace}/{name}" if self.info.namespaced else name)
+
+    def by_key(self, key: str) -> Record | None:
+        """An object by the C{key} of its record."""
+        return None if self._cache is None else self._cache.get(key)
+
+    def view(self, namespace: str, name: str) -> JSONObject | None:
+        """An object as it is now, decoded, shared and not to be changed."""
+        record = self.get(namespace, name)
+        return None if record is None else seen(record)
+
+    def list(self, namespace: str = "") -> list[Record]:
+        """All objects, or those of a namespace, sorted by key."""
+        if self._cache is None:
+            return []
+        return self._cache.list(f"{namespace}/" if namespace and self.info.namespaced else "").records
+
+    def views(self, namespace: str = "") -> Sequence[JSONObject]:
+        """The same as L{view} gives them."""
+        return [seen(record) for record in self.list(namespace)]
+
+    def __len__(self) -> int:
+        return 0 if self._cache is None else len(self._cache)
+
+    def index(self, name: str, function: IndexFunction) -> Index:
+        """
+        An index of the objects; the same for all who ask by the same name.
+
+        When an object changes, it is right before handlers are called.
+        """
+        index = self._indexes.get(name)
+        if index is None:
+            index = self._indexes[name] = Index(function)
+            if self.ready:
+                self._do(self._fill(index))
+        return index
+
+    def _fill(self, index: Index) -> Iterator[None]:
+        for key in [record.key for record in self.list()]:
+            record = self.by_key(key)
+            if record is not None:
+                self._index(index, ADDED, record)
+            yield
+
+    # --- what takes time
+
+    def when_caught_up(self, done: Callable[[], object]) -> None:
+        """Call C{done} when all handlers know of all objects and all indexes have them: at once, if that is now."""
+        if self._tasks:
+            self._waiting.append(done)
+        else:
+            done()
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether that is so."""
+        return not self._tasks
+
+    def _do(self, task: Iterator[None]) -> None:
+        """Do something about many objects: the first piece of it now."""
+        self._tasks.append(task)
+        if self._step_call is None and not self._stepping:
+            self._step()
+
+    def _step(self) -> None:
+        self._step_call = None
+        self._stepping = True
+        begun = self._clock.seconds()
+        try:
+            while self._tasks:
+                task = self._tasks[0]
+                if sum(1 for _ in islice(task, PIECE)) < PIECE:
+                    self._tasks.popleft()
+                if self._tasks and self._clock.seconds() - begun > SLICE:
+                    self._step_call = self._clock.callLater(0, self._step)
+                    return
+        finally:
+            self._stepping = False
+        waiting, self._waiting = self._waiting, []
+        for done in waiting:
+            done()
+
+    # --- being told
+
+    def subscribe(self, handler: Handler, *, initial: bool = True) -> Subscription:
+        """
+        Have a handler told of all changes from now on.
+
+        @param initial: Begin with what is there: as C{ADDED}, few objects at once, many little by little.
+        """
+        subscription = Subscription(self, handler)
+        self._subscriptions = (*self._subscriptions, subscription)
+        if initial and self.ready:
+            self._begin(subscription)
+        return subscription
+
+    def _begin(self, subscription: Subscription) -> None:
+        keys = [record.key for record in self.list()]
+        subscription.untold = set(keys)
+        self._do(self._tell_all(subscription, keys))
+
+    def _tell_all(self, subscription: Subscription, keys: Sequence[str]) -> Iterator[None]:
+        for key in keys:
+            # What has changed meanwhile was told of already.
+            if key in subscription.untold:
+                subscription.untold.discard(key)
+                record = self.by_key(key)
+                if record is not None:
+                    self._tell(subscription, ADDED, record, None)
+            yield
+
+    def _remove(self, subscription: Subscription) -> None:
+        self._subscriptions = tuple(one for one in self._subscriptions if one is not subscription)
+        subscription.untold.clear()
+
+    def _tell(self, subscription: Subscription, kind: str, record: Record, old: Record | None) -> None:
+        try:
+            subscription.handler(kind, record, old)
+        except Exception:
+            self._log.failure(
+                "a handler of {kind} {resource} {key} failed", kind=kind, resource=self.group_resource, key=record.key
+            )
+
+    def _index(self, index: Index, kind: str, record: Record) -> None:
+        try:
+            index._take(kind, record)
+        except Exception:
+            self._log.failure("an index of {resource} {key} failed", resource=self.group_resource, key=record.key)
+
+    def _changed(self, kind: str, record: Record, old: Record | None) -> None:
+        for index in self._indexes.values():
+            self._index(index, kind, record)
+        for subscription in self._subscriptions:
+            if record.key not in subscription.untold:
+                self._tell(subscription, kind, record, old)
+                continue
+            # It is the first that this one hears of it.
+            subscription.untold.discard(record.key)
+            if kind != DELETED:
+                self._tell(subscription, ADDED, record, None)
+
+    # --- life
+
+    def start(self) -> None:
+        """Begin; idempotent."""
+        if self._watch is None and self._retry is None and not self._stopped:
+            self._follow()
+
+    def stop(self) -> None:
+        """Tell nobody any more."""
+        self._stopped = True
+        self._subscriptions = ()
+        self._tasks.clear()
+        for call in (self._retry, self._step_call):
+            if call is not None and call.active():
+                call.cancel()
+        self._retry = self._step_call = None
+        if self._watch is not None:
+            self._watch.stop()
+            self._watch = None
+
+    def gone(self) -> None:
+        """The resource is served no more: neither are its objects there."""
+        left, told = self._state(), self._subscriptions
+        self.stop()
+        self._cache = None
+        self.ready = False
+        self._subscriptions = told
+        for record in left.values():
+            self._changed(DELETED, record, record)
+        self._subscriptions = ()
+
+    def _state(self) -> Mapping[str, Record]:
+        """What was told of so far."""
+        if self._left is not None:
+            return self._left
+        return {} if self._cache is None else {record.key: record for record in self._cache.list().records}
+
+    def _follow(self) -> None:
+        self._retry = None
+        cache = self.source.cache()
+        if cache is None or not cache.ready:
+            self.source.load()
+            self._retry = self._clock.callLater(RETRY, self._follow)
+            return
+        left, self._left = self._state() if self._cache is not None or self._left is not None else {}, None
+        self._cache = cache
+        try:
+            self._watch = cache.watch("", sink=self)
+        except (StorageError, APIStatusError):
+            self._left = left
+            self._retry = self._clock.callLater(RETRY, self._follow)
+            return
+        if self.ready:
+            self._compare(left, cache.list().records)
+            return
+        self.ready = True
+        for index in self._indexes.values():
+            self._do(self._fill(index))
+        for subscription in self._subscriptions:
+            self._begin(subscription)
+        self.synced.callback(None)
+
+    def _compare(self, left: Mapping[str, Record], records: Sequence[Record]) -> None:
+        """Tell how what is there differs from what was told of."""
+        there = {record.key for record in records}
+        for key, old in left.items():
+            if key not in there:
+                self._changed(DELETED, old, old)
+        for record in records:
+            before = left.get(record.key)
+            if before is None:
+                self._changed(ADDED, record, None)
+            elif before.revision != record.revision:
+                self._changed(MODIFIED, record, before)
+
+    # --- IWatchSink
+
+    def send(self, kind: str, record: Record, event: Any) -> None:
+        """See L{IWatchSink.send}."""
+        self._changed(kind, record, None if event is None else event.previous)
+
+    def bookmark(self, revision: int, initial_events_end: bool) -> None:
+        """Nothing changed."""
+
+    def end(self, error: APIStatusError | None) -> None:
+        """The cache begins anew: so do we, and tell what differs then."""
+        self._watch = None
+        if self._stopped:
+            return
+        # Until the cache is filled again, it has what it had.
+        self._left = self._state()
+        self._retry = self._clock.callLater(RETRY, self._follow)

@@ -1,0 +1,129 @@
+"""Which controllers run: what is found, and what C{--controllers} says, as kube-controller-manager means it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from ...api.goquote import quoted
+from ...api.providers import interface_error
+
+#: Every controller of kube-controller-manager, and the names that it had before; see its C{names} and aliases.
+KNOWN: Final[Mapping[str, str]] = {
+    "serviceaccount-token-controller": "serviceaccount-token",
+    "endpoints-controller": "endpoint",
+    "endpointslice-controller": "endpointslice",
+    "endpointslice-mirroring-controller": "endpointslicemirroring",
+    "replicationcontroller-controller": "replicationcontroller",
+    "pod-garbage-collector-controller": "podgc",
+    "resourcequota-controller": "resourcequota",
+    "namespace-controller": "namespace",
+    "serviceaccount-controller": "serviceaccount",
+    "garbage-collector-controller": "garbagecollector",
+    "daemonset-controller": "daemonset",
+    "job-controller": "job",
+    "deployment-controller": "deployment",
+    "replicaset-controller": "replicaset",
+    "horizontal-pod-autoscaler-controller": "horizontalpodautoscaling",
+    "disruption-controller": "disruption",
+    "statefulset-controller": "statefulset",
+    "cronjob-controller": "cronjob",
+    "certificatesigningrequest-signing-controller": "csrsigning",
+    "certificatesigningrequest-approving-controller": "csrapproving",
+    "certificatesigningrequest-cleaner-controller": "csrcleaner",
+    "ttl-controller": "ttl",
+    "bootstrap-signer-controller": "bootstrapsigner",
+    "token-cleaner-controller": "tokencleaner",
+    "node-ipam-controller": "nodeipam",
+    "node-lifecycle-controller": "nodelifecycle",
+    "taint-eviction-controller": "",
+    "service-lb-controller": "service",
+    "node-route-controller": "route",
+    "cloud-node-lifecycle-controller": "cloud-node-lifecycle",
+    "persistentvolume-binder-controller": "persistentvolume-binder",
+    "persistentvolume-attach-detach-controller": "attachdetach",
+    "persistentvolume-expander-controller": "persistentvolume-expander",
+    "clusterrole-aggregation-controller": "clusterrole-aggregation",
+    "persistentvolumeclaim-protection-controller": "pvc-protection",
+    "persistentvolume-protection-controller": "pv-protection",
+    "ttl-after-finished-controller": "ttl-after-finished",
+    "root-ca-certificate-publisher-controller": "root-ca-cert-publisher",
+    "kube-apiserver-serving-clustertrustbundle-publisher-controller": "",
+    "ephemeral-volume-controller": "ephemeral-volume",
+    "storageversion-garbage-collector-controller": "storage-version-gc",
+    "resourceclaim-controller": "resource-claim-controller",
+    "device-taint-eviction-controller": "",
+    "legacy-serviceaccount-token-cleaner-controller": "legacy-service-account-token-cleaner",
+    "validatingadmissionpolicy-status-controller": "",
+    "service-cidr-controller": "",
+    "storage-version-migrator-controller": "",
+    "selinux-warning-controller": "",
+    "volumeattributesclass-protection-controller": "",
+    "podcertificaterequest-cleaner-controller": "",
+}
+_ALIASES: Final = {alias: name for name, alias in KNOWN.items() if alias}
+
+
+class UnknownControllers(ValueError):
+    """What C{--controllers} names, or what is installed, makes no sense."""
+
+
+def installed(only: Iterable[Any] | None = None) -> dict[str, Any]:
+    """
+    Return the factories of installed controllers, by name.
+
+    @param only: Factories to use instead of those that Twisted finds.
+    @raise UnknownControllers: Two have the same name, or one does not provide L{IControllerFactory}.
+    """
+    from ...interfaces import IControllerFactory
+
+    if only is None:
+        from twisted.plugin import getPlugins
+
+        only = getPlugins(IControllerFactory)
+    factories: dict[str, Any] = {}
+    for factory in only:
+        wrong = interface_error(factory, IControllerFactory)
+        if wrong:
+            raise UnknownControllers(f"an installed controller factory cannot be used: {wrong}")
+        if factory.name in factories:
+            raise UnknownControllers(f"two controllers are called {factory.name}")
+        factories[factory.name] = factory
+    return factories
+
+
+def chosen(wanted: Sequence[str], only: Iterable[Any] | None = None) -> list[Any]:
+    """
+    The factories that are switched on, sorted by name.
+
+    The first word on a controller counts: its name switches it on, with a C{-} before it off; C{*} means all that are
+    on by default.
+
+    @param wanted: The items of C{--controllers}: C{"*"}, C{"name"}, C{"+name"}, C{"-name"}, and names of groups.
+    @raise UnknownControllers: A name is nobody's.
+    """
+    if not wanted:
+        return []
+    factories = installed(only)
+    groups: dict[str, set[str]] = {}
+    for factory in factories.values():
+        for group in factory.groups:
+            groups.setdefault(group, set()).add(factory.name)
+    star = False
+    said: dict[str, bool] = {}
+    problems = []
+    for item in wanted:
+        if item == "*":
+            star = True
+            continue
+        bare = item[1:] if item[:1] in "+-" else item
+        name = _ALIASES.get(bare, bare)
+        on = item[:1] != "-"
+        # One that is left to others may be named, though it is none of ours.
+        if not (name in factories or bare in groups or (not on and name in KNOWN)):
+            problems.append(f"{quoted(bare)} is not in the list of known controllers")
+        for one in groups.get(bare, {name}):
+            said.setdefault(one, on)
+    if problems:
+        raise UnknownControllers(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+    return [factories[name] for name in sorted(factories) if said.get(name, star and factories[name].default)]

@@ -1,0 +1,103 @@
+"""One object of the server's own that is to be there, and to say something: kept so, whatever others do to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ...interfaces import IWatchSink
+
+if TYPE_CHECKING:
+    from ...registry.store import Store
+
+#: Seconds until something that failed is tried again.
+RETRY: Final = 5.0
+
+
+@implementer(IWatchSink)
+class Keeper:
+    """
+    Calls C{check} at the start, and whenever the object has changed.
+
+    @ivar namespace: Where the object is.
+    @ivar name: What it is called.
+    """
+
+    _log = Logger()
+    namespace: str
+    name: str
+
+    def __init__(self, store: Store, reactor: IReactorTime) -> None:
+        self.store = store
+        self.reactor = reactor
+        self._watch: Any = None
+        self._planned: IDelayedCall | None = None
+        self._checking = False
+        self._again = False
+        self._stopped = False
+
+    async def check(self) -> None:
+        """Look at the object, and mend it."""
+        raise NotImplementedError
+
+    async def start(self) -> None:
+        """Have it there; and look after it from now on."""
+        self._follow()
+        await self.check()
+
+    def stop(self) -> None:
+        """Look no longer."""
+        self._stopped = True
+        if self._planned is not None:
+            self._planned.cancel()
+            self._planned = None
+        if self._watch is not None:
+            self._watch.stop()
+
+    def plan(self, delay: float = 0) -> None:
+        """Look in a while, unless that is planned already."""
+        if self._planned is None and not self._stopped:
+            self._planned = self.reactor.callLater(delay, self._look)
+
+    def send(self, kind: str, record: Any, event: Any) -> None:
+        """See L{IWatchSink.send}."""
+        self.plan()
+
+    def bookmark(self, revision: int, initial_events_end: bool) -> None:
+        """Nothing changed."""
+
+    def end(self, error: Any) -> None:
+        """The cache starts over: so do we."""
+        self._watch = None
+        self.plan(RETRY)
+
+    def _follow(self) -> None:
+        self._watch = self.store.cache.watch(f"{self.namespace}/{self.name}", sink=self)
+
+    def _look(self) -> None:
+        self._planned = None
+        if self._checking:
+            self._again = True
+            return
+        if self._watch is None:
+            if not self.store.cache.ready:
+                self.plan(RETRY)
+                return
+            self._follow()
+        self._checking = True
+        Deferred.fromCoroutine(self.check()).addErrback(self._failed).addCallback(self._looked)
+
+    def _failed(self, failure: Failure) -> None:
+        self._log.failure("{namespace}/{name} could not be kept", failure, namespace=self.namespace, name=self.name)
+        self.plan(RETRY)
+
+    def _looked(self, _: None) -> None:
+        self._checking = False
+        if self._again:
+            self._again = False
+            self.plan()

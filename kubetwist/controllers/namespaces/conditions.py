@@ -1,0 +1,92 @@
+"""
+What the conditions of a namespace on its way out say. No I/O.
+
+@see: kubernetes, C{pkg/controller/namespace/deletion/status_condition_utils.go}.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from attrs import Factory, define
+
+from ...api.resource import (
+    GroupResource,
+    JSONObject,
+)
+
+#: By type, in the order in which they are added: reason and message where nothing is wrong.
+WELL: Final[dict[str, tuple[str, str]]] = {
+    "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
+    "NamespaceDeletionGroupVersionParsingFailure": (
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    ),
+    "NamespaceDeletionContentFailure": (
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+    "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
+    "NamespaceFinalizersRemaining": ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+}
+
+
+@define
+class Outcome:
+    """
+    What came of an attempt to empty a namespace.
+
+    @ivar estimate: Seconds until what is left may be gone; 0 where nothing can be said.
+    @ivar remaining: How many objects are left, by resource.
+    @ivar finalizers: How many of them each finalizer holds.
+    @ivar discovery: Why not all resources are known; C{""} where they are.
+    @ivar failures: What went wrong with resources.
+    """
+
+    estimate: int = 0
+    remaining: Counter[GroupResource] = Factory(Counter)
+    finalizers: Counter[str] = Factory(Counter)
+    discovery: str = ""
+    failures: list[str] = Factory(list)
+
+    def problems(self) -> dict[str, tuple[str, str]]:
+        """Reason and message of each condition that is C{True}."""
+        found = {}
+        if self.discovery:
+            found["NamespaceDeletionDiscoveryFailure"] = "DiscoveryFailed", self.discovery
+        if self.failures:
+            why = ", ".join(sorted(self.failures))
+            message = f"Failed to delete all resource types, {len(self.failures)} remaining: {why}"
+            found["NamespaceDeletionContentFailure"] = "ContentDeletionFailed", message
+        if self.remaining:
+            left = sorted(f"{key.resource}.{key.group} has {n} resource instances" for key, n in self.remaining.items())
+            message = f"Some resources are remaining: {', '.join(left)}"
+            found["NamespaceContentRemaining"] = "SomeResourcesRemain", message
+        if self.finalizers:
+            held = sorted(f"{name} in {number} resource instances" for name, number in self.finalizers.items())
+            message = f"Some content in the namespace has finalizers remaining: {', '.join(held)}"
+            found["NamespaceFinalizersRemaining"] = "SomeFinalizersRemain", message
+        return found
+
+
+def update_conditions(namespace: JSONObject, outcome: Outcome, now: str) -> None:
+    """
+    Have a namespace's conditions tell of an attempt.
+
+    @param now: The time, where a status changes.
+    """
+    problems = outcome.problems()
+    conditions = namespace.setdefault("status", {}).setdefault("conditions", [])
+    for type, well in WELL.items():
+        status = "True" if type in problems else "False"
+        reason, message = problems.get(type, well)
+        condition = next((one for one in conditions if one.get("type") == type), None)
+        if condition is None:
+            condition = {"type": type}
+            conditions.append(condition)
+        if condition.get("status") != status:
+            condition["status"] = status
+            condition["lastTransitionTime"] = now
+        condition["reason"] = reason
+        condition["message"] = message

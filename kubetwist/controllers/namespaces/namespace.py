@@ -1,0 +1,254 @@
+"""
+The end of namespaces: everything in them is deleted, pods first, and then they are let go.
+
+@see: kubernetes, C{pkg/controller/namespace/deletion/namespaced_resources_deleter.go}.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+import orjson
+
+from ...api.errors import APIStatusError
+from ...api.resource import (
+    GroupResource,
+    JSONObject,
+)
+from ...api.times import format_time
+from ...registry.deletion import read_timestamp
+from ...registry.kinds import ResourceInfo
+from ...registry.stores import seen
+from ...storage.errors import StorageError
+from ...storage.record import Record
+from ...storage.window import DELETED
+from ..machinery.controller import Controller
+from ..machinery.informer import Subscription
+from ..machinery.parallel import each
+from ..machinery.queue import WorkQueue
+from .conditions import (
+    Outcome,
+    update_conditions,
+)
+
+FINALIZER: Final = "kubernetes"
+PODS: Final = GroupResource("", "pods")
+#: Seconds that finalizers of objects are expected to take.
+FINALIZER_SECONDS: Final = 15
+#: The most seconds between two attempts at a namespace that could not be emptied.
+RETRY_MOST: Final = 60.0
+#: Seconds in which objects that go one after the other count as one change.
+TOGETHER: Final = 0.05
+_DELETED: Final = b'"deletionTimestamp":"'
+
+
+class NotEmptied(Exception):
+    """A namespace could not be emptied."""
+
+
+class NamespaceController(Controller[str]):
+    """Keys are the names of namespaces."""
+
+    name: ClassVar[str] = "namespace-controller"
+    workers: ClassVar[int] = 10
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(context)
+        self.queue = WorkQueue(context.clock, self._work, workers=self.workers, retry_most=RETRY_MOST)
+        #: By resource, the namespaces that wait for objects of it to go.
+        self._held_by: dict[GroupResource, set[str]] = {}
+        self._watched: dict[GroupResource, Subscription] = {}
+
+    def follow(self) -> None:
+        """Namespaces, and what goes where one waits for it."""
+        self._namespaces = self.watch("", "namespaces", self._namespace_changed)
+        self.context.follow_resources(self._resources_changed)
+
+    async def stop(self) -> None:
+        """See L{Controller.stop}."""
+        for subscription in self._watched.values():
+            subscription.stop()
+        self._watched.clear()
+        await super().stop()
+
+    def _namespace_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if kind == DELETED:
+            self._forget(record.name)
+        elif _DELETED in record.item and (old is None or _DELETED not in old.item):
+            # What happens to it later, such as our own conditions, makes nothing in it go sooner.
+            self.queue.add(record.name)
+
+    def _resources_changed(self) -> None:
+        # What was there of a resource that is gone is waited for no more.
+        for resource in [one for one in self._watched if not self.context.served(*one)]:
+            self._watched.pop(resource).stop()
+            for name in self._held_by.pop(resource, ()):
+                self.queue.add(name)
+
+    # --- waiting
+
+    def _forget(self, name: str) -> None:
+        for resource in list(self._held_by):
+            names = self._held_by[resource]
+            names.discard(name)
+            if not names:
+                del self._held_by[resource]
+                watched = self._watched.pop(resource, None)
+                if watched is not None:
+                    watched.stop()
+
+    def _wait(self, name: str, resource: GroupResource) -> None:
+        """Look at a namespace again when objects in it go."""
+        self._held_by.setdefault(resource, set()).add(name)
+        if resource in self._watched:
+            return
+
+        def changed(kind: str, record: Record, old: Record | None) -> None:
+            if kind == DELETED and record.namespace in self._held_by.get(resource, ()):
+                self.queue.add_after(record.namespace, TOGETHER)
+
+        try:
+            informer = self.context.informer(*resource)
+        except KeyError:
+            return
+        self._watched[resource] = informer.subscribe(changed, initial=False)
+
+    # --- work
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        self._forget(key)
+        record = self._namespaces.get("", key)
+        if record is None:
+            return
+        namespace = seen(record)
+        meta = namespace["metadata"]
+        if not meta.get("deletionTimestamp") or not (namespace.get("spec") or {}).get("finalizers"):
+            return
+        if (namespace.get("status") or {}).get("phase") != "Terminating":
+            await self._update(key, meta["uid"], _terminating, "status")
+        outcome = await self._empty(key, meta["deletionTimestamp"])
+        for resource in outcome.remaining:
+            self._wait(key, resource)
+        now = format_time(self.clock.seconds())
+        if outcome.failures or outcome.discovery:
+            await self._tell(key, meta["uid"], outcome, now)
+            raise NotEmptied("; ".join([outcome.discovery] * bool(outcome.discovery) + outcome.failures))
+        await self._tell(key, meta["uid"], outcome, now)
+        if outcome.estimate:
+            self.queue.add_after(key, outcome.estimate // 2 + 1)
+            return
+        await self._update(key, meta["uid"], _finalized, "finalize")
+
+    def _failed(self, key: str, error: Exception) -> None:
+        if isinstance(error, NotEmptied):
+            if not self.queue.failures(key):
+                self._log.warn("the namespace {name} can not be emptied: {why}", name=key, why=error)
+            self.queue.add_rate_limited(key)
+            return
+        super()._failed(key, error)
+
+    async def _tell(self, name: str, uid: str, outcome: Outcome, now: str) -> None:
+        await self._update(name, uid, lambda obj: update_conditions(obj, outcome, now), "status")
+
+    async def _update(self, name: str, uid: str, change: Any, part: str) -> None:
+        try:
+            await self.client.update("", "namespaces", "", name, change, part=part, uid=uid)
+        except APIStatusError as error:
+            if error.code != 404:
+                raise
+
+    # --- content
+
+    async def _empty(self, namespace: str, since: str) -> Outcome:
+        """Delete what is in a namespace. Nothing else is deleted while pods are left."""
+        outcome = Outcome()
+        infos = {info.group_resource: info for info in self.context.resources() if info.namespaced}
+        pods = infos.pop(PODS, None)
+        if pods is not None:
+            await self._delete_all(pods, namespace, since, outcome)
+            if outcome.remaining:
+                return outcome
+        places = set()
+        for info in infos.values():
+            # Some are seen through more than one group.
+            if info.key_prefix not in places:
+                places.add(info.key_prefix)
+                await self._delete_all(info, namespace, since, outcome)
+                await self.pause()
+        aggregation = self.context.aggregation
+        if aggregation is not None and aggregation.remotes:
+            # Most servers stand alone.
+            from .remotecontent import RemoteContent
+
+            content = RemoteContent(aggregation, self.client.user, self.context.resources())
+            await content.empty(namespace, outcome)
+        return outcome
+
+    async def _delete_all(self, info: ResourceInfo, namespace: str, since: str, outcome: Outcome) -> None:
+        """Delete the objects of one resource."""
+        resource = info.group_resource
+        try:
+            if not self.context.loaded(*resource) and not await self.context.stores.any_stored(info, namespace):
+                return
+            store = await self.context.store(*resource)
+            records = store.cache.list(f"{namespace}/").records
+            if not records:
+                return
+            estimate = self._estimate(records, since) if resource == PODS else 0
+            outcome.estimate = max(outcome.estimate, estimate)
+
+            async def delete(record: Record) -> None:
+                await self.client.delete(
+                    resource.group, resource.resource, namespace, record.name, propagation="Background"
+                )
+
+            errors = await each(records, delete, self.pause)
+            if errors:
+                outcome.failures.append(str(errors[0]))
+                return
+            left = store.cache.list(f"{namespace}/").records
+        except APIStatusError as error:
+            if error.code != 404:
+                outcome.failures.append(str(error))
+            return
+        except StorageError as error:
+            outcome.failures.append(str(error))
+            return
+        if not left:
+            if resource == PODS:
+                outcome.estimate = 0
+            return
+        outcome.remaining[resource] += len(left)
+        held = False
+        for record in left:
+            finalizers = orjson.loads(record.item)["metadata"].get("finalizers") or ()
+            outcome.finalizers.update(finalizers)
+            held = held or bool(finalizers)
+            await self.pause()
+        if estimate:
+            return
+        if held:
+            outcome.estimate = max(outcome.estimate, FINALIZER_SECONDS)
+        else:
+            kind = f"{info.group}/{info.versions[0]}, Resource={info.resource}"
+            outcome.failures.append(f"unexpected items still remain in namespace: {namespace} for gvr: {kind}")
+
+    def _estimate(self, pods: Any, since: str) -> int:
+        """Seconds that the slowest pod takes to end; 0 when they are over already."""
+        longest = 0
+        for record in pods:
+            pod = seen(record)
+            if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
+                longest = max(longest, pod["spec"].get("terminationGracePeriodSeconds") or 0)
+        passed = self.clock.seconds() - read_timestamp(since).timestamp()
+        return 0 if passed >= longest else longest
+
+
+def _terminating(namespace: JSONObject) -> None:
+    namespace.setdefault("status", {})["phase"] = "Terminating"
+
+
+def _finalized(namespace: JSONObject) -> None:
+    spec = namespace.setdefault("spec", {})
+    spec["finalizers"] = sorted({one for one in spec.get("finalizers") or () if one != FINALIZER})

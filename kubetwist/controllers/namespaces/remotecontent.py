@@ -1,0 +1,222 @@
+"""
+What other API servers have in a namespace, and its end.
+
+@see: kubernetes, C{pkg/controller/namespace/deletion/namespaced_resources_deleter.go}.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+from urllib.parse import quote
+
+import orjson
+from attrs import frozen
+
+from twisted.internet.defer import Deferred, gatherResults
+
+from ...api.errors import APIStatusError
+from ...api.resource import (
+    GroupResource,
+    GroupVersion,
+    UserInfo,
+)
+from ...outgoing.client import Answer
+from ...outgoing.errors import (
+    CallError,
+    Unreachable,
+)
+from ...outgoing.refusals import check_answer
+from ...registry.kinds import ResourceInfo
+from ..aggregation.apiservices import (
+    Aggregation,
+    Remote,
+)
+from .conditions import Outcome
+
+#: Seconds that a server may take to tell what it serves.
+DISCOVERY: Final = 5.0
+#: Objects that are looked at; of more it is only known how many there are.
+LISTED: Final = 500
+#: Bytes of what a server tells, which is decoded in one go.
+TOLD: Final = 1024 * 1024
+#: Seconds that finalizers are expected to take.
+FINALIZER_SECONDS: Final = 15
+
+_METADATA: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+_DELETE: Final = orjson.dumps({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"})
+
+
+@frozen
+class RemoteResource:
+    """A namespaced resource that another server serves, and that can be deleted."""
+
+    remote: Remote
+    name: str
+    verbs: frozenset[str]
+
+    @property
+    def group_resource(self) -> GroupResource:
+        """Without the version."""
+        return GroupResource(self.remote.group_version.group, self.name)
+
+    def path(self, namespace: str, name: str = "") -> str:
+        """Of its objects in a namespace, or of one of them."""
+        parts = ["namespaces", namespace, self.name, *([name] if name else ())]
+        return "/".join((self.remote.path, *(quote(part, safe="") for part in parts)))
+
+
+class RemoteContent:
+    """Asks other servers in the name of a controller."""
+
+    def __init__(self, aggregation: Aggregation, user: UserInfo, local: Iterable[ResourceInfo] = ()) -> None:
+        """
+        @param user: Who asks.
+        @param local: What is served here, in whatever version, and is nobody else's to delete.
+        """
+        self._aggregation = aggregation
+        self._user = user
+        self._local = {
+            info.group_resource
+            for info in local
+            if not all(GroupVersion(info.group, version) in aggregation.remotes for version in info.versions)
+        }
+
+    async def empty(self, namespace: str, outcome: Outcome) -> None:
+        """Delete all that others have in a namespace, and note what came of it."""
+        resources, failures = await self.discover()
+        if failures:
+            told = ", ".join(f"{one}: {why}" for one, why in sorted(failures.items()))
+            why = f"unable to retrieve the complete list of server APIs: {told}"
+            outcome.discovery = f"Discovery failed for some groups, {len(failures)} failing: {why}"
+        for resource in resources:
+            try:
+                await self._empty(resource, namespace, outcome)
+            except APIStatusError as error:
+                if error.code not in (404, 405):
+                    outcome.failures.append(str(error))
+            except (CallError, Unreachable, ValueError) as error:
+                outcome.failures.append(str(error))
+
+    async def discover(self) -> tuple[list[RemoteResource], dict[str, str]]:
+        """What can be deleted elsewhere, each in its preferred version; and of which versions that is not known."""
+        remotes = self._aggregation.remotes
+        order = [remotes[one] for one in self._aggregation.registered.group_versions() if one in remotes]
+        asked = [Deferred.fromCoroutine(self._discover(remote)) for remote in order]
+        found: list[RemoteResource] = []
+        failures: dict[str, str] = {}
+        known = set(self._local)
+        for remote, answer in zip(order, await gatherResults(asked), strict=True):
+            if isinstance(answer, str):
+                failures[str(remote.group_version)] = answer
+                continue
+            for resource in answer:
+                if resource.group_resource not in known:
+                    known.add(resource.group_resource)
+                    found.append(resource)
+        return found, failures
+
+    async def _discover(self, remote: Remote) -> list[RemoteResource] | str:
+        """What a server serves, or why that is not known."""
+        if not remote.available:
+            return f"stale GroupVersion discovery: {remote.group_version}"
+        try:
+            answer = await remote.fetch(remote.path, timeout=DISCOVERY)
+            check_answer(answer)
+            return list(_deletable(remote, _decoded(answer)))
+        except (APIStatusError, CallError, Unreachable, ValueError) as error:
+            return str(error)
+
+    async def _empty(self, resource: RemoteResource, namespace: str, outcome: Outcome) -> None:
+        path = resource.path(namespace)
+        whole = "deletecollection" in resource.verbs
+        if whole:
+            try:
+                await self._call(resource, "DELETE", path, _DELETE)
+            except APIStatusError as error:
+                if error.code not in (404, 405):
+                    raise
+                whole = False
+        if "list" not in resource.verbs:
+            return
+        if not whole:
+            for meta in (await self._list(resource, path))[0]:
+                await self._delete(resource, resource.path(namespace, meta["name"]))
+        left, more = await self._list(resource, path)
+        if not left and not more:
+            return
+        outcome.remaining[resource.group_resource] += len(left) + more
+        finalizers = Counter(str(one) for meta in left for one in _list_of(meta, "finalizers"))
+        outcome.finalizers.update(finalizers)
+        if finalizers:
+            outcome.estimate = max(outcome.estimate, FINALIZER_SECONDS)
+        else:
+            kind = f"{resource.remote.group_version}, Resource={resource.name}"
+            outcome.failures.append(f"unexpected items still remain in namespace: {namespace} for gvr: {kind}")
+
+    async def _delete(self, resource: RemoteResource, path: str) -> None:
+        try:
+            await self._call(resource, "DELETE", path, _DELETE)
+        except APIStatusError as error:
+            if error.code != 404:
+                raise
+
+    async def _list(self, resource: RemoteResource, path: str) -> tuple[list[dict[str, Any]], int]:
+        """The metadata of some objects, and how many more there are."""
+        found = _decoded(await self._call(resource, "GET", path, query=f"limit={LISTED}"))
+        items = [_part(one, "metadata") for one in _list_of(found, "items")]
+        remaining = _part(found, "metadata").get("remainingItemCount")
+        named = [meta for meta in items if isinstance(meta.get("name"), str)]
+        return named, remaining if isinstance(remaining, int) else 0
+
+    async def _call(
+        self, resource: RemoteResource, method: str, path: str, body: bytes = b"", query: str = ""
+    ) -> Answer:
+        headers = {"Accept": [_METADATA]}
+        if body:
+            headers["Content-Type"] = ["application/json"]
+        answer = await resource.remote.call(method, path, self._user, headers=headers, body=body, query=query)
+        check_answer(answer)
+        return answer
+
+
+def _decoded(answer: Answer) -> dict[str, Any]:
+    """
+    The object in an answer.
+
+    @raise ValueError: There is none, or it is larger than such answers are.
+    """
+    if len(answer.body) > TOLD:
+        raise ValueError(f"the answer is longer than {TOLD} bytes")
+    found = orjson.loads(answer.body)
+    if not isinstance(found, dict):
+        raise ValueError("the answer is no object")
+    return found
+
+
+def _deletable(remote: Remote, told: dict[str, Any]) -> Collection[RemoteResource]:
+    found = []
+    for one in _list_of(told, "resources"):
+        if not isinstance(one, dict):
+            continue
+        name, verbs = one.get("name"), frozenset(filter(_is_text, _list_of(one, "verbs")))
+        # Subresources have a slash in their names.
+        if isinstance(name, str) and name and "/" not in name and one.get("namespaced") and "delete" in verbs:
+            found.append(RemoteResource(remote, name, verbs))
+    return found
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _list_of(told: dict[str, Any], name: str) -> list[Any]:
+    """A list in what another server tells, who may tell anything."""
+    found = told.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _part(told: Any, name: str) -> dict[str, Any]:
+    found = told.get(name) if isinstance(told, dict) else None
+    return found if isinstance(found, dict) else {}

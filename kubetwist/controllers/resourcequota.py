@@ -1,0 +1,194 @@
+"""
+What namespaces use of their quotas, counted anew.
+
+The ResourceQuota admission plugin adds what a write uses in the same transaction. Here quotas get their first count,
+and what is deleted, or has become less, is given back.
+
+@see: kubernetes, C{pkg/controller/resourcequota/resource_quota_controller.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from ..api.quantity import Quantity
+from ..api.resource import (
+    GroupResource,
+    JSONObject,
+)
+from ..registry.kinds import ResourceInfo
+from ..registry.podresources import (
+    Amounts,
+    amounts,
+)
+from ..registry.quotas import (
+    countable,
+    in_scope,
+    measured,
+    scopes_of,
+    usage,
+)
+from ..registry.stores import seen
+from ..storage.record import Record
+from ..storage.window import (
+    DELETED,
+    MODIFIED,
+)
+from .machinery.controller import Controller
+from .machinery.informer import Informer
+
+#: Seconds after which a quota is counted anew although nothing is known to have changed.
+RESYNC: Final = 300.0
+#: After how many objects others have their turn.
+_STRIDE: Final = 200
+_ZERO: Final = Quantity.parse(0)
+
+
+class ResourceQuotaController(Controller[str]):
+    """Counts what quotas limit; keys are those of quotas."""
+
+    name: ClassVar[str] = "resourcequota-controller"
+    account: ClassVar[str] = "resourcequota-controller"
+    workers: ClassVar[int] = 5
+
+    def follow(self) -> None:
+        """Quotas; what they count is followed as soon as one does."""
+        self._informers: dict[GroupResource, Informer] = {}
+        self._quotas = self.watch("", "resourcequotas", self._quota_changed)
+        self._here = self._quotas.index("namespace", _namespace)
+        self.context.follow_resources(self._resources_changed)
+
+    def _quota_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if kind == DELETED:
+            return
+        # Admission writes what is used all the time: that is no news.
+        if old is None or _hard(seen(old)) != _hard(seen(record)):
+            self.queue.add(record.key)
+
+    def _resources_changed(self) -> None:
+        for key in [key for key in self._informers if not self.context.served(*key)]:
+            del self._informers[key]
+        for record in self._quotas.list():
+            if any(name.startswith("count/") for name in _hard(seen(record))):
+                self.queue.add(record.key)
+
+    def _following(self, info: ResourceInfo) -> Informer | None:
+        """The objects of a resource, whose changes are followed from now on; L{None} where it is gone."""
+        key = info.group_resource
+        informer = self._informers.get(key)
+        if informer is None:
+            try:
+                informer = self._informers[key] = self.context.informer(*key)
+            except KeyError:
+                return None
+            measures = measured(*key)
+
+            def changed(kind: str, record: Record, old: Record | None) -> None:
+                if not self._here.count(record.namespace):
+                    return
+                if kind == DELETED or (
+                    measures and kind == MODIFIED and old is not None and _used(key, old) != _used(key, record)
+                ):
+                    self._replenish(key, record.namespace)
+
+            self._subscriptions.append(informer.subscribe(changed, initial=False))
+        return informer
+
+    def _replenish(self, counted: GroupResource, namespace: str) -> None:
+        """Have those quotas counted that count a resource."""
+        for record in self._here.get(namespace):
+            if countable(*counted, _hard(seen(record))):
+                self.queue.add(record.key)
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record = self._quotas.by_key(key)
+        if record is None:
+            return
+        quota = seen(record)
+        self.queue.add_after(key, RESYNC)
+        hard = _hard(quota)
+        counted: Amounts = {}
+        for info in self.context.resources():
+            # Events come and go too fast to be counted.
+            if not info.namespaced or info.resource == "events":
+                continue
+            names = countable(*info.group_resource, hard)
+            if not names:
+                continue
+            informer = self._following(info)
+            if informer is None:
+                continue
+            if not informer.ready:
+                informer.synced.addCallback(self._again, key)
+                continue
+            found = await self._count(informer, record.namespace, quota)
+            counted.update({name: found.get(name, _ZERO) for name in names})
+        await self._tell(record, quota, counted)
+
+    def _again(self, result: Any, key: str) -> Any:
+        self.queue.add(key)
+        return result
+
+    async def _count(self, informer: Informer, namespace: str, quota: JSONObject) -> Amounts:
+        """What all objects of a resource use."""
+        resource = informer.group_resource
+        records = informer.list(namespace)
+        scoped = bool(scopes_of(quota))
+        if not measured(*resource) and not scoped:
+            return {name: Quantity.parse(len(records)) for name in usage(*resource, {})}
+        total: Amounts = {}
+        for number, record in enumerate(records, 1):
+            if not scoped or in_scope(quota, *resource, seen(record)):
+                for name, amount in _used(resource, record).items():
+                    total[name] = total[name] + amount if name in total else amount
+            if number % _STRIDE == 0:
+                await self.pause()
+        return total
+
+    async def _tell(self, record: Record, quota: JSONObject, counted: Amounts) -> None:
+        """Write what was counted, if nothing was charged meanwhile: then it is counted again."""
+        status = quota.get("status") or {}
+        before = status.get("used") or {}
+        used: dict[str, str] = {}
+        for name in _hard(quota):
+            amount = counted.get(name)
+            if amount is None:
+                # Nobody knows what that is: whoever wrote it may.
+                if name in before:
+                    used[name] = before[name]
+            elif name in before and Quantity.parse(before[name]) == amount:
+                used[name] = before[name]
+            else:
+                used[name] = str(amount)
+        hard = dict(_hard(quota))
+        if "used" in status and status["used"] == used and amounts(status.get("hard")) == amounts(hard):
+            return
+
+        def change(new: JSONObject) -> None:
+            new["status"] = {"hard": hard, "used": used}
+
+        await self.client.update_status(
+            "", "resourcequotas", record.namespace, record.name, change, revision=record.revision
+        )
+
+
+def _namespace(record: Record) -> tuple[str]:
+    return (record.namespace,)
+
+
+def _hard(quota: JSONObject) -> Mapping[str, Any]:
+    hard: Mapping[str, Any] = (quota.get("spec") or {}).get("hard") or {}
+    return hard
+
+
+def _used(resource: GroupResource, record: Record) -> Amounts:
+    """What an object uses; reckoned once, and not to be changed."""
+    views: dict[Any, Any] | None = record.views
+    if views is None:
+        views = record.views = {}
+    found: Amounts | None = views.get(_used)
+    if found is None:
+        found = views[_used] = usage(*resource, seen(record))
+    return found

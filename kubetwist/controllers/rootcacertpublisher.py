@@ -1,0 +1,78 @@
+"""
+What pods verify this server by: a config map in every namespace.
+
+@see: kubernetes, C{pkg/controller/certificates/rootcacertpublisher/publisher.go}.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from ..api.errors import APIStatusError
+from ..api.resource import JSONObject
+from ..registry.stores import seen
+from ..storage.record import Record
+from ..storage.window import (
+    ADDED,
+    DELETED,
+)
+from .machinery.client import namespace_ends
+from .machinery.controller import Controller
+
+CONFIG_MAP: Final = "kube-root-ca.crt"
+_ANNOTATION: Final = "kubernetes.io/description"
+_DESCRIPTION: Final = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the"
+    " internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes"
+    " clusters."
+)
+
+
+class RootCAPublisher(Controller[str]):
+    """Keeps it there, and as it should be; keys are the names of namespaces."""
+
+    name: ClassVar[str] = "root-ca-certificate-publisher-controller"
+    account: ClassVar[str] = "root-ca-cert-publisher"
+    workers: ClassVar[int] = 5
+
+    def follow(self) -> None:
+        """Namespaces, the config maps, and the certificates themselves."""
+        self._maps = self.watch("", "configmaps", self._map_changed)
+        self._namespaces = self.watch("", "namespaces", self._namespace_changed)
+        self.context.follow_trust(self._trust_changed)
+
+    def _map_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if record.name == CONFIG_MAP and kind != ADDED:
+            self.queue.add(record.namespace)
+
+    def _namespace_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if kind != DELETED:
+            self.queue.add(record.name)
+
+    def _trust_changed(self) -> None:
+        for namespace in self._namespaces.list():
+            self.queue.add(namespace.name)
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        namespace = self._namespaces.get("", key)
+        if namespace is None or (seen(namespace).get("status") or {}).get("phase") == "Terminating":
+            return
+        data = {"ca.crt": self.context.root_ca}
+        known = self._maps.view(key, CONFIG_MAP)
+        if known is None:
+            meta = {"name": CONFIG_MAP, "namespace": key, "annotations": {_ANNOTATION: _DESCRIPTION}}
+            try:
+                await self.client.create("", "configmaps", {"metadata": meta, "data": data})
+            except APIStatusError as error:
+                if error.code != 404 and not namespace_ends(error):
+                    raise
+            return
+        if known.get("data") == data and (known["metadata"].get("annotations") or {}).get(_ANNOTATION):
+            return
+
+        def mend(obj: JSONObject) -> None:
+            obj["data"] = data
+            obj["metadata"].setdefault("annotations", {})[_ANNOTATION] = _DESCRIPTION
+
+        await self.client.update("", "configmaps", key, CONFIG_MAP, mend)

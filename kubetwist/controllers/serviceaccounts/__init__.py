@@ -1,0 +1,1 @@
+"""Controllers of service accounts and their tokens in secrets."""

@@ -1,0 +1,122 @@
+"""
+Tokens in secrets that were once made for every account, and that nobody uses: marked, and a year later deleted.
+
+@see: kubernetes, C{pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go}.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from typing import ClassVar, Final
+
+from ...api.errors import APIStatusError
+from ...api.resource import JSONObject
+from ...api.times import seconds_since_epoch
+from ...registry.podreferences import secret_names
+from ...registry.stores import seen
+from ...storage.record import Record
+from ..machinery.controller import Controller
+from .legacytokentracking import NAME as TRACKING
+from .legacytokentracking import NAMESPACE
+from .serviceaccounttokens import (
+    ACCOUNT_NAME,
+    ACCOUNT_UID,
+    is_token,
+)
+
+LAST_USED: Final = "kubernetes.io/legacy-token-last-used"
+INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
+#: For how long a token is not used before it is marked, and marked before it is deleted.
+UNUSED: Final = timedelta(days=365)
+#: Seconds between two looks.
+INTERVAL: Final = 24 * 3600.0
+
+
+def _day(text: object) -> date | None:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").date() if isinstance(text, str) and len(text) == 10 else None
+    except ValueError:
+        return None
+
+
+class LegacyTokenCleaner(Controller[str]):
+    """Looks once a day; the key is C{""}, or that of a secret that is to be marked or to be deleted."""
+
+    name: ClassVar[str] = "legacy-serviceaccount-token-cleaner-controller"
+    account: ClassVar[str] = "legacy-service-account-token-cleaner"
+
+    def follow(self) -> None:
+        """Nothing is done because of a change: time passes."""
+        self._secrets = self.context.informer("", "secrets")
+        self._accounts = self.context.informer("", "serviceaccounts")
+        self._pods = self.context.informer("", "pods")
+        self._maps = self.context.informer("", "configmaps")
+        self.queue.add("")
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        if key:
+            await self._see_to(key)
+            return
+        self.queue.add_after("", INTERVAL)
+        if self._tracked_for_long():
+            for record in self._secrets.list():
+                if is_token(record) and self._unused(record):
+                    self.queue.add(record.key)
+
+    def _before(self) -> datetime:
+        return self.context.now() - UNUSED
+
+    def _tracked_for_long(self) -> bool:
+        """Whether uses have been noted for so long that what is not noted was none."""
+        tracking = self._maps.view(NAMESPACE, TRACKING)
+        since = _day(((tracking or {}).get("data") or {}).get("since"))
+        if since is None:
+            return False
+        # It began some time in that day.
+        begun = datetime(since.year, since.month, since.day, tzinfo=UTC) + timedelta(days=1)
+        return begun <= self._before()
+
+    def _unused(self, record: Record) -> bool:
+        secret = seen(record)
+        meta = secret["metadata"]
+        before = self._before()
+        if "deletionTimestamp" in meta or seconds_since_epoch(meta["creationTimestamp"]) >= before.timestamp():
+            return False
+        if LAST_USED in record.labels:
+            used = _day(record.labels[LAST_USED])
+            if used is None or used >= before.date():
+                return False
+        return self._made_for_account(secret) and not self._mounted(record)
+
+    def _made_for_account(self, secret: JSONObject) -> bool:
+        meta = secret["metadata"]
+        annotations = meta.get("annotations") or {}
+        account = self._accounts.view(meta["namespace"], annotations.get(ACCOUNT_NAME) or "")
+        if account is None or annotations.get(ACCOUNT_UID) not in (None, "", account["metadata"]["uid"]):
+            return False
+        return any(one.get("name") == meta["name"] for one in account.get("secrets") or ())
+
+    def _mounted(self, record: Record) -> bool:
+        mark = record.name.encode()
+        return any(
+            mark in pod.item and record.name in secret_names(seen(pod)) for pod in self._pods.list(record.namespace)
+        )
+
+    async def _see_to(self, key: str) -> None:
+        record = self._secrets.by_key(key)
+        if record is None or not is_token(record) or not self._unused(record):
+            return
+        since = _day(record.labels.get(INVALID_SINCE))
+        if since is None:
+            today = self.context.now().strftime("%Y-%m-%d")
+            patch = {"metadata": {"labels": {INVALID_SINCE: today}}}
+            uid = seen(record)["metadata"]["uid"]
+            await self.client.patch("", "secrets", record.namespace, record.name, patch, uid=uid)
+        elif since < self._before().date():
+            self._log.info("deleting the unused token in {key}", key=key)
+            try:
+                await self.client.delete("", "secrets", record.namespace, record.name, revision=record.revision)
+            except APIStatusError as error:
+                if error.code not in (404, 409):
+                    raise

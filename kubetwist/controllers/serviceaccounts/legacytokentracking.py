@@ -1,0 +1,88 @@
+"""
+Since when the use of tokens that stand in secrets is tracked: a config map tells it, to those who clean them up.
+
+@see: kubernetes, C{pkg/controlplane/controller/legacytokentracking}.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.interfaces import IReactorTime
+
+from ...api import times
+from ...api.errors import APIStatusError
+from ...api.options import UpdateOptions
+from ...api.resource import JSONObject
+from ...registry.bootstrap import (
+    SERVER,
+    ensure,
+)
+from ...registry.scope import RequestScope
+from ..machinery.singleton import Keeper
+
+if TYPE_CHECKING:
+    from ...registry.store import Store
+
+NAMESPACE: Final = "kube-system"
+NAME: Final = "kube-apiserver-legacy-service-account-token-tracking"
+_SINCE: Final = "since"
+#: Seconds between two that are made: servers that want it and servers that do not are not to fight.
+CREATION: Final = 30 * 60.0
+_DATE: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+class TokenTracking(Keeper):
+    """Keeps the config map there, with a date in it."""
+
+    namespace = NAMESPACE
+    name = NAME
+
+    def __init__(self, store: Store, reactor: IReactorTime) -> None:
+        """
+        @param store: Of config maps.
+        """
+        super().__init__(store, reactor)
+        self._created: float | None = None
+
+    async def check(self) -> None:
+        """Make it, or mend its date."""
+        known = self.store.lookup(NAMESPACE, NAME)
+        if known is None:
+            now = self.reactor.seconds()
+            if self._created is not None and now < self._created + CREATION:
+                self.plan(self._created + CREATION - now)
+                return
+            await ensure(self.store, {"metadata": {"name": NAME, "namespace": NAMESPACE}, "data": {_SINCE: _today()}})
+            self._created = now
+        elif not _is_date((known.get("data") or {}).get(_SINCE)):
+            try:
+                await self.store.update(RequestScope(NAMESPACE), NAME, self._mended, UpdateOptions(), patching=True)
+            except APIStatusError as error:
+                if error.code != 404:
+                    raise
+
+    def _mended(self, obj: JSONObject | None) -> JSONObject:
+        assert obj is not None, "a patch makes nothing"
+        data = obj.get("data") or {}
+        if _is_date(data.get(_SINCE)):
+            return obj
+        new = {**obj, "metadata": {**obj["metadata"]}, "data": {**data, _SINCE: _today()}}
+        self.store.own(obj, new, "", SERVER)
+        return new
+
+
+def _today() -> str:
+    return times.utc_now().strftime("%Y-%m-%d")
+
+
+def _is_date(text: Any) -> bool:
+    if not isinstance(text, str) or not _DATE.fullmatch(text):
+        return False
+    try:
+        datetime.strptime(text, "%Y-%m-%d")
+    except ValueError:
+        return False
+    return True

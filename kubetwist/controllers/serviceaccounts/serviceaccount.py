@@ -1,0 +1,52 @@
+"""
+The service account called C{default} in every namespace.
+
+@see: kubernetes, C{pkg/controller/serviceaccount/serviceaccounts_controller.go}.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from ...api.errors import APIStatusError
+from ...registry.stores import seen
+from ...storage.record import Record
+from ...storage.window import DELETED
+from ..machinery.client import namespace_ends
+from ..machinery.controller import Controller
+
+DEFAULT: Final = "default"
+
+
+class ServiceAccountController(Controller[str]):
+    """Makes it where it is missing; keys are the names of namespaces."""
+
+    name: ClassVar[str] = "serviceaccount-controller"
+    account: ClassVar[str] = "service-account-controller"
+    workers: ClassVar[int] = 5
+
+    def follow(self) -> None:
+        """Namespaces that come and change, accounts that go."""
+        self._accounts = self.watch("", "serviceaccounts", self._account_changed)
+        self._namespaces = self.watch("", "namespaces", self._namespace_changed)
+
+    def _account_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if kind == DELETED and record.name == DEFAULT:
+            self.queue.add(record.namespace)
+
+    def _namespace_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if kind != DELETED:
+            self.queue.add(record.name)
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        namespace = self._namespaces.get("", key)
+        if namespace is None or self._accounts.get(key, DEFAULT) is not None:
+            return
+        if (seen(namespace).get("status") or {}).get("phase") == "Terminating":
+            return
+        try:
+            await self.client.create("", "serviceaccounts", {"metadata": {"name": DEFAULT, "namespace": key}})
+        except APIStatusError as error:
+            if error.reason != "AlreadyExists" and not namespace_ends(error):
+                raise

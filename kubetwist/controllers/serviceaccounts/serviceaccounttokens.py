@@ -1,0 +1,171 @@
+"""
+Tokens of service accounts that stand in secrets: filled in where a secret asks for one, and gone with the account.
+
+@see: kubernetes, C{pkg/controller/serviceaccount/tokens_controller.go}.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable
+from typing import ClassVar, Final, NamedTuple
+
+from ...api.errors import APIStatusError
+from ...api.resource import JSONObject
+from ...api.users import service_account_user
+from ...registry.stores import seen
+from ...storage.record import Record
+from ...storage.window import DELETED
+from ..machinery.controller import Controller
+
+TYPE: Final = "kubernetes.io/service-account-token"
+ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+ACCOUNT_UID: Final = "kubernetes.io/service-account.uid"
+#: Who such tokens say that they are from.
+ISSUER: Final = "kubernetes/serviceaccount"
+_CLAIM: Final = "kubernetes.io/serviceaccount/"
+
+
+class Key(NamedTuple):
+    """
+    A secret, or an account that may have secrets.
+
+    @ivar secret: Its name; C{""} when the account itself has changed.
+    @ivar secret_uid: Which one of that name.
+    @ivar account_uid: C{""} where the secret does not say it.
+    """
+
+    namespace: str
+    account: str
+    account_uid: str
+    secret: str = ""
+    secret_uid: str = ""
+
+
+def is_token(record: Record) -> bool:
+    """Whether a secret is for a token."""
+    return record.fields.get("type") == TYPE
+
+
+def _annotations(record: Record) -> JSONObject:
+    return seen(record)["metadata"].get("annotations") or {}
+
+
+def accounts_of(record: Record) -> Iterable[tuple[str, str]]:
+    """An index of such secrets: the namespace and name of the account."""
+    account = _annotations(record).get(ACCOUNT_NAME) if is_token(record) else None
+    return ((record.namespace, account),) if account else ()
+
+
+def claims(account: JSONObject, secret: JSONObject) -> JSONObject:
+    """What the token of an account in a secret says; it is good for ever."""
+    meta = account["metadata"]
+    namespace, name = meta["namespace"], meta["name"]
+    return {
+        "iss": ISSUER,
+        f"{_CLAIM}namespace": namespace,
+        f"{_CLAIM}secret.name": secret["metadata"]["name"],
+        f"{_CLAIM}service-account.name": name,
+        f"{_CLAIM}service-account.uid": meta["uid"],
+        "sub": service_account_user(namespace, name),
+    }
+
+
+class AccountTokens(Controller[Key]):
+    """Follows secrets and accounts."""
+
+    name: ClassVar[str] = "serviceaccount-token-controller"
+    account: ClassVar[str] = "system:kube-controller-manager"
+    workers: ClassVar[int] = 5
+
+    def follow(self) -> None:
+        """Secrets of that type, and accounts that go."""
+        self._secrets = self.context.informer("", "secrets")
+        self._by_account = self._secrets.index("token account", accounts_of)
+        self._accounts = self.watch("", "serviceaccounts", self._account_changed)
+        self.watch("", "secrets", self._secret_changed)
+        self.context.follow_trust(self._trust_changed)
+
+    def _account_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if kind == DELETED:
+            self.queue.add(Key(record.namespace, record.name, seen(record)["metadata"]["uid"]))
+
+    def _secret_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if is_token(record):
+            found = _annotations(record)
+            account, uid = found.get(ACCOUNT_NAME), found.get(ACCOUNT_UID) or ""
+            if account:
+                meta = seen(record)["metadata"]
+                self.queue.add(Key(record.namespace, account, uid, record.name, meta["uid"]))
+
+    def _trust_changed(self) -> None:
+        for record in self._secrets.list():
+            self._secret_changed("MODIFIED", record, None)
+
+    def _account(self, namespace: str, name: str, uid: str) -> JSONObject | None:
+        account = self._accounts.view(namespace, name)
+        return account if account is not None and uid in ("", account["metadata"]["uid"]) else None
+
+    async def sync(self, key: Key) -> None:
+        """See L{Controller.sync}."""
+        if not key.secret:
+            await self._account_gone(key)
+            return
+        account = self._account(key.namespace, key.account, key.account_uid)
+        record = self._secrets.get(key.namespace, key.secret)
+        if record is None or seen(record)["metadata"]["uid"] != key.secret_uid:
+            if account is not None:
+                await self._forget(account, key.secret)
+        elif account is None:
+            await self._delete(record)
+        else:
+            await self._fill(account, record)
+
+    async def _account_gone(self, key: Key) -> None:
+        if self._account(key.namespace, key.account, key.account_uid) is not None:
+            return
+        for record in self._by_account.get((key.namespace, key.account)):
+            if _annotations(record).get(ACCOUNT_UID) in (None, "", key.account_uid):
+                await self._delete(record)
+
+    async def _delete(self, record: Record) -> None:
+        uid = seen(record)["metadata"]["uid"]
+        try:
+            await self.client.delete("", "secrets", record.namespace, record.name, uid=uid)
+        except APIStatusError as error:
+            if error.code not in (404, 409):
+                raise
+
+    async def _forget(self, account: JSONObject, secret: str) -> None:
+        """A secret is gone: no more does the account refer to it."""
+
+        def drop(obj: JSONObject) -> None:
+            obj["secrets"] = [one for one in obj.get("secrets") or () if one.get("name") != secret]
+
+        if any(one.get("name") == secret for one in account.get("secrets") or ()):
+            meta = account["metadata"]
+            await self.client.update("", "serviceaccounts", meta["namespace"], meta["name"], drop, uid=meta["uid"])
+
+    async def _fill(self, account: JSONObject, record: Record) -> None:
+        trust = b64encode(self.context.root_ca.encode()).decode()
+        namespace = b64encode(record.namespace.encode()).decode()
+        meta = account["metadata"]
+
+        def missing(secret: JSONObject) -> dict[str, str]:
+            data = secret.get("data") or {}
+            found = {} if data.get("ca.crt", "") == trust or not trust else {"ca.crt": trust}
+            return found | {name: namespace for name in ("namespace",) if not data.get(name)}
+
+        def complete(secret: JSONObject) -> None:
+            data = {**(secret.get("data") or {}), **missing(secret)}
+            if not data.get("token"):
+                token = self.context.config.token_issuer.sign(claims(account, secret))
+                data["token"] = b64encode(token.encode()).decode()
+            secret["data"] = data
+            annotations = secret["metadata"].setdefault("annotations", {})
+            annotations[ACCOUNT_NAME], annotations[ACCOUNT_UID] = meta["name"], meta["uid"]
+
+        secret = seen(record)
+        if missing(secret) or not (secret.get("data") or {}).get("token"):
+            uid = secret["metadata"]["uid"]
+            await self.client.update("", "secrets", record.namespace, record.name, complete, uid=uid)

@@ -1,0 +1,104 @@
+"""
+What the types of their objects say of the expressions of ValidatingAdmissionPolicies, told in their status.
+
+@see: kubernetes, C{pkg/controller/validatingadmissionpolicystatus/controller.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from ..admission.typechecking import (
+    expression_warnings,
+    kinds_to_check,
+)
+from ..api.resource import (
+    GroupVersion,
+    GroupVersionKind,
+    GroupVersionResource,
+    JSONObject,
+)
+from ..registry.stores import seen
+from .machinery.controller import Controller
+
+if TYPE_CHECKING:
+    from ..cel.schemas import Declaration
+
+GROUP = "admissionregistration.k8s.io"
+RESOURCE = "validatingadmissionpolicies"
+_REFERENCE = "#/definitions/"
+
+
+class PolicyStatusController(Controller[str]):
+    """Looks at a policy once per generation; keys are the names of policies."""
+
+    name: ClassVar[str] = "validatingadmissionpolicy-status-controller"
+    account: ClassVar[str] = "validatingadmissionpolicy-status-controller"
+
+    def follow(self) -> None:
+        """Policies."""
+        self._policies = self.watch(GROUP, RESOURCE)
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record = self._policies.get("", key)
+        if record is None:
+            return
+        policy = seen(record)
+        generation = policy["metadata"].get("generation") or 0
+        if (policy.get("status") or {}).get("observedGeneration") == generation:
+            return
+        kinds = []
+        for gvk in kinds_to_check(policy, self._kinds_of):
+            declaration = self._declaration(gvk)
+            await self.pause()
+            if declaration is not None:
+                kinds.append((gvk, declaration))
+        warnings = expression_warnings(policy, kinds, self._params(policy))
+        checked: JSONObject = {"expressionWarnings": warnings} if warnings else {}
+
+        def note(obj: JSONObject) -> None:
+            if (obj["metadata"].get("generation") or 0) == generation:
+                status = obj.setdefault("status", {})
+                status["observedGeneration"] = generation
+                status["typeChecking"] = checked
+
+        await self.client.update_status(GROUP, RESOURCE, "", key, note)
+
+    def _kinds_of(self, resource: GroupVersionResource) -> Iterable[GroupVersionKind]:
+        return [
+            info.gvk(resource.version)
+            for info in self.context.resources()
+            if (info.group, info.resource) == (resource.group, resource.resource) and resource.version in info.versions
+        ]
+
+    def _params(self, policy: JSONObject) -> Declaration | None:
+        kind = policy["spec"].get("paramKind")
+        if kind is None:
+            return None
+        try:
+            group, version = GroupVersion.parse(kind["apiVersion"])
+        except ValueError:
+            return None
+        return self._declaration(GroupVersionKind(group, version, kind["kind"]))
+
+    def _declaration(self, gvk: GroupVersionKind) -> Declaration | None:
+        """The type of a kind; L{None} where it is not known."""
+        from ..cel.schemas import declare
+
+        definitions = self.context.stores.definitions
+        if definitions is not None and definitions.knows(gvk):
+            named = definitions.definition_of(gvk)
+
+            def resolve(reference: str) -> JSONObject:
+                return definitions.openapi_schema(reference.removeprefix(_REFERENCE))
+
+            return declare(definitions.openapi_schema(named), gvk.kind, True, resolve)
+        find = self.context.stores.find_custom
+        for info in self.context.resources() if find is not None else ():
+            if (info.group, info.kind) == (gvk.group, gvk.kind) and gvk.version in info.versions:
+                served = find(f"{info.resource}.{info.group}") if find is not None else None
+                if served is not None:
+                    return declare(served.definition.version(gvk.version).schema, gvk.kind, True)
+        return None

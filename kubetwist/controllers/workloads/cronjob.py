@@ -1,0 +1,301 @@
+"""
+CronJobs: a job at each time of a schedule.
+
+@see: kubernetes, C{pkg/controller/cronjob/cronjob_controllerv2.go}, C{utils.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from typing import ClassVar, Final
+
+from ...api.errors import APIStatusError
+from ...api.frozen import thawed
+from ...api.goquote import quoted
+from ...api.resource import (
+    GroupVersionKind,
+    JSONObject,
+)
+from ...api.times import (
+    format_time,
+    seconds_since_epoch,
+)
+from ...registry.stores import seen
+from ...registry.validation.cron import CronError
+from ...storage.record import Record
+from ..machinery.client import namespace_ends
+from ..machinery.controller import Controller
+from ..machinery.events import (
+    NORMAL,
+    WARNING,
+)
+from ..machinery.metadata import (
+    controller_of,
+    controller_reference,
+    controller_uid,
+)
+from .job import (
+    condition_in,
+    finished_as,
+)
+from .schedules import (
+    Times,
+    zone_is_known,
+)
+
+_KIND: Final = GroupVersionKind("batch", "v1", "CronJob")
+_TIMESTAMP: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+#: Seconds after a time of the schedule until the job is made.
+_DELTA: Final = 0.1
+
+
+class CronJobController(Controller[str]):
+    """Makes jobs when their time has come; keys are those of CronJobs."""
+
+    name: ClassVar[str] = "cronjob-controller"
+    workers: ClassVar[int] = 5
+
+    def follow(self) -> None:
+        """CronJobs, and jobs."""
+        self._crons = self.watch("batch", "cronjobs")
+        self._jobs = self.watch("batch", "jobs", self._job_changed)
+        self._by_owner = self._jobs.index("controller", controller_uid)
+        self.recorder = self.context.recorder(self.name)
+
+    def _job_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        owner = controller_of(record)
+        if owner is not None and owner["kind"] == "CronJob":
+            self.queue.add(f"{record.namespace}/{owner['name']}")
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record = self._crons.by_key(key)
+        if record is None:
+            return
+        cron = seen(record)
+        jobs = [seen(job) for job in self._by_owner.get(cron["metadata"]["uid"])]
+        turn = _Turn(self, key, cron)
+        try:
+            await turn.run(jobs)
+        finally:
+            # What was done is told even if something failed.
+            await turn.write()
+
+    def job(self, namespace: str, name: str) -> JSONObject | None:
+        """A job as it is now."""
+        return self._jobs.view(namespace, name)
+
+
+class _Turn:
+    """One look at a CronJob, and what is done about it."""
+
+    def __init__(self, controller: CronJobController, key: str, cron: JSONObject) -> None:
+        self._controller = controller
+        self._key = key
+        self._cron = cron
+        self._spec: JSONObject = cron["spec"]
+        self._meta: JSONObject = cron["metadata"]
+        self._status: JSONObject = thawed(cron.get("status") or {})
+        self._active: list[JSONObject] = self._status.pop("active", None) or []
+        self._now = controller.clock.seconds()
+
+    def _event(self, kind: str, reason: str, message: str) -> None:
+        self._controller.recorder.event(_KIND, self._cron, kind, reason, message)
+
+    async def run(self, jobs: Sequence[JSONObject]) -> None:
+        await self._clean_up(jobs)
+        self._look_at(jobs)
+        if "deletionTimestamp" in self._meta:
+            return
+        zone = self._spec.get("timeZone")
+        if zone is not None and not zone_is_known(zone):
+            self._event(WARNING, "UnknownTimeZone", f"invalid timeZone: {quoted(zone)}: unknown time zone {zone}")
+            return
+        if self._spec.get("suspend"):
+            return
+        schedule = self._spec["schedule"]
+        if "TZ" in schedule:
+            text = (
+                "is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
+            )
+            told = f"CRON_TZ or TZ used in schedule {quoted(schedule)} {text} for more details"
+            self._event(WARNING, "UnsupportedSchedule", told)
+        try:
+            times = Times(schedule, zone)
+        except CronError as error:
+            self._event(WARNING, "UnparseableSchedule", f"unparseable schedule: {quoted(schedule)} : {error}")
+            return
+        due = self._due(times)
+        if due is not None and self._may_start(due):
+            await self._start(due)
+        following = times.following(self._since(), self._now)
+        if following is not None:
+            self._controller.queue.add_after(self._key, following + _DELTA - self._now)
+
+    # --- jobs that are there
+
+    async def _clean_up(self, jobs: Sequence[JSONObject]) -> None:
+        """Delete the oldest of those that have finished."""
+        for kind, field in (("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit")):
+            limit = self._spec.get(field)
+            ended = [job for job in jobs if finished_as(job) == kind and "deletionTimestamp" not in job["metadata"]]
+            if limit is None or len(ended) <= limit:
+                continue
+            ended.sort(key=lambda job: (job["status"].get("startTime") or "9", job["metadata"]["name"]))
+            for job in ended[: len(ended) - limit]:
+                await self._delete(job)
+
+    async def _delete(self, job: JSONObject) -> None:
+        meta = job["metadata"]
+        try:
+            await self._controller.client.delete(
+                "batch", "jobs", meta["namespace"], meta["name"], uid=meta["uid"], propagation="Background"
+            )
+        except APIStatusError as error:
+            if error.code != 404:
+                self._event(WARNING, "FailedDelete", f"Deleted job: {error.message}")
+                raise
+        self._forget(meta["uid"])
+        self._event(NORMAL, "SuccessfulDelete", f"Deleted job {meta['name']}")
+
+    def _forget(self, uid: str) -> None:
+        self._active = [one for one in self._active if one.get("uid") != uid]
+
+    def _is_active(self, uid: str) -> bool:
+        return any(one.get("uid") == uid for one in self._active)
+
+    def _look_at(self, jobs: Sequence[JSONObject]) -> None:
+        """Which jobs run still."""
+        for job in jobs:
+            meta, kind = job["metadata"], finished_as(job)
+            if not kind:
+                if not self._is_active(meta["uid"]) and not self._is_next(job):
+                    text = f"Saw a job that the controller did not create or forgot: {meta['name']}"
+                    self._event(WARNING, "UnexpectedJob", text)
+                continue
+            if self._is_active(meta["uid"]):
+                self._forget(meta["uid"])
+                self._event(NORMAL, "SawCompletedJob", f"Saw completed job: {meta['name']}, condition: {kind}")
+            done = job["status"].get("completionTime")
+            if condition_in(job["status"], "Complete") and done:
+                # Times are all of the same length.
+                last = self._status.get("lastSuccessfulTime")
+                self._status["lastSuccessfulTime"] = max(done, last) if last else done
+        there = {job["metadata"]["uid"] for job in jobs}
+        for one in list(self._active):
+            if one.get("uid") not in there:
+                self._forget(one.get("uid") or "")
+                self._event(NORMAL, "MissingJob", f"Active job went missing: {one.get('name')}")
+
+    def _is_next(self, job: JSONObject) -> bool:
+        """Whether a job was made by an earlier turn, which could not tell it any more: this one will."""
+        return _TIMESTAMP in (job["metadata"].get("annotations") or {})
+
+    # --- the next one
+
+    def _since(self) -> float:
+        """When it last had its turn, or was made."""
+        return seconds_since_epoch(self._status.get("lastScheduleTime") or self._meta["creationTimestamp"])
+
+    def _due(self, times: Times) -> float | None:
+        """The newest time that has come, and for which there was no job."""
+        since = self._since()
+        deadline = self._spec.get("startingDeadlineSeconds")
+        if deadline is not None:
+            since = max(since, self._now - deadline)
+        due, many = times.newest(since, self._now)
+        if many:
+            text = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
+            self._event(WARNING, "TooManyMissedTimes", text)
+        return due
+
+    def _name(self, due: float) -> str:
+        return f"{self._meta['name']}-{int(due) // 60}"
+
+    def _may_start(self, due: float) -> bool:
+        deadline = self._spec.get("startingDeadlineSeconds")
+        if deadline is not None and due + deadline < self._now:
+            when = format_datetime(datetime.fromtimestamp(due, UTC))
+            self._event(WARNING, "MissSchedule", f"Missed scheduled time to start a job: {when}")
+            return False
+        if self._status.get("lastScheduleTime") == format_time(due):
+            return False
+        if any(one.get("name") == self._name(due) for one in self._active):
+            return False
+        if self._spec.get("concurrencyPolicy") == "Forbid" and self._active:
+            text = "Not starting job because prior execution is running and concurrency policy is Forbid"
+            self._event(NORMAL, "JobAlreadyActive", text)
+            return False
+        return True
+
+    async def _start(self, due: float) -> None:
+        client, namespace = self._controller.client, self._meta["namespace"]
+        if self._spec.get("concurrencyPolicy") == "Replace":
+            for one in list(self._active):
+                running = self._controller.job(namespace, one["name"])
+                if running is not None:
+                    await self._delete(running)
+        try:
+            await client.create("batch", "jobs", self._made(due))
+            self._event(NORMAL, "SuccessfulCreate", f"Created job {self._name(due)}")
+        except APIStatusError as error:
+            if namespace_ends(error):
+                return
+            if error.reason != "AlreadyExists":
+                self._event(WARNING, "FailedCreate", f"Error creating job: {error.message}")
+                raise
+        job = self._controller.job(namespace, self._name(due))
+        if job is None:
+            return
+        owners = job["metadata"].get("ownerReferences") or ()
+        if not any(one.get("controller") and one["uid"] == self._meta["uid"] for one in owners):
+            # Somebody else's, who sees to it.
+            return
+        if not finished_as(job) and not self._is_active(job["metadata"]["uid"]):
+            meta = job["metadata"]
+            self._active.append(
+                {
+                    "kind": "Job",
+                    "namespace": namespace,
+                    "name": meta["name"],
+                    "uid": meta["uid"],
+                    "apiVersion": "batch/v1",
+                    "resourceVersion": meta["resourceVersion"],
+                }
+            )
+        self._status["lastScheduleTime"] = format_time(due)
+
+    def _made(self, due: float) -> JSONObject:
+        template = self._spec["jobTemplate"]
+        meta = template.get("metadata") or {}
+        when = format_time(due)
+        zone = self._spec.get("timeZone")
+        if zone:
+            import zoneinfo
+
+            when = datetime.fromtimestamp(due, zoneinfo.ZoneInfo(zone)).isoformat().replace("+00:00", "Z")
+        made: JSONObject = {
+            "name": self._name(due),
+            "namespace": self._meta["namespace"],
+            "annotations": {**(meta.get("annotations") or {}), _TIMESTAMP: when},
+            "ownerReferences": [controller_reference("CronJob", "batch/v1", self._cron)],
+        }
+        if meta.get("labels"):
+            made["labels"] = meta["labels"]
+        return {"metadata": made, "spec": template["spec"]}
+
+    async def write(self) -> None:
+        """Tell what has become of it."""
+        status = {**self._status, **({"active": self._active} if self._active else {})}
+        if status == (self._cron.get("status") or {}):
+            return
+
+        def change(obj: JSONObject) -> None:
+            obj["status"] = thawed(status)
+
+        meta = self._meta
+        await self._controller.client.update_status(
+            "batch", "cronjobs", meta["namespace"], meta["name"], change, uid=meta["uid"]
+        )

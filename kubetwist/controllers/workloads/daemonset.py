@@ -1,0 +1,357 @@
+"""
+DaemonSets: a pod on every node that is to have one.
+
+What is to be done is worked out in L{daemonpods}.
+
+@see: kubernetes, C{pkg/controller/daemon/daemon_controller.go}, C{update.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from attrs import define
+
+from ...api.errors import APIStatusError
+from ...api.resource import (
+    GroupVersionKind,
+    JSONObject,
+)
+from ...api.selectors import label_selector_from_object
+from ...registry.stores import seen
+from ...storage.record import Record
+from ..machinery.client import namespace_ends
+from ..machinery.controller import Controller
+from ..machinery.events import (
+    NORMAL,
+    WARNING,
+)
+from ..machinery.metadata import controller_of
+from .daemonpods import (
+    NO_FIT,
+    DaemonPlan,
+    FailureBackoff,
+    Fit,
+    by_node,
+    hash_of,
+    pod_order,
+    step_on_node,
+    update_step,
+)
+from .history import (
+    REVISION_LABEL,
+    History,
+)
+from .pods import (
+    Dependents,
+    Owner,
+    PodControl,
+    is_ready,
+    phase_of,
+)
+
+if TYPE_CHECKING:
+    from ..machinery.informer import Informer
+
+_KIND: Final = GroupVersionKind("apps", "v1", "DaemonSet")
+#: How many pods one step makes, or deletes, at most.
+_BURST: Final = 250
+#: How many nodes are looked at between two questions whether others wait.
+_PORTION: Final = 50
+#: With more nodes than this, changes of pods wait for others: so many seconds for each node.
+_MANY: Final = 100
+_PATIENCE: Final = 0.0001
+#: Counts of the status; those that are left out where they are zero.
+_OPTIONAL: Final = ("updatedNumberScheduled", "numberAvailable", "numberUnavailable")
+
+
+@define
+class _Round:
+    """
+    A DaemonSet as a round of work finds it.
+
+    @ivar revision: The hash of the template of now.
+    @ivar fits: All nodes by name.
+    @ivar pods: Those that count, by the names of their nodes.
+    """
+
+    owner: Owner
+    plan: DaemonPlan
+    revision: str
+    fits: Mapping[str, Fit]
+    pods: Mapping[str, Sequence[JSONObject]]
+
+
+class DaemonSetController(Controller[str]):
+    """Keeps a pod on every node that is to have one; keys are those of DaemonSets."""
+
+    name: ClassVar[str] = "daemonset-controller"
+    account: ClassVar[str] = "daemon-set-controller"
+    workers: ClassVar[int] = 2
+
+    def follow(self) -> None:
+        """The sets, their revisions, pods and nodes."""
+        #: By uid: what we said last in the status.
+        self._told: dict[str, Mapping[str, int]] = {}
+        self._sets: Informer = self.watch("apps", "daemonsets", self._set_changed)
+        self._nodes: Informer = self.watch("", "nodes", self._node_changed)
+        revisions = self.watch("apps", "controllerrevisions", self._revision_changed)
+        self._history = History(revisions, self.client, REVISION_LABEL)
+        pods = self.watch("", "pods", self._dependent_changed)
+        self._pods = Dependents(pods, self.client, "", "pods")
+        self._control = PodControl(self.context, self.client, self.name)
+        self._backoff = FailureBackoff()
+
+    # What makes work.
+
+    def _set_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        new = seen(record)
+        meta, status = new["metadata"], new.get("status") or {}
+        if kind == "DELETED":
+            self._told.pop(meta["uid"], None)
+        told = self._told.get(meta["uid"])
+        if told is not None and old is not None and kind == "MODIFIED":
+            same = meta.get("generation") == seen(old)["metadata"].get("generation")
+            if same and all((status.get(name) or 0) == value for name, value in told.items()):
+                # That was us.
+                return
+        self.queue.add(record.key)
+
+    def _dependent_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
+        for owner in owners:
+            if owner["kind"] == _KIND.kind:
+                nodes = len(self._nodes)
+                self.queue.add_after(f"{record.namespace}/{owner['name']}", nodes * _PATIENCE if nodes > _MANY else 0)
+        if not owners:
+            # It may be taken by whoever selects it.
+            for candidate in self._sets.list(record.namespace):
+                selector = label_selector_from_object(seen(candidate)["spec"].get("selector") or {})
+                if selector.matches(record.labels):
+                    self.queue.add(candidate.key)
+
+    def _revision_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        # Those that are made are our own work.
+        if kind != "ADDED" or controller_of(record) is None:
+            self._dependent_changed(kind, record, old)
+
+    def _node_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        node = seen(record)
+        before = seen(old) if old is not None and kind == "MODIFIED" else None
+        if before is not None and _outside(before) == _outside(node):
+            return
+        for candidate in self._sets.list():
+            plan = DaemonPlan(seen(candidate))
+            if plan.fit(node) != (NO_FIT if before is None else plan.fit(before)):
+                self.queue.add(candidate.key)
+
+    # The work.
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record = self._sets.by_key(key)
+        if record is None:
+            return
+        obj = seen(record)
+        spec = obj["spec"].get("selector") or {}
+        owner = Owner(_KIND, obj, label_selector_from_object(spec))
+        if not spec.get("matchLabels") and not spec.get("matchExpressions"):
+            text = "This daemon set is selecting all pods. A non-empty selector is required."
+            self._control.event(owner, WARNING, "SelectingAll", text)
+            return
+        if owner.deleted:
+            # Its revisions may be gone already: nothing that could be said of it would be reliable.
+            return
+        try:
+            revision, old = await self._revisions(owner)
+        except APIStatusError as error:
+            if namespace_ends(error):
+                return
+            raise
+        fits: dict[str, Fit] = {}
+        plan = DaemonPlan(obj)
+        for number, node in enumerate(self._nodes.list()):
+            if not number % _PORTION:
+                await self.pause()
+            fits[node.name] = plan.fit(seen(node))
+        found = _Round(owner, plan, revision, fits, by_node(self._pods.owned(owner)))
+        failure = await self._work_off(found, old)
+        await self._tell(found)
+        if failure is not None:
+            raise failure
+
+    def _alive(self, owner: Owner) -> bool:
+        found = self._sets.get(owner.namespace, owner.name)
+        return found is not None and seen(found)["metadata"]["uid"] == owner.uid
+
+    async def _work_off(self, found: _Round, old: Sequence[JSONObject]) -> APIStatusError | None:
+        """Have the right pods on all nodes; what went wrong."""
+        owner = found.owner
+        try:
+            found.pods = by_node(await self._pods.claim(owner, lambda: self._alive(owner)))
+            await self._manage(found)
+            if found.plan.rolling:
+                delete, nodes = update_step(found.plan, found.fits, found.pods, found.revision, self.clock.seconds())
+                await self._apply(found, delete, nodes)
+            if old:
+                used = {hash_of(pod) for pod in self._pods.owned(owner)}
+                live = [one["metadata"]["name"] for one in old if hash_of(one) in used]
+                await self._history.truncate(owner, old, live, counted=True)
+        except APIStatusError as error:
+            return None if namespace_ends(error) else error
+        return None
+
+    async def _revisions(self, owner: Owner) -> tuple[str, list[JSONObject]]:
+        """The hash of the template of now, and the revisions of all others, the oldest first."""
+        every = await self._history.claim(owner, lambda: self._alive(owner))
+        for place, one in enumerate(every):
+            if not hash_of(one):
+                every[place] = await self._history.label(one, one["metadata"]["name"])
+        before = (owner.obj.get("status") or {}).get("collisionCount") or 0
+        newest, every, collisions = await self._history.newest(owner, every, before)
+        if collisions != before:
+            await self._set_status(owner, {"collisionCount": collisions})
+        others = [one for one in every if one["metadata"]["uid"] != newest["metadata"]["uid"]]
+        same = [one for one in others if one.get("data") == newest.get("data")]
+        if same:
+            await self._merge(owner, newest, same)
+        return hash_of(newest), [one for one in others if one.get("data") != newest.get("data")]
+
+    async def _merge(self, owner: Owner, newest: JSONObject, same: Sequence[JSONObject]) -> None:
+        """Have one revision of a template only: pods of the others are of that one."""
+        names = {hash_of(one) for one in same}
+        for pod in self._pods.owned(owner):
+            meta = pod["metadata"]
+            if hash_of(pod) in names:
+                patch = {"metadata": {"labels": {REVISION_LABEL: hash_of(newest)}}}
+                await self.client.patch("", "pods", meta["namespace"], meta["name"], patch, uid=meta["uid"])
+        await self._history.drop(same)
+
+    async def _manage(self, found: _Round) -> None:
+        """Make pods that are missing, and delete those that are too many, misplaced, or over."""
+        now, pods = self.clock.seconds(), found.pods
+        create: list[str] = []
+        delete: list[JSONObject] = []
+        for number, (name, fit) in enumerate(found.fits.items()):
+            if not number % _PORTION:
+                await self.pause()
+            step = step_on_node(found.plan, fit, pods.get(name, ()), found.revision, now)
+            delete += step.delete
+            gone = [pod for pod in step.over if self._may_go(found.owner, name, pod, now)]
+            delete += gone
+            if step.create and len(gone) == len(step.over):
+                create.append(name)
+        for name, there in pods.items():
+            if name not in found.fits:
+                # No scheduler will ever see to them, and no kubelet.
+                delete += [
+                    pod
+                    for pod in there
+                    if not pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
+                ]
+        await self._apply(found, delete, create)
+
+    def _may_go(self, owner: Owner, node: str, pod: JSONObject, now: float) -> bool:
+        """Whether a pod that has ended is to be deleted now; tell of it."""
+        meta, failed = pod["metadata"], phase_of(pod) == "Failed"
+        if failed:
+            seen_generation = (owner.obj.get("status") or {}).get("observedGeneration") or 0
+            key = (owner.uid, seen_generation, node)
+            left = self._backoff.left(key, now)
+            if left:
+                self.queue.add_after(f"{owner.namespace}/{owner.name}", left)
+                return False
+            self._backoff.failed(key, now)
+        word, end = ("failed", "kill") if failed else ("succeeded", "delete")
+        text = f"Found {word} daemon pod {meta['namespace']}/{meta['name']} on node {node}, will try to {end} it"
+        kind, reason = (WARNING, "FailedDaemonPod") if failed else (NORMAL, "SucceededDaemonPod")
+        self._control.event(owner, kind, reason, text)
+        return True
+
+    async def _apply(self, found: _Round, delete: Sequence[JSONObject], nodes: Sequence[str]) -> None:
+        """
+        Delete pods, and make others.
+
+        @raise APIStatusError: Not everything could be done. What did not work is tried once, not on every node.
+        """
+        if not delete and not nodes:
+            return
+        try:
+            await self._write(found, delete, nodes)
+        finally:
+            found.pods = by_node(self._pods.owned(found.owner))
+        if len(nodes) > _BURST or len(delete) > _BURST:
+            self.queue.add(f"{found.owner.namespace}/{found.owner.name}")
+
+    async def _write(self, found: _Round, delete: Sequence[JSONObject], nodes: Sequence[str]) -> None:
+        owner = found.owner
+        failure: APIStatusError | None = None
+        for name in nodes[:_BURST]:
+            pod = found.plan.pod(name, found.revision, owner.reference(), f"{owner.name}-", owner.namespace)
+            failure = await self._control.create(owner, pod)
+            if failure is not None:
+                break
+            await self.pause()
+        for pod in delete[:_BURST]:
+            await self._control.delete(owner, pod)
+            await self.pause()
+        if failure is not None:
+            raise failure
+
+    # The status.
+
+    async def _tell(self, found: _Round) -> None:
+        """Bring the status up to date."""
+        owner, plan, now = found.owner, found.plan, self.clock.seconds()
+        counts = dict.fromkeys(
+            (
+                "desiredNumberScheduled",
+                "currentNumberScheduled",
+                "numberMisscheduled",
+                "numberReady",
+                "updatedNumberScheduled",
+                "numberAvailable",
+            ),
+            0,
+        )
+        later: list[float] = []
+        for number, (name, fit) in enumerate(found.fits.items()):
+            if not number % _PORTION:
+                await self.pause()
+            there = found.pods.get(name)
+            counts["desiredNumberScheduled"] += fit.runs
+            if not there:
+                continue
+            if not fit.runs:
+                counts["numberMisscheduled"] += 1
+                continue
+            first = min(there, key=pod_order)
+            counts["currentNumberScheduled"] += 1
+            counts["numberReady"] += is_ready(first)
+            counts["numberAvailable"] += plan.available(first, now)
+            counts["updatedNumberScheduled"] += hash_of(first) == found.revision
+            later += [wait for pod in there if (wait := plan.wait(pod, now))]
+        counts["numberUnavailable"] = counts["desiredNumberScheduled"] - counts["numberAvailable"]
+        counts["observedGeneration"] = owner.obj["metadata"].get("generation") or 0
+        await self._set_status(owner, counts)
+        if later:
+            self.queue.add_after(f"{owner.namespace}/{owner.name}", min(later))
+
+    async def _set_status(self, owner: Owner, values: Mapping[str, int]) -> None:
+        self._told[owner.uid] = values
+
+        def change(live: JSONObject) -> None:
+            status = live.setdefault("status", {})
+            for name, value in values.items():
+                if value or name not in _OPTIONAL:
+                    status[name] = value
+                else:
+                    status.pop(name, None)
+
+        await self.client.update_status("apps", "daemonsets", owner.namespace, owner.name, change, uid=owner.uid)
+
+
+def _outside(node: JSONObject) -> tuple[object, object]:
+    """What DaemonSets look at of a node, apart from its name."""
+    return node["metadata"].get("labels") or {}, (node.get("spec") or {}).get("taints") or []

@@ -1,0 +1,532 @@
+"""
+Deployments: ReplicaSets of the template of now and of those before, and pods moved from one to the next.
+
+@see: kubernetes, C{pkg/controller/deployment/deployment_controller.go}, C{sync.go}, C{rolling.go}, C{recreate.go},
+    C{progress.go}.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from attrs import define, evolve, field
+
+from ...api.errors import APIStatusError
+from ...api.frozen import thawed
+from ...api.resource import (
+    GroupVersionKind,
+    JSONObject,
+)
+from ...api.selectors import label_selector_from_object
+from ...api.times import format_time
+from ...registry.stores import seen
+from ...storage.record import Record
+from ..machinery.client import namespace_ends
+from ..machinery.controller import Controller
+from ..machinery.events import (
+    NORMAL,
+    WARNING,
+)
+from ..machinery.metadata import controller_of
+from .pods import (
+    Dependents,
+    Owner,
+    phase_of,
+)
+from .replicaset import FAILURE
+from .rollout import (
+    DESIRED,
+    DONE,
+    HASH_LABEL,
+    REVISION,
+    STUCK,
+    age_order,
+    annotations_of,
+    bounds,
+    deadline_of,
+    drop_condition,
+    find_condition,
+    find_new,
+    has_moved,
+    is_complete,
+    is_rolling,
+    proportions,
+    reported,
+    revision_of,
+    same_template,
+    seconds_left,
+    set_annotations,
+    set_condition,
+    size_annotations,
+    size_of_new,
+    template_hash,
+    total,
+    wanted,
+)
+
+if TYPE_CHECKING:
+    from ..machinery.informer import Informer
+
+_KIND: Final = GroupVersionKind("apps", "v1", "Deployment")
+
+
+class _AnotherRoundError(Exception):
+    """Something that the rest of a round was built on has changed: a new round is due."""
+
+
+@define
+class _Rollout:
+    """
+    A Deployment and its ReplicaSets.
+
+    @ivar new: That of the template of now, should there be one.
+    @ivar old: All others.
+    @ivar status: What the status is to be, as far as it is known.
+    """
+
+    owner: Owner
+    new: JSONObject | None
+    old: list[JSONObject]
+    status: JSONObject = field(factory=dict)
+
+    @property
+    def deployment(self) -> JSONObject:
+        """As it is stored."""
+        return self.owner.obj
+
+    @property
+    def sets(self) -> list[JSONObject]:
+        """All ReplicaSets."""
+        return self.old if self.new is None else [*self.old, self.new]
+
+
+class DeploymentController(Controller[str]):
+    """Rolls out what Deployments say; keys are theirs."""
+
+    name: ClassVar[str] = "deployment-controller"
+    workers: ClassVar[int] = 5
+
+    def follow(self) -> None:
+        """Deployments, their ReplicaSets, and the end of pods."""
+        self._deployments: Informer = self.watch("apps", "deployments")
+        self._replica_sets: Informer = self.watch("apps", "replicasets", self._set_changed)
+        self._sets = Dependents(self._replica_sets, self.client, "apps", "replicasets")
+        self._pods = Dependents(self.watch("", "pods", self._pod_changed), self.client, "", "pods")
+        self._recorder = self.context.recorder(self.name)
+
+    def _set_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
+        for owner in owners:
+            if owner["kind"] == "Deployment":
+                self.queue.add(f"{record.namespace}/{owner['name']}")
+        if not owners:
+            for candidate in self._deployments.list(record.namespace):
+                selector = label_selector_from_object(seen(candidate)["spec"].get("selector") or {})
+                if selector.matches(record.labels):
+                    self.queue.add(candidate.key)
+
+    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        # Only those that are recreated wait for the end of pods.
+        if kind != "DELETED" and record.fields.get("status.phase") not in ("Succeeded", "Failed"):
+            return
+        owner = controller_of(record)
+        if owner is None or owner["kind"] != "ReplicaSet":
+            return
+        found = self._replica_sets.get(record.namespace, owner["name"])
+        above = controller_of(found) if found is not None else None
+        if above is not None and above["kind"] == "Deployment":
+            self.queue.add(f"{record.namespace}/{above['name']}")
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record = self._deployments.by_key(key)
+        if record is None:
+            return
+        obj = seen(record)
+        spec = obj["spec"].get("selector") or {}
+        owner = Owner(_KIND, obj, label_selector_from_object(spec))
+        if not spec.get("matchLabels") and not spec.get("matchExpressions"):
+            text = "This deployment is selecting all pods. A non-empty selector is required."
+            self._recorder.event(_KIND, obj, WARNING, "SelectingAll", text)
+            return
+        sets = await self._sets.claim(owner, lambda: self._alive(owner))
+        new = find_new(obj, sets)
+        rollout = _Rollout(owner, new, [one for one in sets if one is not new])
+        rollout.status = thawed(obj.get("status") or {})
+        try:
+            await self._roll(rollout)
+        except _AnotherRoundError:
+            self.queue.add(key)
+
+    def _alive(self, owner: Owner) -> bool:
+        found = self._deployments.get(owner.namespace, owner.name)
+        return found is not None and seen(found)["metadata"]["uid"] == owner.uid
+
+    async def _roll(self, rollout: _Rollout) -> None:
+        """Take the step that is due."""
+        obj = rollout.deployment
+        if rollout.owner.deleted:
+            await self._tell(rollout)
+            return
+        self._tell_pause(rollout)
+        resized = any(
+            wanted(one) and annotations_of(one).get(DESIRED) not in (None, str(wanted(obj))) for one in rollout.sets
+        )
+        if obj["spec"].get("paused") or resized:
+            if rollout.new is not None:
+                await self._renew(rollout)
+            await self._scale(rollout)
+            if obj["spec"].get("paused"):
+                await self._clean_up(rollout)
+            await self._tell(rollout)
+        elif is_rolling(obj):
+            await self._roll_bit_by_bit(rollout)
+        else:
+            await self._recreate(rollout)
+
+    # The new ReplicaSet.
+
+    async def _renew(self, rollout: _Rollout) -> None:
+        """Make the new ReplicaSet, or bring it up to date."""
+        obj, new = rollout.deployment, rollout.new
+        revision = max(map(revision_of, rollout.old), default=0) + 1
+        if new is None:
+            new = await self._make(rollout, revision)
+            rollout.new = new
+        else:
+            annotations = set_annotations(obj, annotations_of(new), revision, True)
+            min_ready = obj["spec"].get("minReadySeconds") or 0
+            if annotations != annotations_of(new) or min_ready != (new["spec"].get("minReadySeconds") or 0):
+
+                def change(live: JSONObject) -> None:
+                    live["metadata"]["annotations"] = annotations
+                    live["spec"]["minReadySeconds"] = min_ready
+
+                rollout.new = new = await self._update_set(new, change)
+            if deadline_of(obj) is not None and find_condition(rollout.status, "Progressing") is None:
+                text = f'Found new replica set "{new["metadata"]["name"]}"'
+                self._set(rollout, "Progressing", "True", "FoundNewReplicaSet", text)
+        await self._tell_revision(rollout, annotations_of(new).get(REVISION, ""))
+
+    async def _make(self, rollout: _Rollout, revision: int) -> JSONObject:
+        """Make the ReplicaSet of the template of now."""
+        obj, owner = rollout.deployment, rollout.owner
+        template = thawed(obj["spec"]["template"])
+        name_hash = template_hash(template, reported(obj, "collisionCount"))
+        template.setdefault("metadata", {}).setdefault("labels", {})[HASH_LABEL] = name_hash
+        selector = thawed(obj["spec"]["selector"])
+        selector.setdefault("matchLabels", {})[HASH_LABEL] = name_hash
+        size = size_of_new(obj, rollout.sets, 0)
+        made = {
+            "metadata": {
+                "name": f"{owner.name}-{name_hash}",
+                "namespace": owner.namespace,
+                "labels": dict(template["metadata"]["labels"]),
+                "annotations": set_annotations(obj, {}, revision, False),
+                "ownerReferences": [owner.reference()],
+            },
+            "spec": {
+                "replicas": size,
+                "minReadySeconds": obj["spec"].get("minReadySeconds") or 0,
+                "selector": selector,
+                "template": template,
+            },
+        }
+        name = made["metadata"]["name"]
+        try:
+            new = seen(await self.client.create("apps", "replicasets", made))
+        except APIStatusError as error:
+            if error.reason == "AlreadyExists":
+                return await self._collided(rollout, str(name))
+            if not namespace_ends(error):
+                text = f'Failed to create new replica set "{name}": {error.message}'
+                self._recorder.event(_KIND, obj, WARNING, "ReplicaSetCreateError", text)
+                if deadline_of(obj) is not None:
+                    self._set(rollout, "Progressing", "False", "ReplicaSetCreateError", text)
+                    await self._write(rollout.owner, rollout.status)
+            raise
+        if size:
+            text = f"Scaled up replica set {name} from 0 to {size}"
+            self._recorder.event(_KIND, obj, NORMAL, "ScalingReplicaSet", text)
+        if deadline_of(obj) is not None:
+            self._set(rollout, "Progressing", "True", "NewReplicaSetCreated", f'Created new replica set "{name}"')
+        return new
+
+    async def _collided(self, rollout: _Rollout, name: str) -> JSONObject:
+        """The ReplicaSet of a name that is taken, if it is ours; else the next round tries another name."""
+        obj, owner = rollout.deployment, rollout.owner
+        there = self._replica_sets.get(owner.namespace, name)
+        if there is not None and (controller_of(there) or {}).get("uid") == owner.uid:
+            found = seen(there)
+            if same_template(found["spec"]["template"], obj["spec"]["template"]):
+                return found
+        rollout.status["collisionCount"] = reported(obj, "collisionCount") + 1
+        await self._write(owner, rollout.status)
+        raise _AnotherRoundError
+
+    async def _tell_revision(self, rollout: _Rollout, revision: str) -> None:
+        if annotations_of(rollout.deployment).get(REVISION, "") == revision:
+            return
+
+        def change(live: JSONObject) -> None:
+            live["metadata"].setdefault("annotations", {})[REVISION] = revision
+            live["status"] = thawed(rollout.status)
+
+        owner = rollout.owner
+        record = await self.client.update_status(
+            "apps", "deployments", owner.namespace, owner.name, change, uid=owner.uid
+        )
+        rollout.owner = evolve(owner, obj=seen(record))
+
+    # The sizes of ReplicaSets.
+
+    async def _update_set(self, one: JSONObject, change: Any) -> JSONObject:
+        meta = one["metadata"]
+        record = await self.client.update(
+            "apps", "replicasets", meta["namespace"], meta["name"], change, uid=meta["uid"]
+        )
+        return seen(record)
+
+    async def _resize(self, rollout: _Rollout, one: JSONObject, size: int) -> bool:
+        """
+        Give a ReplicaSet a size.
+
+        @return: Whether it had another.
+        """
+        before, name = wanted(one), one["metadata"]["name"]
+        annotations = size_annotations(rollout.deployment)
+        if before == size and annotations.items() <= annotations_of(one).items():
+            return False
+
+        def change(live: JSONObject) -> None:
+            live["spec"]["replicas"] = size
+            live["metadata"].setdefault("annotations", {}).update(annotations)
+
+        changed = await self._update_set(one, change)
+        if rollout.new is not None and rollout.new["metadata"]["uid"] == one["metadata"]["uid"]:
+            rollout.new = changed
+        rollout.old = [changed if old["metadata"]["uid"] == one["metadata"]["uid"] else old for old in rollout.old]
+        if before == size:
+            return False
+        way = "up" if size > before else "down"
+        text = f"Scaled {way} replica set {name} from {before} to {size}"
+        self._recorder.event(_KIND, rollout.deployment, NORMAL, "ScalingReplicaSet", text)
+        return True
+
+    async def _scale(self, rollout: _Rollout) -> None:
+        """Follow a change of the size, without going on with an update."""
+        obj = rollout.deployment
+        active = [one for one in rollout.sets if wanted(one)]
+        if len(active) <= 1:
+            newest = rollout.new or max(rollout.old, key=revision_of, default=None)
+            only = active[0] if active else newest
+            if only is not None:
+                await self._resize(rollout, only, wanted(obj))
+            return
+        new = rollout.new
+        size = wanted(obj)
+        if (
+            new is not None
+            and wanted(new) == size == reported(new, "availableReplicas")
+            and annotations_of(new).get(DESIRED) == str(size)
+        ):
+            for one in [one for one in rollout.old if wanted(one)]:
+                await self._resize(rollout, one, 0)
+        elif is_rolling(obj):
+            sizes = proportions(obj, active)
+            for one in active:
+                await self._resize(rollout, one, sizes[one["metadata"]["name"]])
+
+    async def _roll_bit_by_bit(self, rollout: _Rollout) -> None:
+        await self._renew(rollout)
+        assert rollout.new is not None, "it was just made"
+        obj = rollout.deployment
+        current = wanted(rollout.new)
+        if current > wanted(obj):
+            moved = await self._resize(rollout, rollout.new, wanted(obj))
+        else:
+            moved = await self._resize(rollout, rollout.new, size_of_new(obj, rollout.sets, current))
+        if not moved:
+            await self._shrink_old(rollout)
+        if is_complete(rollout.deployment, rollout.deployment.get("status") or {}):
+            await self._clean_up(rollout)
+        await self._tell(rollout)
+
+    async def _shrink_old(self, rollout: _Rollout) -> bool:
+        """Take pods from old ReplicaSets, as many as can be missed: those first that do not work."""
+        obj, new = rollout.deployment, rollout.new
+        assert new is not None, "asked after it was made"
+        if not total(rollout.old):
+            return False
+        least = wanted(obj) - bounds(obj)[1]
+        room = total(rollout.sets) - least - (wanted(new) - reported(new, "availableReplicas"))
+        if room <= 0:
+            return False
+        done = 0
+        for one in sorted(rollout.old, key=age_order):
+            broken = wanted(one) - reported(one, "availableReplicas")
+            if wanted(one) and broken > 0 and done < room:
+                part = min(room - done, broken)
+                done += part
+                await self._resize(rollout, one, wanted(one) - part)
+        spare = sum(reported(one, "availableReplicas") for one in rollout.sets) - least
+        for one in sorted(rollout.old, key=age_order):
+            if wanted(one) and spare > 0:
+                part = min(wanted(one), spare)
+                spare -= part
+                done += part
+                await self._resize(rollout, one, wanted(one) - part)
+        return done > 0
+
+    async def _recreate(self, rollout: _Rollout) -> None:
+        if rollout.new is not None:
+            await self._renew(rollout)
+        shrunk = False
+        for one in [one for one in rollout.old if wanted(one)]:
+            shrunk = await self._resize(rollout, one, 0) or shrunk
+        if shrunk or self._old_pods_run(rollout):
+            await self._tell(rollout)
+            return
+        if rollout.new is None:
+            await self._renew(rollout)
+        assert rollout.new is not None, "it was just made"
+        await self._resize(rollout, rollout.new, wanted(rollout.deployment))
+        if is_complete(rollout.deployment, rollout.deployment.get("status") or {}):
+            await self._clean_up(rollout)
+        await self._tell(rollout)
+
+    def _old_pods_run(self, rollout: _Rollout) -> bool:
+        return any(
+            reported(one, "replicas")
+            or any(
+                phase_of(seen(pod)) not in ("Succeeded", "Failed")
+                for pod in self._pods.by_owner.get(one["metadata"]["uid"])
+            )
+            for one in rollout.old
+        )
+
+    async def _clean_up(self, rollout: _Rollout) -> None:
+        """Delete the oldest ReplicaSets that are not in use, beyond those that are kept to go back to."""
+        limit = rollout.deployment["spec"].get("revisionHistoryLimit")
+        if limit is None or limit == 2**31 - 1:
+            return
+        alive = sorted((one for one in rollout.old if "deletionTimestamp" not in one["metadata"]), key=revision_of)
+        for one in alive[: max(0, len(alive) - limit)]:
+            meta = one["metadata"]
+            if wanted(one) or reported(one, "replicas") or meta["generation"] > reported(one, "observedGeneration"):
+                continue
+            try:
+                await self.client.delete("apps", "replicasets", meta["namespace"], meta["name"], uid=meta["uid"])
+            except APIStatusError as error:
+                if error.code not in (404, 409):
+                    raise
+
+    # The status.
+
+    def _now(self) -> str:
+        return format_time(self.clock.seconds())
+
+    def _set(self, rollout: _Rollout, kind: str, holds: str, reason: str, message: str) -> None:
+        set_condition(rollout.status, kind, holds, reason, message, self._now())
+
+    def _tell_pause(self, rollout: _Rollout) -> None:
+        """Stop the clock of progress while a Deployment is paused."""
+        obj = rollout.deployment
+        if deadline_of(obj) is None:
+            return
+        progress = find_condition(rollout.status, "Progressing") or {}
+        if progress.get("reason") == STUCK:
+            return
+        paused, said = bool(obj["spec"].get("paused")), progress.get("reason") == "DeploymentPaused"
+        if paused and not said:
+            self._set(rollout, "Progressing", "Unknown", "DeploymentPaused", "Deployment is paused")
+        elif not paused and said:
+            self._set(rollout, "Progressing", "Unknown", "DeploymentResumed", "Deployment is resumed")
+
+    async def _tell(self, rollout: _Rollout) -> None:
+        """Bring the status up to date."""
+        obj, status = rollout.deployment, rollout.status
+        before = thawed(status)
+        self._count(rollout)
+        surge_free = wanted(obj) - bounds(obj)[1]
+        if (status.get("availableReplicas") or 0) >= surge_free:
+            text = "Deployment has minimum availability."
+            self._set(rollout, "Available", "True", "MinimumReplicasAvailable", text)
+        else:
+            text = "Deployment does not have minimum availability."
+            self._set(rollout, "Available", "False", "MinimumReplicasUnavailable", text)
+        if not rollout.owner.deleted and not obj["spec"].get("paused"):
+            self._judge(rollout, before)
+        self._tell_failure(rollout)
+        await self._write(rollout.owner, status)
+        left = seconds_left(obj, status, self.clock.seconds())
+        if left is not None:
+            # A second more, so that it is over by then.
+            self.queue.add_after(f"{rollout.owner.namespace}/{rollout.owner.name}", max(left, 0.0) + 1)
+
+    def _count(self, rollout: _Rollout) -> None:
+        status, sets = rollout.status, rollout.sets
+        available = sum(reported(one, "availableReplicas") for one in sets)
+        counts = {
+            "observedGeneration": rollout.deployment["metadata"].get("generation", 0),
+            "replicas": sum(reported(one, "replicas") for one in sets),
+            "updatedReplicas": reported(rollout.new, "replicas") if rollout.new is not None else 0,
+            "readyReplicas": sum(reported(one, "readyReplicas") for one in sets),
+            "availableReplicas": available,
+            "unavailableReplicas": max(0, total(sets) - available),
+        }
+        for name, value in counts.items():
+            if value:
+                status[name] = value
+            else:
+                status.pop(name, None)
+        status["terminatingReplicas"] = sum(reported(one, "terminatingReplicas") for one in sets)
+
+    def _judge(self, rollout: _Rollout, before: JSONObject) -> None:
+        """Say how an update gets on."""
+        obj, status = rollout.deployment, rollout.status
+        if deadline_of(obj) is None:
+            drop_condition(status, "Progressing")
+            return
+        progress = find_condition(status, "Progressing")
+        is_done = (status.get("replicas") or 0) == (status.get("updatedReplicas") or 0)
+        if is_done and progress is not None and progress.get("reason") == DONE:
+            return
+        what = f'Deployment "{rollout.owner.name}"'
+        if rollout.new is not None:
+            what = f'ReplicaSet "{rollout.new["metadata"]["name"]}"'
+        left = seconds_left(obj, status, self.clock.seconds())
+        if is_complete(obj, status):
+            self._set(rollout, "Progressing", "True", DONE, f"{what} has successfully progressed.")
+        elif has_moved(before, status):
+            if progress is not None:
+                # That it moved again counts from now on, even for the same reason.
+                drop_condition(status, "Progressing")
+            self._set(rollout, "Progressing", "True", "ReplicaSetUpdated", f"{what} is progressing.")
+            if progress is not None and progress["status"] == "True":
+                moved = find_condition(status, "Progressing")
+                assert moved is not None, "just set"
+                moved["lastTransitionTime"] = progress["lastTransitionTime"]
+        elif left is not None and left < 0:
+            self._set(rollout, "Progressing", "False", STUCK, f"{what} has timed out progressing.")
+
+    def _tell_failure(self, rollout: _Rollout) -> None:
+        failure = next(
+            (
+                found
+                for one in ([rollout.new] if rollout.new is not None else []) + rollout.old
+                if (found := find_condition(one.get("status") or {}, FAILURE)) is not None
+            ),
+            None,
+        )
+        if failure is None:
+            drop_condition(rollout.status, FAILURE)
+        else:
+            reason, message = failure.get("reason", ""), failure.get("message", "")
+            self._set(rollout, FAILURE, failure["status"], reason, message)
+
+    async def _write(self, owner: Owner, status: JSONObject) -> None:
+        def change(live: JSONObject) -> None:
+            live["status"] = thawed(status)
+
+        await self.client.update_status("apps", "deployments", owner.namespace, owner.name, change, uid=owner.uid)

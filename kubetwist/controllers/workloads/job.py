@@ -1,0 +1,646 @@
+"""
+Jobs: pods that are run to their end, as many as are asked for, and counted once each.
+
+Pods keep a finalizer until they are counted: first their uids are written down in the job's status, then the
+finalizers go, then the uids become numbers. Wherever that is cut short, the next round goes on from there.
+
+@see: kubernetes, C{pkg/controller/job/job_controller.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from ...api.errors import APIStatusError
+from ...api.frozen import thawed
+from ...api.resource import (
+    GroupVersionKind,
+    JSONObject,
+)
+from ...api.selectors import label_selector_from_object
+from ...api.times import (
+    format_time,
+    seconds_since_epoch,
+)
+from ...registry.stores import seen
+from ...storage.record import Record
+from ...storage.window import DELETED
+from ..machinery.client import namespace_ends
+from ..machinery.context import Context
+from ..machinery.controller import Controller
+from ..machinery.events import (
+    NORMAL,
+    WARNING,
+)
+from ..machinery.metadata import controller_of
+from ..machinery.queue import WorkQueue
+from .jobindexes import (
+    failures_of,
+    format_indexes,
+    ignored_of,
+    index_of,
+    parse_indexes,
+    pending,
+    success_rule,
+    with_index,
+)
+from .jobpolicies import (
+    TRACKING,
+    Backoff,
+    delay_after,
+    finished_at,
+    has_failed,
+    is_tracked,
+    judge,
+    replaces_failed_only,
+    restarts_exceed,
+)
+from .pods import (
+    BURST,
+    Dependents,
+    Owner,
+    PodControl,
+    deletion_rank,
+    from_template,
+    is_active,
+    is_ready,
+    phase_of,
+)
+
+if TYPE_CHECKING:
+    from ..machinery.informer import Informer
+
+JOB: Final = GroupVersionKind("batch", "v1", "Job")
+_MANAGER: Final = "kubernetes.io/job-controller"
+#: The most uids that are written down at a time.
+_UNCOUNTED: Final = 500
+
+
+def condition_in(status: JSONObject, kind: str) -> JSONObject | None:
+    """A condition that holds."""
+    for one in status.get("conditions") or ():
+        if one["type"] == kind and one["status"] == "True":
+            found: JSONObject = one
+            return found
+    return None
+
+
+def finished_as(job: JSONObject) -> str:
+    """C{"Complete"} or C{"Failed"}; C{""} for a job that is not finished."""
+    status = job.get("status") or {}
+    return next((kind for kind in ("Complete", "Failed") if condition_in(status, kind)), "")
+
+
+class JobController(Controller[str]):
+    """Runs jobs; keys are theirs."""
+
+    name: ClassVar[str] = "job-controller"
+    workers: ClassVar[int] = 5
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.backoffs: dict[str, Backoff] = {}
+        self._left: WorkQueue[str] = WorkQueue(self.clock, self._work_left, workers=2)
+
+    def follow(self) -> None:
+        """Jobs, and pods."""
+        self._jobs: Informer = self.watch("batch", "jobs", self._job_changed)
+        self._informer = self.context.informer("", "pods")
+        self.pods = Dependents(self._informer, self.client, "", "pods")
+        self.watch("", "pods", self._pod_changed)
+        self.control = PodControl(self.context, self.client, self.name)
+
+    def _begin(self) -> None:
+        super()._begin()
+        if not self.stopped:
+            self._left.start()
+
+    async def stop(self) -> None:
+        """See L{Controller.stop}."""
+        await self._left.stop()
+        await super().stop()
+
+    def _job_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        self.queue.add(record.key)
+        if kind == DELETED:
+            for pod in self.pods.by_owner.get(seen(record)["metadata"]["uid"]):
+                self._left.add(pod.key)
+
+    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
+        mine = {one["uid"]: f"{record.namespace}/{one['name']}" for one in owners if one["kind"] == "Job"}
+        for uid, key in mine.items():
+            self.pods.tell(self.queue, key, kind, uid)
+        if kind != DELETED and TRACKING.encode() in record.item and not any(map(self._jobs.by_key, mine.values())):
+            self._left.add(record.key)
+        if not owners and record.labels:
+            # It may be taken by a job that selects it.
+            for candidate in self._jobs.list(record.namespace):
+                if label_selector_from_object(seen(candidate)["spec"].get("selector")).matches(record.labels):
+                    self.queue.add(candidate.key)
+
+    # --- pods that no job counts
+
+    async def _work_left(self, key: str) -> None:
+        try:
+            record = self._informer.by_key(key)
+            if record is None:
+                return
+            pod, owner = seen(record), controller_of(record)
+            if owner is not None and owner["kind"] == "Job":
+                job = self._jobs.view(record.namespace, owner["name"])
+                if job is not None and job["metadata"]["uid"] == owner["uid"] and not finished_as(job):
+                    return
+            await self.untrack(pod)
+        except Exception as error:
+            if not self._left.failures(key) and not self.stopped:
+                self._log.warn("{name}: {key}: {error}", name=self.name, key=key, error=error)
+            self._left.add_rate_limited(key)
+        else:
+            self._left.forget(key)
+
+    async def untrack(self, pod: JSONObject) -> None:
+        """Take the finalizer from a pod."""
+        if not is_tracked(pod):
+            return
+        meta = pod["metadata"]
+
+        def change(obj: JSONObject) -> None:
+            left = [one for one in obj["metadata"].get("finalizers") or () if one != TRACKING]
+            obj["metadata"].pop("finalizers", None)
+            if left:
+                obj["metadata"]["finalizers"] = left
+
+        try:
+            await self.client.update("", "pods", meta["namespace"], meta["name"], change, uid=meta["uid"])
+        except APIStatusError as error:
+            if error.code not in (404, 409):
+                raise
+
+    async def track(self, pod: JSONObject) -> None:
+        """Have a pod that was taken over stay until it is counted."""
+        meta = pod["metadata"]
+
+        def change(obj: JSONObject) -> None:
+            finalizers = obj["metadata"].setdefault("finalizers", [])
+            if TRACKING not in finalizers and "deletionTimestamp" not in obj["metadata"]:
+                finalizers.append(TRACKING)
+
+        await self.client.update("", "pods", meta["namespace"], meta["name"], change, uid=meta["uid"])
+
+    # --- jobs
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        job = self._view(key)
+        if job is None:
+            self.backoffs.pop(key, None)
+            return
+        if (job["spec"].get("managedBy") or _MANAGER) != _MANAGER:
+            return
+        if finished_as(job):
+            self.backoffs.pop(key, None)
+            for record in self.pods.by_owner.get(job["metadata"]["uid"]):
+                if TRACKING.encode() in record.item:
+                    self._left.add(record.key)
+            return
+        owner = Owner(JOB, job, label_selector_from_object(job["spec"].get("selector")))
+        await self.pods.claim(owner, lambda: self._same(key, owner.uid))
+        for pod in self.pods.owned(owner):
+            if is_active(pod) and not is_tracked(pod):
+                await self.track(pod)
+        await _Round(self, key, owner).run()
+
+    def _view(self, key: str) -> JSONObject | None:
+        record = self._jobs.by_key(key)
+        return None if record is None else seen(record)
+
+    def _same(self, key: str, uid: str) -> bool:
+        job = self._view(key)
+        return job is not None and job["metadata"]["uid"] == uid
+
+
+class _Round:
+    """One look at a job, and what is done about it."""
+
+    def __init__(self, controller: JobController, key: str, owner: Owner) -> None:
+        self._controller = controller
+        self._control = controller.control
+        self._key = key
+        self._owner = owner
+        self._job = owner.obj
+        self._spec: JSONObject = owner.obj["spec"]
+        self._now = controller.clock.seconds()
+        self._stamp = format_time(self._now)
+        self._status: JSONObject = thawed(self._job.get("status") or {})
+        self._uncounted: JSONObject = self._status.setdefault("uncountedTerminatedPods", {})
+        self._pods = controller.pods.owned(owner)
+        self._active = [pod for pod in self._pods if is_active(pod)]
+        self._ready = sum(map(is_ready, self._active))
+        self._terminating = sum(
+            "deletionTimestamp" in pod["metadata"] and phase_of(pod) not in ("Succeeded", "Failed")
+            for pod in self._pods
+        )
+        self._count = len(self._active)
+        self._indexed = self._spec.get("completionMode") == "Indexed"
+        self._completions: int | None = self._spec.get("completions")
+        self._per_index: int | None = self._spec.get("backoffLimitPerIndex")
+        self._done: set[int] = set()
+        self._before: set[int] = set()
+        self._failed_indexes: set[int] | None = None
+        #: By index: the failed pod that stays until it is replaced, so that its failures are known.
+        self._held: dict[int, JSONObject] = {}
+        self._finish: JSONObject | None = None
+        self._error: Exception | None = None
+
+    # --- the whole
+
+    async def run(self) -> None:
+        self._tally()
+        status = self._status
+        suspended = bool(self._spec.get("suspend"))
+        if not status.get("startTime") and not suspended:
+            status["startTime"] = self._stamp
+        self._judge(suspended)
+        if self._indexed:
+            self._judge_indexes()
+        if self._finish is not None:
+            await self._delete_active()
+        else:
+            if not self._owner.deleted:
+                await self._manage(suspended)
+            self._look_for_success(suspended)
+        status["active"] = self._count
+        status["ready"] = self._ready
+        status["terminating"] = self._terminating
+        await self._track()
+        if self._error is not None:
+            raise self._error
+
+    def _uids(self, which: str) -> list[str]:
+        return list(self._uncounted.get(which) or ())
+
+    def _countable(self, pod: JSONObject) -> bool:
+        """Whether a pod is yet to be counted, and may be."""
+        if not is_tracked(pod):
+            return False
+        return not self._indexed or self._valid(index_of(pod))
+
+    def _valid(self, index: int | None) -> bool:
+        return index is not None and index < (self._completions or 0)
+
+    def _tally(self) -> None:
+        """What has ended since."""
+        known = {*self._uids("succeeded"), *self._uids("failed")}
+        new = [pod for pod in self._pods if self._countable(pod) and pod["metadata"]["uid"] not in known]
+        succeeded = [pod for pod in new if phase_of(pod) == "Succeeded"]
+        failed = [pod for pod in new if has_failed(pod, self._job)]
+        policy = self._spec.get("podFailurePolicy")
+        status = self._status
+        self._succeeded = (status.get("succeeded") or 0) + len(succeeded) + len(self._uids("succeeded"))
+        counted = sum(judge(policy, pod).counts for pod in failed)
+        self._failed = (status.get("failed") or 0) + counted + len(self._uids("failed"))
+        self._backoff = self._controller.backoffs.get(self._key, Backoff()).after(succeeded, failed, self._now)
+
+    def _judge(self, suspended: bool) -> None:
+        """Whether the job is over, seen as a whole."""
+        self._finish = condition_in(self._status, "SuccessCriteriaMet") or condition_in(self._status, "FailureTarget")
+        if self._finish is not None:
+            return
+        policy = self._spec.get("podFailurePolicy")
+        for pod in self._pods if policy is not None else ():
+            message = judge(policy, pod).message if has_failed(pod, self._job) else ""
+            if message:
+                self._fail("PodFailurePolicy", message)
+                return
+        if self._failed > self._spec["backoffLimit"] or restarts_exceed(self._job, self._pods):
+            self._fail("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+            return
+        limit = self._spec.get("activeDeadlineSeconds")
+        if limit is not None and not suspended:
+            left = seconds_since_epoch(self._status["startTime"]) + limit - self._now
+            if left <= 0:
+                self._fail("DeadlineExceeded", "Job was active longer than specified deadline")
+            else:
+                self._controller.queue.add_after(self._key, left)
+
+    def _judge_indexes(self) -> None:
+        """The same by indexes."""
+        completions = self._completions or 0
+        self._before = parse_indexes(self._status.get("completedIndexes"), completions)
+        new = [pod for pod in self._pods if self._countable(pod)]
+        done = {index_of(pod) for pod in new if phase_of(pod) == "Succeeded"}
+        self._done = self._before | {index for index in done if index is not None}
+        self._succeeded = len(self._done)
+        if self._per_index is not None:
+            failed = parse_indexes(self._status.get("failedIndexes"), completions)
+            failed |= {index for pod in new if (index := index_of(pod)) is not None and self._index_failed(pod)}
+            self._failed_indexes = failed
+            if self._finish is None:
+                most = self._spec.get("maxFailedIndexes")
+                if most is not None and len(failed) > most:
+                    text = "Job has exceeded the specified maximal number of failed indexes"
+                    self._fail("MaxFailedIndexesExceeded", text)
+                elif failed and len(failed) + len(self._done) >= completions:
+                    self._fail("FailedIndexes", "Job has failed indexes")
+            self._hold(new)
+        if self._finish is None:
+            met = success_rule(self._spec.get("successPolicy"), self._done, completions)
+            if met is not None:
+                self._finish = self._condition("SuccessCriteriaMet", "SuccessPolicy", met)
+
+    def _index_failed(self, pod: JSONObject) -> bool:
+        if not has_failed(pod, self._job):
+            return False
+        verdict = judge(self._spec.get("podFailurePolicy"), pod)
+        return verdict.action == "FailIndex" or (verdict.counts and failures_of(pod) >= (self._per_index or 0))
+
+    def _hold(self, pods: Sequence[JSONObject]) -> None:
+        over = self._done | (self._failed_indexes or set()) | {index_of(pod) for pod in self._active}
+        for pod in pods:
+            index = index_of(pod)
+            if index is None or index in over or not has_failed(pod, self._job):
+                continue
+            other = self._held.get(index)
+            if other is None or self._later(pod) >= self._later(other):
+                self._held[index] = pod
+
+    def _later(self, pod: JSONObject) -> tuple[int, float]:
+        return failures_of(pod) + ignored_of(pod), finished_at(pod, self._now)
+
+    # --- conditions
+
+    def _condition(self, kind: str, reason: str, message: str, status: str = "True") -> JSONObject:
+        made = {"type": kind, "status": status, "lastProbeTime": self._stamp, "lastTransitionTime": self._stamp}
+        return {**made, "reason": reason, "message": message}
+
+    def _fail(self, reason: str, message: str) -> None:
+        self._finish = self._condition("FailureTarget", reason, message)
+
+    def _ensure(self, new: JSONObject) -> bool:
+        """Have a condition in the status; whether that changed anything. One that does not hold needs no saying."""
+        conditions = self._status.setdefault("conditions", [])
+        for number, old in enumerate(conditions):
+            if old["type"] == new["type"]:
+                if all(old.get(name) == new[name] for name in ("status", "reason", "message")):
+                    return False
+                conditions[number] = new
+                return True
+        if new["status"] == "True":
+            conditions.append(new)
+            return True
+        return False
+
+    def _look_for_success(self, suspended: bool) -> None:
+        if self._completions is None:
+            complete = self._succeeded > 0 and self._count == 0
+        else:
+            complete = self._succeeded >= self._completions and self._count == 0
+        if complete:
+            text = "Reached expected number of succeeded pods"
+            self._finish = self._condition("SuccessCriteriaMet", "CompletionsReached", text)
+        elif self._owner.deleted:
+            return
+        elif suspended:
+            if self._ensure(self._condition("Suspended", "JobSuspended", "Job suspended")):
+                self._control.event(self._owner, NORMAL, "Suspended", "Job suspended")
+        elif self._ensure(self._condition("Suspended", "JobResumed", "Job resumed", "False")):
+            self._control.event(self._owner, NORMAL, "Resumed", "Job resumed")
+            # The deadline is about the time that it is not suspended.
+            self._status["startTime"] = self._stamp
+
+    # --- pods
+
+    async def _delete_active(self) -> None:
+        """The job is over: its pods end. It is told so when they have."""
+        for pod in self._active:
+            try:
+                await self._control.delete(self._owner, pod)
+            except Exception as error:
+                self._error = error
+                continue
+            self._deleted(pod)
+        if self._count:
+            self._finish = None
+
+    def _deleted(self, pod: JSONObject) -> None:
+        self._count -= 1
+        self._terminating += 1
+        self._ready -= is_ready(pod)
+
+    async def _delete(self, pods: Sequence[JSONObject]) -> None:
+        """Delete pods that are not to be counted."""
+        for pod in pods[:BURST]:
+            try:
+                await self._controller.untrack(pod)
+                await self._control.delete(self._owner, pod)
+            except Exception as error:
+                self._error = error
+                return
+            self._deleted(pod)
+            await self._controller.pause()
+
+    async def _manage(self, suspended: bool) -> None:
+        """Make the pods that are missing, or delete those that are too many."""
+        if suspended:
+            await self._delete(self._active)
+            return
+        parallelism: int = self._spec["parallelism"]
+        if self._completions is None:
+            wanted = self._count if self._succeeded else parallelism
+        else:
+            wanted = max(0, min(self._completions - self._succeeded, parallelism))
+        surplus = self._surplus(max(0, self._count - wanted))
+        if surplus:
+            await self._delete(surplus)
+            return
+        missing = wanted - self._count - (self._terminating if replaces_failed_only(self._job) else 0)
+        if missing <= 0:
+            return
+        wait = self._backoff.wait(self._now) if self._per_index is None else 0.0
+        if wait:
+            self._controller.queue.add_after(self._key, wait)
+            return
+        missing = min(missing, BURST)
+        await self._create(self._indexes(missing) if self._indexed else [None] * missing)
+
+    def _surplus(self, least: int) -> list[JSONObject]:
+        """Active pods to be deleted, those of indexes that another one has among them."""
+        going: list[JSONObject] = []
+        ranked = sorted(self._active, key=lambda pod: deletion_rank(pod, 0, self._now))
+        left = ranked
+        if self._indexed:
+            left = []
+            taken: set[int | None] = set()
+            for pod in reversed(ranked):
+                index = index_of(pod)
+                if not self._valid(index) or index in taken:
+                    going.append(pod)
+                else:
+                    taken.add(index)
+                    left.insert(0, pod)
+        return going + left[: max(0, least - len(going))]
+
+    def _indexes(self, count: int) -> list[int | None]:
+        """The next indexes to make pods for, that need not wait."""
+        taken = self._done | (self._failed_indexes or set())
+        taken |= {index for pod in self._active if (index := index_of(pod)) is not None}
+        if replaces_failed_only(self._job):
+            going = [
+                pod for pod in self._pods if "deletionTimestamp" in pod["metadata"] and not has_failed(pod, self._job)
+            ]
+            taken |= {index for pod in going if (index := index_of(pod)) is not None}
+        now: list[int | None] = []
+        waits = []
+        for index in pending(taken, self._completions or 0, count):
+            held = self._held.get(index)
+            wait = 0.0
+            if held is not None:
+                wait = finished_at(held, self._now) + delay_after(failures_of(held) + ignored_of(held) + 1) - self._now
+            if wait > 0:
+                waits.append(wait)
+            else:
+                now.append(index)
+        if waits:
+            self._controller.queue.add_after(self._key, min(waits))
+        return now
+
+    async def _create(self, indexes: Sequence[int | None]) -> None:
+        owner, template = self._owner, self._spec["template"]
+        for index in indexes:
+            pod = from_template(template, owner.reference(), f"{owner.name}-", owner.namespace)
+            finalizers = list(pod["metadata"].get("finalizers") or ())
+            pod["metadata"]["finalizers"] = finalizers if TRACKING in finalizers else [*finalizers, TRACKING]
+            if index is not None:
+                with_index(pod, owner.name, index, self._failures(index))
+            error = await self._control.create(owner, pod)
+            if error is not None:
+                if not namespace_ends(error):
+                    self._error = error
+                return
+            self._count += 1
+            await self._controller.pause()
+
+    def _failures(self, index: int) -> tuple[int, int] | None:
+        if self._per_index is None:
+            return None
+        held = self._held.get(index)
+        if held is None:
+            return 0, 0
+        counts = judge(self._spec.get("podFailurePolicy"), held).counts
+        return failures_of(held) + counts, ignored_of(held) + (not counts)
+
+    # --- counting
+
+    async def _track(self) -> None:
+        """Count the pods that have ended, each once."""
+        status = self._status
+        untracked = self._list_uncounted()
+        if self._indexed:
+            status["succeeded"] = len(self._done)
+            _set(status, "completedIndexes", format_indexes(self._done))
+            if self._failed_indexes is not None:
+                status["failedIndexes"] = format_indexes(self._failed_indexes)
+        finish = self._finish
+        if finish is not None:
+            # What the end will be is told before its pods can go.
+            if condition_in(status, finish["type"]) is None:
+                self._ensure(finish)
+            kind = "Complete" if finish["type"] == "SuccessCriteriaMet" else "Failed"
+            finish = self._condition(kind, finish.get("reason") or "", finish.get("message") or "")
+        await self._write()
+        self._controller.backoffs[self._key] = self._backoff
+        for pod in untracked:
+            await self._controller.untrack(pod)
+            await self._controller.pause()
+        self._settle({pod["metadata"]["uid"] for pod in untracked})
+        over = False
+        if finish is not None and not any(self._uncounted.values()) and not self._terminating:
+            over = self._ensure(finish)
+            if finish["type"] == "Complete":
+                status["completionTime"] = self._stamp
+        await self._write()
+        if over and finish is not None:
+            self._tell_end(finish)
+
+    def _list_uncounted(self) -> list[JSONObject]:
+        """Write down who has ended; give the pods that may lose their finalizer after that."""
+        tracked = {pod["metadata"]["uid"] for pod in self._pods if is_tracked(pod)}
+        self._settle({*self._uids("succeeded"), *self._uids("failed")} - tracked)
+        failed_job = self._finish is not None and self._finish["type"] == "FailureTarget"
+        policy = self._spec.get("podFailurePolicy")
+        known = {which: set(self._uids(which)) for which in ("succeeded", "failed")}
+        ended: list[JSONObject] = []
+        for pod in self._pods:
+            failed = has_failed(pod, self._job)
+            if not is_tracked(pod) or not self._may_go(pod, failed):
+                continue
+            if sum(map(len, known.values())) >= _UNCOUNTED:
+                # The rest has its turn when these are counted.
+                self._finish = None
+                self._controller.queue.add(self._key)
+                break
+            ended.append(pod)
+            uid = pod["metadata"]["uid"]
+            if phase_of(pod) == "Succeeded":
+                if not self._indexed and uid not in known["failed"]:
+                    self._note("succeeded", uid, known)
+            elif (
+                (failed or failed_job)
+                and (not self._indexed or self._valid(index_of(pod)))
+                and judge(policy, pod).counts
+            ):
+                self._note("failed", uid, known)
+        return ended
+
+    def _note(self, which: str, uid: str, known: dict[str, set[str]]) -> None:
+        if uid not in known[which]:
+            known[which].add(uid)
+            self._uncounted.setdefault(which, []).append(uid)
+
+    def _may_go(self, pod: JSONObject, failed: bool) -> bool:
+        if self._owner.deleted or self._finish is not None or phase_of(pod) == "Succeeded":
+            return True
+        index = index_of(pod)
+        held = self._held.get(index) if index is not None else None
+        return failed and (held is None or held["metadata"]["uid"] != pod["metadata"]["uid"])
+
+    def _settle(self, uids: set[str]) -> None:
+        """Pods that have no finalizer any more become numbers."""
+        for which in ("succeeded", "failed"):
+            before = self._uids(which)
+            left = [uid for uid in before if uid not in uids]
+            if len(left) < len(before):
+                self._status[which] = (self._status.get(which) or 0) + len(before) - len(left)
+            self._uncounted.pop(which, None)
+            if left:
+                self._uncounted[which] = left
+
+    def _tell_end(self, finish: JSONObject) -> None:
+        if finish["type"] == "Failed":
+            self._control.event(self._owner, WARNING, finish["reason"], finish["message"])
+            return
+        if self._completions is not None and (self._status.get("succeeded") or 0) > self._completions:
+            text = "Too many succeeded pods running after completion count reached"
+            self._control.event(self._owner, WARNING, "TooManySucceededPods", text)
+        self._control.event(self._owner, NORMAL, "Completed", "Job completed")
+
+    async def _write(self) -> None:
+        status = self._status
+        for name in ("active", "succeeded", "failed"):
+            _set(status, name, status.get(name))
+
+        def change(obj: JSONObject) -> None:
+            obj["status"] = thawed(status)
+
+        owner = self._owner
+        await self._controller.client.update_status("batch", "jobs", owner.namespace, owner.name, change, uid=owner.uid)
+
+
+def _set(status: JSONObject, name: str, value: Any) -> None:
+    """Nothing is left out."""
+    if value:
+        status[name] = value
+    else:
+        status.pop(name, None)

@@ -1,0 +1,387 @@
+"""
+StatefulSets: pods that each have a name and claims of their own, and come and go in order.
+
+@see: kubernetes, C{pkg/controller/statefulset/stateful_set_control.go}, C{stateful_pod_control.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from attrs import define
+
+from ...api.errors import APIStatusError
+from ...api.resource import (
+    GroupResource,
+    GroupVersionKind,
+    JSONObject,
+)
+from ...api.selectors import label_selector_from_object
+from ...registry.stores import seen
+from ...storage.record import Record
+from ..machinery.controller import Controller
+from ..machinery.events import (
+    NORMAL,
+    WARNING,
+)
+from ..machinery.metadata import (
+    controller_of,
+    controller_reference,
+)
+from .history import (
+    HASH_LABEL,
+    History,
+    restored,
+)
+from .pods import (
+    Dependents,
+    Owner,
+    available_in,
+    is_over,
+    phase_of,
+)
+from .rollout import (
+    reported,
+    scaled,
+    wanted,
+)
+from .statefulpods import (
+    claim_owner,
+    claims_of,
+    first_ordinal,
+    give_identity,
+    has_identity,
+    is_in_range,
+    is_monotonic,
+    is_running,
+    is_terminating,
+    is_unavailable,
+    new_pod,
+    ordinal_of,
+    revision_of_pod,
+)
+
+if TYPE_CHECKING:
+    from ..machinery.informer import Informer
+
+_KIND: Final = GroupVersionKind("apps", "v1", "StatefulSet")
+
+
+@define
+class _Round:
+    """
+    What one look at a StatefulSet works with.
+
+    @ivar current: The revision that pods are of that are not updated.
+    @ivar update: The revision of the template of now.
+    @ivar collisions: How often the name of a revision was taken.
+    """
+
+    owner: Owner
+    current: JSONObject
+    update: JSONObject
+    collisions: int
+
+    @property
+    def stateful(self) -> JSONObject:
+        """The set, as it is stored."""
+        return self.owner.obj
+
+
+class StatefulSetController(Controller[str]):
+    """Keeps the pods of StatefulSets; keys are those of the sets."""
+
+    name: ClassVar[str] = "statefulset-controller"
+    workers: ClassVar[int] = 5
+
+    def follow(self) -> None:
+        """Sets, their pods, revisions and claims."""
+        self._stateful: Informer = self.watch("apps", "statefulsets")
+        self._pod_informer = self.watch("", "pods", self._pod_changed)
+        self._pods = Dependents(self._pod_informer, self.client, "", "pods")
+        revisions = self.watch("apps", "controllerrevisions", lambda kind, record, old: None)
+        self._history = History(revisions, self.client, HASH_LABEL)
+        self._claims: Informer = self.watch("", "persistentvolumeclaims", lambda kind, record, old: None)
+        self._recorder = self.context.recorder(self.name)
+
+    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
+        for owner in owners:
+            if owner["kind"] == _KIND.kind:
+                self.queue.add(f"{record.namespace}/{owner['name']}")
+        if not owners:
+            parent = record.name.rpartition("-")[0]
+            if self._stateful.get(record.namespace, parent) is not None:
+                self.queue.add(f"{record.namespace}/{parent}")
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record = self._stateful.by_key(key)
+        if record is None:
+            return
+        stateful = seen(record)
+        owner = Owner(_KIND, stateful, label_selector_from_object(stateful["spec"].get("selector") or {}))
+
+        def alive() -> bool:
+            found = self._stateful.get(owner.namespace, owner.name)
+            return found is not None and seen(found)["metadata"]["uid"] == owner.uid
+
+        revisions = await self._history.claim(owner, alive)
+        before = stateful.get("status") or {}
+        update, revisions, collisions = await self._history.newest(owner, revisions, before.get("collisionCount") or 0)
+        named = before.get("currentRevision")
+        current = next((one for one in revisions if one["metadata"]["name"] == named), update)
+        work = _Round(owner, current, update, collisions)
+        await self._pods.claim(owner, alive)
+        failure: APIStatusError | None = None
+        try:
+            await self._converge(work)
+        except APIStatusError as error:
+            failure = error
+        await self._tell(key, work)
+        used = {revision_of_pod(pod) for pod in self._own_pods(owner)}
+        used |= {current["metadata"]["name"], update["metadata"]["name"]}
+        await self._history.truncate(owner, revisions, used)
+        if failure is not None:
+            raise failure
+
+    def _own_pods(self, owner: Owner) -> list[JSONObject]:
+        """The pods of a set by their number."""
+        found = [pod for pod in self._pods.owned(owner) if ordinal_of(owner.name, pod["metadata"]["name"]) >= 0]
+        return sorted(found, key=lambda pod: ordinal_of(owner.name, pod["metadata"]["name"]))
+
+    async def _converge(self, work: _Round) -> None:
+        """Make, mend and delete pods, as far as it is their turn."""
+        stateful, owner = work.stateful, work.owner
+        if owner.deleted:
+            return
+        pods = {ordinal_of(owner.name, pod["metadata"]["name"]): pod for pod in self._own_pods(owner)}
+        start = first_ordinal(stateful)
+        monotonic = is_monotonic(stateful)
+        for ordinal in range(start, start + wanted(stateful)):
+            await self.pause()
+            if await self._keep(work, ordinal, pods.get(ordinal)) and monotonic:
+                return
+        condemned = [number for number in sorted(pods, reverse=True) if not is_in_range(stateful, number)]
+        for number in condemned:
+            await self._match_claims(work, pods[number], number, True)
+        if await self._dismiss(work, pods, condemned):
+            return
+        if (stateful["spec"].get("updateStrategy") or {}).get("type") != "OnDelete":
+            kept = {number: pod for number, pod in pods.items() if is_in_range(stateful, number)}
+            await self._replace_outdated(work, kept)
+
+    async def _keep(self, work: _Round, ordinal: int, pod: JSONObject | None) -> bool:
+        """
+        Have the pod of a number be there, and be as it should.
+
+        @return: Whether those that come after it must wait for it.
+        """
+        stateful = work.stateful
+        if pod is None:
+            await self._make(work, ordinal)
+            return True
+        if is_over(pod):
+            if not is_terminating(pod):
+                failed = phase_of(pod) == "Failed"
+                how, reason = ("Failed", "RecreatingFailedPod") if failed else ("Terminated", "RecreatingTerminatedPod")
+                meta = stateful["metadata"]
+                text = (
+                    f"StatefulSet {meta['namespace']}/{meta['name']} is recreating "
+                    f"{how.lower()} Pod {pod['metadata']['name']}"
+                )
+                self._recorder.event(_KIND, stateful, WARNING if failed else NORMAL, reason, text)
+                await self._delete(work, pod)
+            return True
+        if phase_of(pod) in ("", "Pending"):
+            await self._make_claims(work, pod["metadata"]["name"], ordinal)
+        if is_monotonic(stateful) and is_unavailable(stateful, pod, self.clock.seconds()):
+            return True
+        if is_terminating(pod):
+            return False
+        if not has_identity(stateful, pod, ordinal):
+            meta = pod["metadata"]
+            await self.client.update(
+                "",
+                "pods",
+                meta["namespace"],
+                meta["name"],
+                lambda live: give_identity(stateful, live, ordinal),
+                uid=meta["uid"],
+            )
+        await self._match_claims(work, pod, ordinal, False)
+        return False
+
+    def _is_held_back(self, work: _Round, ordinal: int) -> bool:
+        """Whether a pod of a number is made of the template of before."""
+        strategy = work.stateful["spec"].get("updateStrategy") or {}
+        if strategy.get("type", "RollingUpdate") != "RollingUpdate":
+            return False
+        rolling = strategy.get("rollingUpdate")
+        kept = reported(work.stateful, "currentReplicas") if rolling is None else rolling.get("partition") or 0
+        return ordinal < first_ordinal(work.stateful) + kept
+
+    async def _make(self, work: _Round, ordinal: int) -> None:
+        revision = work.current if self._is_held_back(work, ordinal) else work.update
+        stateful = restored(work.stateful, revision)
+        pod = new_pod(stateful, revision["metadata"]["name"], ordinal, _KIND.kind, _KIND.api_version)
+        name, of = pod["metadata"]["name"], f"in StatefulSet {work.owner.name}"
+        await self._make_claims(work, name, ordinal)
+        try:
+            await self.client.create("", "pods", pod)
+        except APIStatusError as error:
+            text = f"create Pod {name} {of} failed error: {error.message}"
+            self._recorder.event(_KIND, work.stateful, WARNING, "FailedCreate", text)
+            raise
+        self._recorder.event(_KIND, work.stateful, NORMAL, "SuccessfulCreate", f"create Pod {name} {of} successful")
+
+    async def _delete(self, work: _Round, pod: JSONObject) -> None:
+        meta, of = pod["metadata"], f"in StatefulSet {work.owner.name}"
+        try:
+            await self.client.delete("", "pods", meta["namespace"], meta["name"], uid=meta["uid"])
+        except APIStatusError as error:
+            if error.code in (404, 409):
+                return
+            text = f"delete Pod {meta['name']} {of} failed error: {error.message}"
+            self._recorder.event(_KIND, work.stateful, WARNING, "FailedDelete", text)
+            raise
+        text = f"delete Pod {meta['name']} {of} successful"
+        self._recorder.event(_KIND, work.stateful, NORMAL, "SuccessfulDelete", text)
+
+    # Claims.
+
+    async def _make_claims(self, work: _Round, pod: str, ordinal: int) -> None:
+        for claim in claims_of(work.stateful, ordinal):
+            meta = claim["metadata"]
+            there = self._claims.get(meta["namespace"], meta["name"])
+            if there is not None:
+                if "deletionTimestamp" in seen(there)["metadata"]:
+                    # The pod would have a volume that goes; it is made when the claim is gone.
+                    why = "the claim of before is being deleted"
+                    raise APIStatusError.conflict(GroupResource("", "persistentvolumeclaims"), meta["name"], why)
+                continue
+            of = f"Claim {meta['name']} Pod {pod} in StatefulSet {work.owner.name}"
+            if claim_owner(work.stateful, False) == "set":
+                meta["ownerReferences"] = [work.owner.reference()]
+            try:
+                await self.client.create("", "persistentvolumeclaims", claim)
+            except APIStatusError as error:
+                if error.reason == "AlreadyExists":
+                    continue
+                text = f"create {of} failed error: {error.message}"
+                self._recorder.event(_KIND, work.stateful, WARNING, "FailedCreate", text)
+                raise
+            self._recorder.event(_KIND, work.stateful, NORMAL, "SuccessfulCreate", f"create {of} success")
+
+    async def _match_claims(self, work: _Round, pod: JSONObject, ordinal: int, condemned: bool) -> None:
+        """Have claims go with whom the policy says."""
+        owner = claim_owner(work.stateful, condemned)
+        references = {"set": work.owner.reference(), "pod": controller_reference("Pod", "v1", pod)}
+        ours = {one["uid"] for one in references.values()}
+        wanted_uids = {references[owner]["uid"]} if owner else set()
+        for claim in claims_of(work.stateful, ordinal):
+            meta = claim["metadata"]
+            there = self._claims.get(meta["namespace"], meta["name"])
+            if there is None or {one["uid"] for one in self._owners(there)} & ours == wanted_uids:
+                continue
+            if (controller_of(there) or {"uid": work.owner.uid})["uid"] not in ours:
+                # Somebody else's: it is not ours to end.
+                continue
+
+            def change(live: JSONObject) -> None:
+                left = [one for one in live["metadata"].get("ownerReferences") or () if one["uid"] not in ours]
+                if owner:
+                    left.append(references[owner])
+                live["metadata"]["ownerReferences"] = left
+
+            await self.client.update("", "persistentvolumeclaims", meta["namespace"], meta["name"], change)
+
+    @staticmethod
+    def _owners(record: Record) -> Sequence[JSONObject]:
+        return seen(record)["metadata"].get("ownerReferences") or ()
+
+    # Fewer pods, and newer ones.
+
+    async def _dismiss(self, work: _Round, pods: dict[int, JSONObject], condemned: Sequence[int]) -> bool:
+        """
+        Delete pods that are too many, the last first.
+
+        @return: Whether anything else must wait for it.
+        """
+        stateful, now = work.stateful, self.clock.seconds()
+        monotonic = is_monotonic(stateful)
+        order = [number for number in sorted(pods) if is_in_range(stateful, number)] + list(reversed(condemned))
+        sick = next((number for number in order if is_unavailable(stateful, pods[number], now)), None)
+        for number in condemned:
+            pod = pods[number]
+            if is_terminating(pod):
+                if monotonic:
+                    return True
+                continue
+            if monotonic and number != sick and is_unavailable(stateful, pod, now):
+                return True
+            await self._delete(work, pod)
+            if monotonic:
+                return True
+        return False
+
+    async def _replace_outdated(self, work: _Round, pods: dict[int, JSONObject]) -> None:
+        """Delete pods of old templates, the last first, as many as may be missing at once."""
+        stateful, now = work.stateful, self.clock.seconds()
+        rolling = (stateful["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+        partition = first_ordinal(stateful) + (rolling.get("partition") or 0)
+        missing = max(1, scaled(rolling.get("maxUnavailable", 1), wanted(stateful), True))
+        update = work.update["metadata"]["name"]
+        room = missing
+        if missing > 1:
+            room -= sum(is_unavailable(stateful, pod, now) for pod in pods.values())
+        for number in sorted(pods, reverse=True):
+            pod = pods[number]
+            if number < partition or room <= 0:
+                return
+            if revision_of_pod(pod) != update and not is_terminating(pod):
+                await self._delete(work, pod)
+                room -= 1
+            elif missing == 1 and is_unavailable(stateful, pod, now):
+                return
+
+    # The status.
+
+    async def _tell(self, key: str, work: _Round) -> None:
+        """Bring the status up to date."""
+        stateful, now = work.stateful, self.clock.seconds()
+        pods = self._own_pods(work.owner)
+        min_ready = stateful["spec"].get("minReadySeconds") or 0
+        running = [pod for pod in pods if is_running(pod)]
+        waits = [available_in(pod, min_ready, now) for pod in running]
+        current, update = work.current["metadata"]["name"], work.update["metadata"]["name"]
+        lasting = [revision_of_pod(pod) for pod in pods if not is_terminating(pod)]
+        status: JSONObject = {
+            "observedGeneration": stateful["metadata"].get("generation", 0),
+            "replicas": len(pods),
+            "readyReplicas": len(running),
+            "availableReplicas": sum(wait == 0 for wait in waits),
+            "currentReplicas": lasting.count(current),
+            "updatedReplicas": lasting.count(update),
+            "currentRevision": current,
+            "updateRevision": update,
+            "collisionCount": work.collisions,
+        }
+        strategy = (stateful["spec"].get("updateStrategy") or {}).get("type", "RollingUpdate")
+        if strategy == "RollingUpdate" and status["updatedReplicas"] == status["replicas"] == status["readyReplicas"]:
+            status["currentReplicas"] = status["updatedReplicas"]
+            status["currentRevision"] = update
+
+        def change(live: JSONObject) -> None:
+            told = live.setdefault("status", {})
+            told.update(status)
+            for name in ("readyReplicas", "currentReplicas", "updatedReplicas"):
+                if not told[name]:
+                    del told[name]
+
+        owner = work.owner
+        await self.client.update_status("apps", "statefulsets", owner.namespace, owner.name, change, uid=owner.uid)
+        later = [wait for wait in waits if wait]
+        if later:
+            self.queue.add_after(key, min(later))

@@ -1,0 +1,337 @@
+"""
+Tests for L{kubetwist.controllers.aggregation.availability}, L{kubetwist.controllers.aggregation.serviceendpoints} and
+what they follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import GroupVersion
+from kubetwist.controllers.aggregation.apiservices import (
+    Aggregation,
+    Remote,
+)
+from kubetwist.controllers.aggregation.availability import (
+    RESYNC,
+    TIMEOUT,
+    Availability,
+)
+from kubetwist.controllers.aggregation.serviceendpoints import (
+    Backends,
+    has_ready_endpoint,
+    ready_endpoints,
+)
+from kubetwist.outgoing.client import Answer
+from kubetwist.outgoing.errors import CallError
+from kubetwist.outgoing.services import NoSuchService, Services
+from tests.resources.server import Server
+
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+FAR = GroupVersion("far.example.com", "v1")
+NAME = "v1.far.example.com"
+
+
+class FakeOutgoing:
+    """
+    Makes clients that ask nobody.
+
+    @ivar answer: What each question is answered with: an L{Answer}, or a Deferred of one.
+    @ivar asked: How often it was asked.
+    @ivar retired: How many clients nobody needs any more.
+    """
+
+    def __init__(self, find: Callable[[str, str], Any]) -> None:
+        self.services = Services(find)
+        self.answer: Callable[[], Any] = lambda: Answer(200, {}, b"{}")
+        self.asked = 0
+        self.retired = 0
+        self.settings: list[Any] = []
+
+    def client(self, settings: Any, *, limit: int) -> Any:
+        """One of them."""
+        self.settings.append(settings)
+        return self
+
+    async def fetch(self, path: str, **more: Any) -> Any:
+        """Answer a question."""
+        self.asked += 1
+        result = self.answer()
+        return await result if isinstance(result, Deferred) else result
+
+    def retire(self) -> None:
+        """Nobody needs this one any more."""
+        self.retired += 1
+
+
+class AvailabilityTests(SynchronousTestCase):
+    """A server behind a service, which is asked for what it lists."""
+
+    def setUp(self) -> None:
+        """Everything is there but the other server."""
+        self.server = Server("apiservices", "services", "endpointslices")
+        self.api = self.server.client()
+        stores = self.server.stores
+        self.outgoing = FakeOutgoing(lambda namespace, name: stores.lookup("", "services", namespace, name))
+        store = stores.get("apiregistration.k8s.io", "apiservices")
+        self.store = store
+        self.aggregation = Aggregation(store, self.outgoing, self.server.clock)  # type: ignore[arg-type]
+        self.backends = Backends(stores, self.server.clock)
+        self.backends.start()
+        self.aggregation.start()
+        self.availability = Availability(self.aggregation, self.backends, self.server.clock)
+        self.availability.start()
+        self.addCleanup(self.end)
+        self.make_service("ExternalName", externalName="far.example.org")
+
+    def end(self) -> None:
+        """Stop all of it."""
+        self.successResultOf(Deferred.fromCoroutine(self.availability.stop()))
+        self.aggregation.stop()
+        self.backends.stop()
+
+    def make_service(self, kind: str, **spec: Any) -> None:
+        """The service."""
+        service = {"metadata": {"name": "far"}, "spec": {"type": kind, "ports": [{"port": 443}], **spec}}
+        code, answer = self.api.ask("POST", "/api/v1/namespaces/default/services", service)
+        self.assertEqual(code, 201, answer)
+
+    def register(self, **spec: Any) -> None:
+        """The APIService."""
+        whole = {
+            "group": FAR.group,
+            "version": FAR.version,
+            "groupPriorityMinimum": 100,
+            "versionPriority": 10,
+            "service": {"namespace": "default", "name": "far"},
+            **spec,
+        }
+        code, answer = self.api.ask("POST", SERVICES, {"metadata": {"name": NAME}, "spec": whole})
+        self.assertEqual(code, 201, answer)
+
+    def patch_it(self, patch: Any, part: str = "") -> None:
+        """Change the APIService."""
+        path = f"{SERVICES}/{NAME}{part}"
+        code, answer = self.api.ask("PATCH", path, patch, Content_Type="application/merge-patch+json")
+        self.assertEqual(code, 200, answer)
+
+    def pass_(self, seconds: float = 0.0) -> None:
+        """Let time go by."""
+        for _ in range(5):
+            self.server.clock.advance(0)
+        for _ in range(round(seconds * 20)):
+            self.server.clock.advance(0.05)
+
+    def condition(self) -> Any:
+        """What is told; C{{}} while nothing is."""
+        status = self.api.ask("GET", f"{SERVICES}/{NAME}")[1].get("status") or {}
+        return next(iter(status.get("conditions") or ({},)))
+
+    @property
+    def remote(self) -> Remote:
+        """Who answers."""
+        return self.aggregation.remotes[FAR]
+
+    def test_passed(self) -> None:
+        """A server that answers once is available, and is asked again after half a minute."""
+        self.register()
+        self.pass_()
+        self.assertEqual(self.condition()["reason"], "Passed")
+        self.assertTrue(self.remote.available)
+        self.assertEqual(self.outgoing.asked, 1)
+        revision = self.store.cache.revision
+        self.pass_(RESYNC + 1)
+        self.assertEqual(self.outgoing.asked, 2)
+        self.assertEqual(self.store.cache.revision, revision)
+
+    def test_one_of_several(self) -> None:
+        """If the first question is not answered in a second, others are asked at the same time; one answer will do."""
+        waiting: list[Deferred[Answer]] = []
+
+        def later() -> Deferred[Answer]:
+            waiting.append(Deferred())
+            return waiting[-1]
+
+        self.outgoing.answer = later
+        self.register()
+        self.pass_(0.9)
+        self.assertEqual(len(waiting), 1)
+        self.pass_(0.2)
+        self.assertEqual(len(waiting), 5)
+        waiting[3].callback(Answer(200, {}, b""))
+        self.pass_()
+        self.assertEqual(self.condition()["status"], "True")
+
+    def test_failing(self) -> None:
+        """A server is given up after five questions; it is asked again soon, and later and later."""
+
+        def refused() -> Any:
+            raise CallError("GET", "https://far", "refused")
+
+        self.outgoing.answer = refused
+        self.register()
+        self.pass_()
+        self.assertEqual(self.condition()["reason"], "FailedDiscoveryCheck")
+        self.assertIn('far": refused', self.condition()["message"])
+        self.assertEqual(self.outgoing.asked % 5, 0)
+        self.pass_(20)
+        before = self.outgoing.asked
+        self.assertLess(before, 100)
+        self.outgoing.answer = lambda: succeed(Answer(200, {}, b""))
+        self.pass_(30)
+        self.assertEqual(self.condition()["reason"], "Passed")
+
+    def test_too_late(self) -> None:
+        """One that does not answer in time is told of in the words of Go's client."""
+
+        def late() -> Any:
+            raise CallError("GET", "https://far", "context deadline exceeded", timed_out=True)
+
+        self.outgoing.answer = late
+        self.register()
+        self.pass_()
+        self.assertTrue(self.condition()["message"].endswith("(Client.Timeout exceeded while awaiting headers)"))
+        self.assertEqual(TIMEOUT, 5.0)
+
+    def test_ever_other_words(self) -> None:
+        """A server that fails in ever other ways is asked, and told of, no more often than one that fails in one."""
+        count = 0
+
+        def refused() -> Any:
+            nonlocal count
+            count += 1
+            raise CallError("GET", "https://far", f"read tcp 10.0.0.1:{count}->10.0.0.2:443: connection reset by peer")
+
+        self.outgoing.answer = refused
+        self.register()
+        self.pass_(20)
+        self.assertLess(count, 100)
+
+    def test_somebody_else(self) -> None:
+        """What somebody else tells is looked at, but not at once: he may do as we do."""
+        self.register()
+        self.pass_()
+        wrong = {"type": "Available", "status": "False", "reason": "Theirs"}
+        self.patch_it({"status": {"conditions": [wrong]}}, "/status")
+        self.pass_(0.5)
+        self.assertEqual(self.condition()["reason"], "Theirs")
+        self.assertFalse(self.remote.available)
+        self.pass_(1)
+        self.assertEqual(self.condition()["reason"], "Passed")
+
+    def test_other_conditions(self) -> None:
+        """Conditions of other types stay as they are."""
+        self.outgoing.answer = lambda: Answer(500, {}, b"")
+        self.register()
+        self.pass_()
+        other = {"type": "Mine", "status": "True"}
+        self.patch_it({"status": {"conditions": [other, self.condition()]}}, "/status")
+        self.outgoing.answer = lambda: Answer(200, {}, b"")
+        self.pass_(RESYNC + 1)
+        found = self.api.ask("GET", f"{SERVICES}/{NAME}")[1]["status"]["conditions"]
+        self.assertEqual([(one["type"], one["status"]) for one in found], [("Mine", "True"), ("Available", "True")])
+
+    def test_redirect(self) -> None:
+        """A redirect is no answer."""
+        self.outgoing.answer = lambda: Answer(302, {"location": "https://far/elsewhere"}, b"")
+        self.register()
+        self.pass_()
+        self.assertTrue(self.condition()["message"].endswith("/apis/far.example.com/v1: 302"))
+
+    def test_another_spec(self) -> None:
+        """Another certificate, on either side, has the server asked anew, by a client of its own."""
+        self.register()
+        self.pass_()
+        self.patch_it({"spec": {"insecureSkipTLSVerify": True}})
+        self.pass_()
+        self.assertEqual((self.outgoing.asked, self.outgoing.retired), (2, 1))
+        self.assertTrue(self.outgoing.settings[-1].insecure)
+        self.aggregation.use_identity(b"certificate", b"key")
+        self.pass_()
+        self.assertEqual((self.outgoing.asked, self.outgoing.retired), (3, 2))
+        self.assertEqual(self.outgoing.settings[-1].certificate, b"certificate")
+
+    def test_gone(self) -> None:
+        """An APIService that goes leaves nothing behind."""
+        told: list[Any] = []
+        self.aggregation.subscribe(lambda group_version, remote: told.append(remote))
+        self.register()
+        self.pass_()
+        self.api.ask("DELETE", f"{SERVICES}/{NAME}")
+        self.pass_(RESYNC + 1)
+        self.assertIsNone(told[-1])
+        self.assertEqual((self.outgoing.asked, self.outgoing.retired), (1, 1))
+        self.assertEqual(dict(self.aggregation.remotes), {})
+        self.assertEqual(self.aggregation.registered.group_versions(), [])
+
+
+class BackendTests(SynchronousTestCase):
+    """Where those are who answer for a service."""
+
+    def a_slice(self, *addresses: str, ready: bool | None = True, port: Any = 8443, family: str = "IPv4") -> Any:
+        """A slice of one port."""
+        conditions = {} if ready is None else {"ready": ready}
+        return {
+            "addressType": family,
+            "endpoints": [{"addresses": [address], "conditions": conditions} for address in addresses],
+            "ports": [{"name": "https", "port": port}],
+        }
+
+    def test_ready(self) -> None:
+        """Those count who are ready, or do not say, behind a port of the name that is wanted."""
+        good = self.a_slice("10.0.0.1", ready=None)
+        self.assertTrue(has_ready_endpoint([good], "https"))
+        self.assertFalse(has_ready_endpoint([good], ""))
+        self.assertFalse(has_ready_endpoint([self.a_slice("10.0.0.1", ready=False)], "https"))
+        self.assertFalse(has_ready_endpoint([self.a_slice("10.0.0.1", port=None)], "https"))
+        self.assertEqual(ready_endpoints([good, self.a_slice("10.0.0.2", ready=False)], "https"), [("10.0.0.1", 8443)])
+
+    def test_families(self) -> None:
+        """Addresses of the family that a service prefers come alone, if there are any."""
+        slices = [self.a_slice("10.0.0.1"), self.a_slice("fd00::1", family="IPv6")]
+        self.assertEqual(ready_endpoints(slices, "https", ["IPv6", "IPv4"]), [("fd00::1", 8443)])
+        self.assertEqual(ready_endpoints(slices[:1], "https", ["IPv6"]), [("10.0.0.1", 8443)])
+
+    def test_kept_to(self) -> None:
+        """A client keeps to one of several endpoints as long as it is there and answers."""
+        server = Server("apiservices", "services", "endpointslices")
+        api = server.client()
+        backends = Backends(server.stores, server.clock)
+        backends.start()
+        self.addCleanup(backends.stop)
+        api.ask(
+            "POST",
+            "/api/v1/namespaces/default/services",
+            {"metadata": {"name": "far"}, "spec": {"ports": [{"name": "https", "port": 443}]}},
+        )
+        self.assertRaises(NoSuchService, backends.endpoints, "default", "far", 443)
+        for number in range(9):
+            obj = {"metadata": {"name": f"far-{number}", "labels": {"kubernetes.io/service-name": "far"}}}
+            obj |= self.a_slice(f"10.0.0.{number}")
+            code, answer = api.ask("POST", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", obj)
+            self.assertEqual(code, 201, answer)
+        for port, name in ((80, "far"), (443, "near")):
+            self.assertRaises(NoSuchService, backends.endpoints, "default", name, port)
+        store = server.stores.get("apiregistration.k8s.io", "apiservices")
+        aggregation = Aggregation(store, None, server.clock)  # type: ignore[arg-type]
+        aggregation.resolve = lambda service: backends.endpoints(service.namespace, service.name, service.port)
+        aggregation.start()
+        self.addCleanup(aggregation.stop)
+        spec = {"group": FAR.group, "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
+        spec |= {"service": {"namespace": "default", "name": "far"}}
+        api.ask("POST", SERVICES, {"metadata": {"name": NAME}, "spec": spec})
+        remote = aggregation.remotes[FAR]
+        chosen = remote.target()
+        self.assertEqual({remote.target() for _ in range(20)}, {chosen})
+        number = chosen[0].rpartition(".")[2]
+        api.ask("DELETE", f"/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/far-{number}")
+        self.assertNotEqual(remote.target(), chosen)
+        found = set()
+        for _ in range(200):
+            remote.failed()
+            found.add(remote.target())
+        self.assertGreater(len(found), 1)

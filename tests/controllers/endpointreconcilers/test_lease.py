@@ -1,0 +1,217 @@
+"""Tests for L{kubetwist.controllers.endpointreconcilers.lease}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.options import DeleteOptions
+from kubetwist.controllers.endpointreconcilers.lease import (
+    INTERVAL,
+    LIFE,
+    EndpointReconciler,
+    endpoint_addresses,
+    lease_value,
+)
+from kubetwist.schema.protobuf import read_envelope
+from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable
+from kubetwist.storage.values import Write
+from tests.registry.sharedstores import SharedStoresTestCase
+from tests.resources.server import definitions
+from tests.schema.protobufencoder import counted
+
+PREFIX = "/registry/masterleases/"
+
+
+class PureTests(SynchronousTestCase):
+    """What follows from keys."""
+
+    def test_value(self) -> None:
+        """A key says what kube-apiserver's says."""
+        self.assertEqual(
+            lease_value("192.0.2.1", 3),
+            b'{"kind":"Endpoints","apiVersion":"v1","metadata":{"generation":3},'
+            b'"subsets":[{"addresses":[{"ip":"192.0.2.1"}]}]}\n',
+        )
+
+    def test_addresses(self) -> None:
+        """Addresses are of one family and in order; what is none is left out."""
+        names = ["192.0.2.9", "192.0.2.10", "x", "2001:db8::1"]
+        self.assertEqual(endpoint_addresses(names), ["192.0.2.10", "192.0.2.9"])
+        self.assertEqual(endpoint_addresses(["2001:db8::1", "?"]), ["2001:db8::1"])
+        self.assertEqual(endpoint_addresses([]), [])
+
+
+class EndpointReconcilerTests(SharedStoresTestCase):
+    """Two servers behind one service."""
+
+    resources = ("endpoints", "endpointslices")
+
+    def reconciler(self, stores: Any, address: str, port: int = 6443) -> EndpointReconciler:
+        """That of a server which listens, and is not ready yet."""
+        reconciler = EndpointReconciler(stores, "/registry/", self.clock, lambda: (address, port))
+        self.addCleanup(reconciler.end)
+        self.done(reconciler.prepare())
+        return reconciler
+
+    def started(self, stores: Any, address: str, port: int = 6443) -> EndpointReconciler:
+        """That of a server that is ready."""
+        reconciler = self.reconciler(stores, address, port)
+        reconciler.start()
+        self.clock.advance(0)
+        return reconciler
+
+    def addresses(self) -> list[str]:
+        """Those that pods find, by the endpoints and the slice alike."""
+        endpoints = self.one.lookup("", "endpoints", "default", "kubernetes")
+        slice_ = self.other.lookup("discovery.k8s.io", "endpointslices", "default", "kubernetes")
+        if endpoints is None or slice_ is None:
+            self.assertIs(endpoints, slice_)
+            return []
+        found = [one["ip"] for one in endpoints["subsets"][0]["addresses"]]
+        self.assertEqual([one["addresses"] for one in slice_["endpoints"]], [[one] for one in found])
+        self.assertTrue(all(one["conditions"] == {"ready": True} for one in slice_["endpoints"]))
+        return found
+
+    def leases(self) -> list[str]:
+        """The keys there are."""
+        return [item.key[len(PREFIX) :] for item in self.done(self.backend.read_page(PREFIX)).items]
+
+    def test_come_and_go(self) -> None:
+        """A server is found as soon as it is ready, and no longer when it stops; the last one stays."""
+        self.assertEqual(self.addresses(), [])
+        first = self.started(self.one, "192.0.2.1")
+        self.assertEqual(self.addresses(), ["192.0.2.1"])
+        second = self.started(self.other, "192.0.2.2")
+        self.assertEqual(self.addresses(), ["192.0.2.1", "192.0.2.2"])
+        self.done(first.stop())
+        self.assertEqual(self.addresses(), ["192.0.2.2"])
+        self.assertEqual(self.leases(), ["192.0.2.2"])
+        self.done(second.stop())
+        self.assertEqual((self.addresses(), self.leases()), (["192.0.2.2"], []))
+        self.clock.pump([INTERVAL] * 3)
+        self.assertEqual(self.leases(), [])
+
+    def test_protobuf(self) -> None:
+        """Where endpoints are stored as protobuf, so are the keys; servers that write JSON find them."""
+        for stores in (self.one, self.other):
+            stores.definitions = definitions()
+        self.options = {"protobuf": True}  # type: ignore[misc]
+        third = self.server()
+        third.definitions = definitions()
+        self.started(self.one, "192.0.2.1")
+        self.started(third, "192.0.2.3")
+        self.assertEqual(self.addresses(), ["192.0.2.1", "192.0.2.3"])
+        value = self.done(self.backend.read(f"{PREFIX}192.0.2.3")).value
+        envelope = read_envelope(value)
+        self.assertEqual((envelope.api_version, envelope.kind), ("v1", "Endpoints"))
+        self.assertTrue(envelope.raw.endswith(counted(2, counted(1, counted(1, "192.0.2.3"), counted(3)))))
+
+    def test_death(self) -> None:
+        """A server that is killed is no longer found when its key has expired, while the others stay."""
+        dead = self.started(self.one, "192.0.2.1")
+        self.started(self.other, "192.0.2.2")
+        dead.end()
+        for _ in range(int(LIFE) + 1):
+            self.assertIn("192.0.2.2", self.addresses())
+            self.clock.advance(1)
+        self.assertEqual(self.addresses(), ["192.0.2.2"])
+        self.clock.pump([INTERVAL] * 5)
+        self.assertEqual(self.addresses(), ["192.0.2.2"])
+
+    def test_life_before(self) -> None:
+        """A server that is not ready is not found, even if it was killed and its key is still there."""
+        self.started(self.other, "192.0.2.2")
+        self.started(self.one, "192.0.2.1").end()
+        self.assertEqual(self.addresses(), ["192.0.2.1", "192.0.2.2"])
+        again = self.reconciler(self.one, "192.0.2.1")
+        self.assertEqual(self.addresses(), ["192.0.2.2"])
+        again.start()
+        self.clock.advance(0)
+        self.assertEqual(self.addresses(), ["192.0.2.1", "192.0.2.2"])
+
+    def test_loopback(self) -> None:
+        """A server that only its own machine can reach neither keeps a key nor touches the endpoints."""
+        local = self.started(self.one, "")
+        self.clock.advance(INTERVAL)
+        self.assertEqual((self.addresses(), self.leases()), ([], []))
+        self.done(local.stop())
+
+    def test_mended(self) -> None:
+        """Endpoints that somebody spoils or deletes are there again after a while; the others' ports are left alone."""
+        self.started(self.one, "192.0.2.1")
+        self.started(self.other, "192.0.2.2", 7443)
+        self.done(self.one.get("", "endpoints").delete(self.scope, "kubernetes", DeleteOptions()))
+        spoilt = self.one.lookup("discovery.k8s.io", "endpointslices", "default", "kubernetes")
+        assert spoilt is not None
+        spoilt["endpoints"] = []
+        self.change_slice(spoilt)
+        revision = self.backend.revision
+        self.clock.advance(INTERVAL)
+        self.assertEqual(self.addresses(), ["192.0.2.1", "192.0.2.2"])
+        mended = self.one.lookup("discovery.k8s.io", "endpointslices", "default", "kubernetes")
+        assert mended is not None
+        self.assertEqual(mended["ports"][0]["port"], 6443)
+        self.assertGreater(self.backend.revision, revision)
+
+    def change_slice(self, obj: dict[str, Any]) -> None:
+        """Write the slice as it is given."""
+        store = self.one.get("discovery.k8s.io", "endpointslices")
+        record = store.cache.get("default/kubernetes")
+        assert record is not None
+        value = store.value(store.draft(obj))
+        self.successResultOf(self.backend.commit([Write(store.path("default/kubernetes"), value, record.revision)]))
+
+    def test_new_port(self) -> None:
+        """A server that is alone, and comes back on another port, is found there."""
+        self.done(self.started(self.one, "192.0.2.1").stop())
+        self.started(self.one, "192.0.2.1", 7443)
+        endpoints = self.one.lookup("", "endpoints", "default", "kubernetes")
+        assert endpoints is not None
+        self.assertEqual(endpoints["subsets"][0]["ports"][0]["port"], 7443)
+
+    def test_other_family(self) -> None:
+        """A slice of another family is replaced: its family can not change."""
+        self.done(self.started(self.one, "192.0.2.1").stop())
+        self.started(self.one, "2001:db8::1")
+        self.assertEqual(self.addresses(), ["2001:db8::1"])
+        found = self.one.lookup("discovery.k8s.io", "endpointslices", "default", "kubernetes")
+        assert found is not None
+        self.assertEqual(found["addressType"], "IPv6")
+
+    def test_quiet(self) -> None:
+        """Where nothing changes, nothing is written but the keys."""
+        self.started(self.one, "192.0.2.1")
+        self.started(self.other, "192.0.2.2")
+        self.clock.advance(INTERVAL)
+        before = self.backend.revision
+        self.clock.pump([INTERVAL] * 3)
+        self.assertEqual(self.backend.revision, before + 6)
+        value = self.done(self.backend.read(f"{PREFIX}192.0.2.1")).value
+        self.assertEqual(orjson.loads(value)["metadata"]["generation"], 5)
+
+    def test_lost_storage(self) -> None:
+        """A storage that is away for a while is no end: keys are renewed as soon as it is back."""
+        first = self.started(self.one, "192.0.2.1")
+        second = self.started(self.other, "192.0.2.2")
+        backend, self.calls = first._backend, 0
+
+        class Away:
+            def commit(away, writes: Any) -> Any:
+                self.calls += 1
+                raise StorageUnavailable("gone")
+
+        first._backend = Away()
+        first.ended(RevisionCompacted(1, 2))
+        self.clock.pump([5] * 6)
+        self.assertGreater(self.calls, 1)
+        self.assertEqual(self.addresses(), ["192.0.2.2"])
+        first._backend = backend
+        self.clock.advance(INTERVAL)
+        self.assertEqual(self.addresses(), ["192.0.2.1", "192.0.2.2"])
+        self.done(second.stop())
+        self.clock.advance(0)
+        self.assertEqual(self.addresses(), ["192.0.2.1"])

@@ -1,0 +1,69 @@
+"""Tests for L{kubetwist.controllers.endpointreconcilers.mastercount}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.controllers.endpointreconcilers.lease import INTERVAL
+from kubetwist.controllers.endpointreconcilers.mastercount import (
+    CountedEndpoints,
+    counted_addresses,
+)
+from tests.registry.sharedstores import SharedStoresTestCase
+
+
+class PureTests(SynchronousTestCase):
+    """Which addresses there should be."""
+
+    def test_room(self) -> None:
+        """A server adds itself, in order; one that is there changes nothing."""
+        self.assertEqual(counted_addresses([], "b", 3), ["b"])
+        self.assertEqual(counted_addresses(["c", "a"], "b", 3), ["a", "b", "c"])
+        self.assertEqual(counted_addresses(["a", "b", "c"], "b", 1), ["a", "b", "c"])
+
+    def test_too_many(self) -> None:
+        """Where there are too many, those behind it go first, and it never goes itself."""
+        self.assertEqual(counted_addresses(["a", "c", "d"], "b", 2), ["a", "b"])
+        self.assertEqual(counted_addresses(["b", "c"], "a", 2), ["a", "c"])
+        self.assertEqual(counted_addresses(["a", "b"], "c", 1), ["c"])
+
+
+class CountedEndpointsTests(SharedStoresTestCase):
+    """Two servers behind one service."""
+
+    resources = ("endpoints", "endpointslices")
+
+    def started(self, stores: Any, address: str, count: int) -> CountedEndpoints:
+        """That of a server that is ready."""
+        reconciler = CountedEndpoints(stores, "/registry/", self.clock, lambda: (address, 6443), count)
+        self.addCleanup(reconciler.end)
+        self.done(reconciler.prepare())
+        reconciler.start()
+        self.clock.advance(0)
+        return reconciler
+
+    def addresses(self) -> list[str]:
+        """Those that pods find."""
+        endpoints = self.one.lookup("", "endpoints", "default", "kubernetes")
+        return [one["ip"] for one in endpoints["subsets"][0]["addresses"]]
+
+    def test_come_and_go(self) -> None:
+        """Servers come, stay, and leave when they stop; nothing tells that one has died."""
+        first = self.started(self.one, "192.0.2.1", 2)
+        self.assertEqual(self.addresses(), ["192.0.2.1"])
+        second = self.started(self.other, "192.0.2.2", 2)
+        self.assertEqual(self.addresses(), ["192.0.2.1", "192.0.2.2"])
+        second.end()
+        self.clock.pump([INTERVAL] * 3)
+        self.assertEqual(self.addresses(), ["192.0.2.1", "192.0.2.2"])
+        self.done(first.stop())
+        self.assertEqual(self.addresses(), ["192.0.2.2"])
+
+    def test_replaced(self) -> None:
+        """A server that comes when there are enough takes the place of one."""
+        first = self.started(self.one, "192.0.2.2", 1)
+        first.end()
+        self.started(self.other, "192.0.2.1", 1)
+        self.assertEqual(self.addresses(), ["192.0.2.1"])

@@ -1,0 +1,161 @@
+"""
+Tests for L{kubetwist.controllers.garbagecollection.garbagecollector} with custom resources, which are not always in
+memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kubetwist.api.resource import GroupResource
+from kubetwist.controllers.garbagecollection.garbagecollector import GarbageCollector
+from kubetwist.controllers.machinery.context import Context
+from kubetwist.controllers.namespaces.namespace import NamespaceController
+from kubetwist.registry.customresources.definition import CustomDefinition
+from kubetwist.registry.customresources.served import ServedResource
+from tests.controllers.harness import ControllerTestCase
+
+GROUP = "stable.example.com"
+THINGS = GroupResource(GROUP, "things")
+NAMES = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
+SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+SPEC = {
+    "group": GROUP,
+    "scope": "Namespaced",
+    "names": NAMES,
+    "versions": [{"name": "v1", "served": True, "storage": True, "schema": SCHEMA}],
+}
+CRD = {"metadata": {"name": f"things.{GROUP}", "uid": "1"}, "spec": SPEC, "status": {"acceptedNames": NAMES}}
+
+
+class Served:
+    """One custom resource, served."""
+
+    def __init__(self, case: ControllerTestCase) -> None:
+        self.things = ServedResource(CustomDefinition(CRD, case.definitions(), lambda crd: None), case.stores)
+        self.things.on_ready = self.changed
+        self._followers: list[Callable[[], None]] = []
+
+    def served(self, name: str) -> ServedResource | None:
+        """By the name of its definition."""
+        return self.things if name == self.things.definition.name else None
+
+    def all_served(self) -> list[ServedResource]:
+        """It alone."""
+        return [self.things]
+
+    def follow(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Be told when it is in memory."""
+        self._followers.append(changed)
+        return lambda: self._followers.remove(changed)
+
+    def changed(self) -> None:
+        """Tell all."""
+        for follower in list(self._followers):
+            follower()
+
+
+class CustomTests(ControllerTestCase):
+    """Custom objects that own, and are owned."""
+
+    resources = ("namespaces", "configmaps", "events", "customresourcedefinitions")
+
+    def open_stores(self) -> None:
+        """With a custom resource that nobody has asked for yet."""
+        super().open_stores()
+        self.custom = Served(self)
+        self.context = Context(self.stores, self.clock, self.config, self.custom)
+        self.addCleanup(self.custom.things.stop)
+
+    def setUp(self) -> None:
+        """Its definition, and a namespace."""
+        super().setUp()
+        parts = {"spec": SPEC, "status": CRD["status"]}
+        self.make("customresourcedefinitions", f"things.{GROUP}", "", "apiextensions.k8s.io", **parts)
+        self.make("namespaces", "one", spec={"finalizers": ["kubernetes"]})
+
+    def thing(self, name: str, *owners: dict[str, Any]) -> dict[str, Any]:
+        """Make a custom object; give a reference to it."""
+        meta = {"name": name, "namespace": "one", "ownerReferences": list(owners)}
+        made = self.successResultOf(Deferred.fromCoroutine(self.user.create(GROUP, "things", {"metadata": meta})))
+        uid = self.custom.things.main.load(made)["metadata"]["uid"]
+        return {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "name": name, "uid": uid, "blockOwnerDeletion": True}
+
+    def map(self, name: str, *owners: dict[str, Any]) -> dict[str, Any]:
+        """Make a config map; give a reference to it."""
+        made = self.make("configmaps", name, "one", metadata={"ownerReferences": list(owners)})
+        uid = made["metadata"]["uid"]
+        return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid, "blockOwnerDeletion": True}
+
+    def things(self) -> list[str]:
+        """The names of the custom objects."""
+        return [record.name for record in self.custom.things.cache.list().records]
+
+    def test_sleeps(self) -> None:
+        """A custom resource without objects is not loaded."""
+        self.start(GarbageCollector, NamespaceController)
+        self.remove("namespaces", "one")
+        self.settle(1)
+        self.assertEqual(self.names("namespaces"), [])
+        self.assertFalse(self.custom.things.ready)
+
+    def test_wakes(self) -> None:
+        """Custom objects that come later own and are owned at once."""
+        self.start(GarbageCollector)
+        top = self.map("top")
+        self.map("bottom", self.thing("middle", top))
+        self.remove("configmaps", "top", "one")
+        self.settle(1)
+        self.assertEqual((self.names("configmaps"), self.things()), ([], []))
+
+    def test_owner_of_a_moment(self) -> None:
+        """Dependents of a custom object go, even if that was the first of its kind and went at once."""
+        collector = self.start(GarbageCollector)
+        self.map("bottom", self.thing("top"))
+        collector.clock.advance(0)
+        self.remove("things", "top", "one", GROUP)
+        self.settle(1)
+        self.assertEqual(self.names("configmaps"), [])
+
+    def test_begun_before(self) -> None:
+        """After a restart, when no custom object is in memory, a deletion goes on through them."""
+        for policy in ("Foreground", "Background"):
+            top = self.map("top")
+            self.map("bottom", self.thing("middle", top))
+            self.remove("configmaps", "top", "one", propagation=policy)
+            self.restart(GarbageCollector)
+            self.settle(1)
+            self.assertEqual((self.names("configmaps"), self.things()), ([], []), policy)
+
+    def test_asked_for_while_looked_at(self) -> None:
+        """A custom resource that is loaded for somebody else just while it is looked at is followed."""
+        self.thing("orphan", {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "11"})
+        self.restart()
+        looks: list[Deferred[None]] = []
+        plain = self.memory.read_page
+
+        async def read_page(*arguments: Any, **more: Any) -> Any:
+            if more.get("limit") == 1:
+                looks.append(Deferred())
+                await looks[-1]
+            return await plain(*arguments, **more)
+
+        self.backend.read_page = read_page  # type: ignore[attr-defined]
+        self.start(GarbageCollector)
+        self.successResultOf(self.custom.things.start())
+        self.settle(0.2)
+        [look] = looks
+        look.callback(None)
+        self.settle(1)
+        self.assertEqual(self.things(), [])
+
+    def test_namespace(self) -> None:
+        """A namespace takes custom objects along that nobody has asked for."""
+        self.thing("a")
+        self.restart(NamespaceController)
+        self.remove("namespaces", "one")
+        self.settle(1)
+        self.assertEqual((self.names("namespaces"), self.things()), ([], []))

@@ -1,0 +1,153 @@
+"""Tests for L{kubetwist.controllers.garbagecollection.ownergraph}."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis.strategies import booleans, integers, lists, tuples
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.controllers.garbagecollection.ownergraph import (
+    OwnerGraph,
+    Place,
+    Reference,
+)
+
+UIDS = "abcdef"
+
+
+def reference(uid: str, blocks: bool = True) -> Reference:
+    """An owner."""
+    return Reference("v1", "ConfigMap", uid, uid, blocks)
+
+
+def place(uid: str) -> Place:
+    """Where the object of a uid is."""
+    return Place("configmaps", f"ns/{uid}")
+
+
+def small() -> integers:
+    """The number of an object."""
+    return integers(0, len(UIDS) - 1)
+
+
+class OwnerGraphTests(SynchronousTestCase):
+    """Nodes, and who depends on whom."""
+
+    @given(lists(tuples(small(), booleans(), lists(tuples(small(), booleans()), max_size=4)), max_size=30), booleans())
+    def test_any_changes(self, changes: list[tuple[int, bool, list[tuple[int, bool]]]], waiting: bool) -> None:
+        """
+        After any changes the graph says what the objects say.
+
+        An owner that waits is told to be free exactly when the last of what blocked it does so no more.
+        """
+        graph = OwnerGraph()
+        truth: dict[str, tuple[Reference, ...]] = {}
+        if waiting:
+            graph.waiting = {uid: place(uid) for uid in UIDS}
+
+        def blocked(owner: str) -> bool:
+            return any(
+                one.uid == owner and one.blocks and uid != owner
+                for uid, references in truth.items()
+                for one in references
+            )
+
+        for number, there, owners in changes:
+            uid = UIDS[number]
+            before = {owner: blocked(owner) for owner in UIDS}
+            if there:
+                named = tuple(reference(UIDS[owner], blocks) for owner, blocks in owners)
+                fresh, released = graph.put(place(uid), uid, named)
+                self.assertEqual(fresh, bool(named) and truth.get(uid, ()) != named)
+                truth[uid] = named
+            else:
+                node, released = graph.remove(place(uid))
+                self.assertEqual(node is not None, bool(truth.pop(uid, ())))
+            freed = {owner for owner in UIDS if before[owner] and not blocked(owner)}
+            self.assertEqual(set(released), freed if waiting else set())
+            for owner in UIDS:
+                dependents = {one for one, references in truth.items() if any(ref.uid == owner for ref in references)}
+                self.assertEqual({node.uid for node in graph.dependents(owner)}, dependents)
+                self.assertEqual(graph.has_dependents(owner), bool(dependents))
+                self.assertEqual(graph.blocked(owner), blocked(owner))
+                self.assertEqual(any(graph.blocking(owner)), blocked(owner))
+        self.assertEqual(len(graph), sum(bool(references) for references in truth.values()))
+        for uid in UIDS:
+            graph.remove(place(uid))
+        graph.waiting.clear()
+        self.assertTrue(graph.empty)
+        self.assertEqual((graph._dependents, graph._shared), ({}, {}))
+
+    def test_many_owners(self) -> None:
+        """What an object with thousands of owners costs is in proportion to their number, not to its square."""
+        hashed = 0
+
+        class Counted(str):
+            """A uid that tells how often it was looked at."""
+
+            def __hash__(self) -> int:
+                nonlocal hashed
+                hashed += 1
+                return super().__hash__()
+
+        graph = OwnerGraph()
+        owners = [reference(Counted(number)) for number in range(1000)]
+        for named in (owners, owners[:-1], owners[1:]):
+            graph.put(place("a"), "a", named)
+        graph.remove(place("a"))
+        self.assertLess(hashed, 100 * len(owners))
+
+    @given(lists(tuples(small(), small()), max_size=15), small())
+    def test_circles(self, edges: list[tuple[int, int]], start: int) -> None:
+        """An object waits for itself if and only if a way of waiting dependents leads back to it."""
+        graph = OwnerGraph()
+        graph.waiting = {uid: place(uid) for uid in UIDS[:4]}
+        owners: dict[str, list[Reference]] = {}
+        for dependent, owner in edges:
+            owners.setdefault(UIDS[dependent], []).append(reference(UIDS[owner]))
+        for uid, references in owners.items():
+            graph.put(place(uid), uid, references)
+        follow = {
+            (UIDS[owner], UIDS[dependent])
+            for dependent, owner in edges
+            if dependent != owner and (UIDS[dependent] in graph.waiting or dependent == start)
+        }
+        reached, left = set(), [UIDS[start]]
+        while left:
+            here = left.pop()
+            for owner, dependent in follow:
+                if owner == here and dependent not in reached:
+                    reached.add(dependent)
+                    left.append(dependent)
+        self.assertEqual(graph.waits_for_itself(UIDS[start]), UIDS[start] in reached)
+
+    def test_made_again(self) -> None:
+        """An object with the name of another one is another one: what that blocked is free."""
+        graph = OwnerGraph()
+        graph.waiting = {"a": place("a")}
+        graph.put(place("b"), "old", [reference("a")])
+        fresh, released = graph.put(place("b"), "new", [reference("c")])
+        self.assertEqual((fresh, released), (True, ["a"]))
+
+    def test_alike(self) -> None:
+        """Dependents of the same owner share what they say of it."""
+        graph = OwnerGraph()
+        for number in range(10):
+            graph.put(Place("configmaps", str(number)), str(number), [Reference("v1", "ConfigMap", "a", "a", True)])
+        self.assertEqual(len({id(node.references) for node in graph.dependents("a")}), 1)
+
+    def test_references_that_change(self) -> None:
+        """What dependents said once is not kept."""
+        graph = OwnerGraph()
+        for number in range(1000):
+            graph.put(place("b"), "b", [Reference("v1", "ConfigMap", f"name-{number}", "a", True)])
+        self.assertEqual(len(graph._shared), 1)
+
+    def test_of(self) -> None:
+        """Whatever is stored as a reference can be read."""
+        self.assertEqual(Reference.of({}), Reference("", "", "", "", False))
+        self.assertEqual(
+            Reference.of({"apiVersion": "v1", "kind": "Pod", "name": "n", "uid": "u", "blockOwnerDeletion": True}),
+            Reference("v1", "Pod", "n", "u", True),
+        )

@@ -1,0 +1,259 @@
+"""Tests for L{kubetwist.controllers.machinery.client} and L{kubetwist.controllers.machinery.controller}."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any, ClassVar
+
+from twisted.internet.defer import Deferred
+from twisted.logger import globalLogPublisher
+
+from kubetwist.admission.chain import AdmissionChain
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.frozen import frozen
+from kubetwist.controllers.machinery.client import (
+    controller_user,
+    namespace_ends,
+)
+from kubetwist.controllers.machinery.controller import Controller
+from kubetwist.controllers.machinery.informer import Informer
+from kubetwist.storage.errors import StorageUnavailable
+from tests.controllers.harness import ControllerTestCase
+from tests.registry.storetools import Plugin
+
+
+class ClientTests(ControllerTestCase):
+    """What controllers write."""
+
+    resources = ("configmaps", "namespaces", "pods", "deployments")
+
+    def setUp(self) -> None:
+        """A controller's client."""
+        super().setUp()
+        self.client = self.context.client("some-controller")
+
+    def run_now(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """What comes of it."""
+        return self.successResultOf(Deferred.fromCoroutine(work))
+
+    def refused(self, work: Coroutine[Any, Any, Any]) -> APIStatusError:
+        """Why it is refused."""
+        failure = self.failureResultOf(Deferred.fromCoroutine(work), APIStatusError)
+        assert isinstance(failure.value, APIStatusError)
+        return failure.value
+
+    def managers(self, resource: str, name: str, group: str = "") -> list[tuple[str, str, str]]:
+        """Who owns fields of an object."""
+        entries = self.find(resource, name, "one", group)["metadata"]["managedFields"]
+        return sorted((one["manager"], one["operation"], one.get("subresource", "")) for one in entries)
+
+    def test_create(self) -> None:
+        """What is made has its defaults, is owned by kube-controller-manager, and the given object stays as it was."""
+        given = frozen({"metadata": {"generateName": "a-", "namespace": "one"}, "data": {"a": "b"}})
+        made = self.run_now(self.client.create("", "configmaps", given))
+        self.assertTrue(made.name.startswith("a-"))
+        self.assertEqual(self.find("configmaps", made.name, "one")["data"], {"a": "b"})
+        self.assertEqual(self.managers("configmaps", made.name), [("kube-controller-manager", "Update", "")])
+        self.assertEqual(given, {"metadata": {"generateName": "a-", "namespace": "one"}, "data": {"a": "b"}})
+        taken = {"metadata": {"name": made.name, "namespace": "one"}}
+        self.assertEqual(self.refused(self.client.create("", "configmaps", taken)).reason, "AlreadyExists")
+        self.assertEqual(self.refused(self.client.create("", "unicorns", taken)).code, 404)
+        bad = {"metadata": {"name": "_", "namespace": "one"}}
+        self.assertEqual(self.refused(self.client.create("", "configmaps", bad)).code, 422)
+
+    def test_admission(self) -> None:
+        """Admission is asked as for a request, and sees the service account of the controller."""
+        users = []
+        plugin = Plugin(lambda attributes: users.append(attributes.user))
+        self.stores.use(AdmissionChain([plugin]))
+        self.run_now(self.client.create("", "configmaps", {"metadata": {"name": "a", "namespace": "one"}}))
+        self.run_now(self.client.patch("", "configmaps", "one", "a", {"data": {"a": "b"}}))
+        self.run_now(self.client.delete("", "configmaps", "one", "a"))
+        operations = [operation for operation, _ in plugin.seen]
+        self.assertEqual(list(dict.fromkeys(operations)), ["CREATE", "UPDATE", "DELETE"])
+        self.assertEqual({user.name for user in users}, {"system:serviceaccount:kube-system:some-controller"})
+        self.assertIn("system:serviceaccounts:kube-system", users[0].groups)
+        self.assertEqual(controller_user("system:kube-scheduler").name, "system:kube-scheduler")
+
+    def test_namespace_ends(self) -> None:
+        """It can be told that nothing can be made any more where a namespace is on its way out."""
+        self.admission = True
+        self.begin_anew()
+        self.client = self.context.client("some-controller")
+        self.make("namespaces", "one")
+        self.remove("namespaces", "one")
+        error = self.refused(self.client.create("", "configmaps", {"metadata": {"name": "a", "namespace": "one"}}))
+        self.assertTrue(namespace_ends(error))
+        self.assertFalse(namespace_ends(APIStatusError.bad_request("no")))
+
+    def test_update(self) -> None:
+        """A change is made again of the newest state when somebody else was faster, and none is not written."""
+        self.make("configmaps", "a", "one", data={"n": "1"})
+        calls = []
+
+        def change(obj: Any) -> None:
+            calls.append(obj["data"]["n"])
+            if len(calls) == 1:
+                self.change("configmaps", "a", lambda other: other["data"].update(n="2"), "one")
+            obj["data"]["mine"] = "yes"
+
+        record = self.run_now(self.client.update("", "configmaps", "one", "a", change))
+        self.assertEqual(calls, ["1", "2"])
+        self.assertEqual(self.find("configmaps", "a", "one")["data"], {"n": "2", "mine": "yes"})
+        before = self.memory.revision
+        again = self.run_now(self.client.update("", "configmaps", "one", "a", lambda obj: None))
+        self.assertEqual((again.revision, self.memory.revision), (record.revision, before))
+        self.assertEqual(self.refused(self.client.update("", "configmaps", "one", "x", lambda obj: None)).code, 404)
+
+    def test_replace(self) -> None:
+        """A change may give another object instead; what raises changes nothing."""
+        self.make("configmaps", "a", "one", data={"n": "1"})
+        self.run_now(self.client.update("", "configmaps", "one", "a", lambda obj: {**obj, "data": {"m": "2"}}))
+        self.assertEqual(self.find("configmaps", "a", "one")["data"], {"m": "2"})
+
+        def fail(obj: Any) -> None:
+            raise LookupError("no")
+
+        self.failureResultOf(
+            Deferred.fromCoroutine(self.client.update("", "configmaps", "one", "a", fail)), LookupError
+        )
+
+    def test_preconditions(self) -> None:
+        """An update or a deletion can insist on a uid and on a revision."""
+        self.make("configmaps", "a", "one")
+        record = self.context.informer("", "configmaps").get("one", "a")
+        assert record is not None
+        uid = self.find("configmaps", "a", "one")["metadata"]["uid"]
+        old = record.revision
+
+        def label(obj: Any) -> None:
+            obj["metadata"].setdefault("labels", {})["a"] = "b"
+
+        self.assertEqual(self.refused(self.client.update("", "configmaps", "one", "a", label, uid="u")).code, 409)
+        self.assertEqual(self.refused(self.client.update("", "configmaps", "one", "a", label, revision=1)).code, 409)
+        self.run_now(self.client.update("", "configmaps", "one", "a", label, uid=uid, revision=old))
+        self.assertEqual(self.refused(self.client.delete("", "configmaps", "one", "a", uid="u")).code, 409)
+        self.assertEqual(self.refused(self.client.delete("", "configmaps", "one", "a", revision=old)).code, 409)
+        self.assertTrue(self.run_now(self.client.delete("", "configmaps", "one", "a", uid=uid)))
+        self.assertIsNone(self.find("configmaps", "a", "one"))
+
+    def test_status(self) -> None:
+        """A status is written alone, and owned as such."""
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+        self.make("deployments", "d", "one", "apps", spec=spec)
+
+        def change(obj: Any) -> None:
+            obj["status"] = {"replicas": 3}
+            obj["spec"]["replicas"] = 5
+
+        self.run_now(self.client.update_status("apps", "deployments", "one", "d", change))
+        found = self.find("deployments", "d", "one", "apps")
+        self.assertEqual((found["status"], found["spec"]["replicas"]), ({"replicas": 3}, 1))
+        self.assertIn(("kube-controller-manager", "Update", "status"), self.managers("deployments", "d", "apps"))
+
+    def test_propagation(self) -> None:
+        """A deletion can leave a finalizer to the garbage collector."""
+        self.make("configmaps", "a", "one")
+        self.assertFalse(self.run_now(self.client.delete("", "configmaps", "one", "a", propagation="Foreground")))
+        self.assertEqual(self.find("configmaps", "a", "one")["metadata"]["finalizers"], ["foregroundDeletion"])
+
+    def test_apply(self) -> None:
+        """What is applied is made or taken over; what it said before and does not say now is gone."""
+        client = self.context.client("some-controller", "me")
+        meta = {"name": "a", "namespace": "one"}
+        self.run_now(client.apply("", "configmaps", {"metadata": meta, "data": {"a": "1", "b": "2"}}))
+        self.change("configmaps", "a", lambda obj: obj["data"].update(b="3", c="4"), "one")
+        self.run_now(client.apply("", "configmaps", {"metadata": meta, "data": {"b": "5"}}))
+        self.assertEqual(self.find("configmaps", "a", "one")["data"], {"b": "5", "c": "4"})
+        self.assertEqual(self.managers("configmaps", "a"), [("me", "Apply", ""), ("test", "Update", "")])
+
+
+class Counting(Controller[str]):
+    """Keeps what it is asked to do; fails as it is told to."""
+
+    name: ClassVar[str] = "counting-controller"
+
+    maps: Informer
+    error: Exception | None = None
+
+    def follow(self) -> None:
+        """Config maps."""
+        self.seen: list[str] = []
+        self.maps = self.watch("", "configmaps")
+
+    async def sync(self, key: str) -> None:
+        """Note it."""
+        self.seen.append(key)
+        if self.error is not None:
+            raise self.error
+
+
+class ControllerTests(ControllerTestCase):
+    """What all controllers do."""
+
+    resources = ("configmaps", "namespaces")
+
+    def setUp(self) -> None:
+        """One that has started."""
+        super().setUp()
+        self.make("configmaps", "a", "one")
+        self.controller: Counting = self.start(Counting)
+
+    def failing(self, error: Exception, seconds: float = 1.0) -> None:
+        """Have it fail for a while."""
+        self.controller.seen.clear()
+        self.controller.error = error
+        self.controller.queue.add("one/a")
+        self.settle(seconds)
+        self.controller.error = None
+
+    def test_keys(self) -> None:
+        """What is there at the start is worked on, and whatever changes afterwards."""
+        self.make("configmaps", "b", "one")
+        self.settle()
+        self.remove("configmaps", "a", "one")
+        self.settle()
+        self.assertEqual(self.controller.seen, ["one/a", "one/b", "one/a"])
+
+    def test_errors(self) -> None:
+        """What fails is tried again until it does not, and logged once; bugs with their traceback."""
+        for error, logged in ((ValueError("bug"), 1), (StorageUnavailable("gone"), 0)):
+            self.failing(error)
+            self.assertEqual(len(self.controller.seen), 8)
+            self.settle(10)
+            self.assertEqual(len(self.controller.seen), 9)
+            self.assertEqual(self.controller.queue.failures("one/a"), 0)
+            self.assertEqual(len(self.flushLoggedErrors(ValueError)), logged)
+
+    def test_quiet(self) -> None:
+        """Conflicts and what is not there any more are tried again without a word."""
+        events: list[Any] = []
+        globalLogPublisher.addObserver(events.append)
+        self.addCleanup(globalLogPublisher.removeObserver, events.append)
+        group_resource = self.controller.maps.group_resource
+        for error in (APIStatusError.modified(group_resource, "a"), APIStatusError.not_found(group_resource, "a")):
+            self.failing(error)
+            self.assertEqual(len(self.controller.seen), 8)
+            self.settle(10)
+        self.assertEqual(events, [])
+        self.failing(APIStatusError.internal("oops"))
+        self.assertEqual(len(events), 1)
+
+    def test_stop(self) -> None:
+        """After its end it does nothing, and nothing is left to be done."""
+        self.failing(ValueError("bug"), 0)
+        self.flushLoggedErrors(ValueError)
+        self.successResultOf(Deferred.fromCoroutine(self.controller.stop()))
+        self.make("configmaps", "b", "one")
+        self.settle(10)
+        self.assertEqual((self.controller.seen, self.clock.getDelayedCalls()), (["one/a"], []))
+
+    def test_unserved(self) -> None:
+        """A controller of what is not served can not be started, and says so."""
+
+        class Other(Counting):
+            def follow(self) -> None:
+                self.watch("", "unicorns")
+
+        self.assertRaises(KeyError, Other(self.context).start)

@@ -1,0 +1,162 @@
+"""Tests for L{kubetwist.controllers.machinery.election}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from twisted.internet.defer import Deferred
+from zope.interface import implementer
+
+from kubetwist.controllers.machinery.context import Context
+from kubetwist.controllers.machinery.election import (
+    LEASE_DURATION,
+    NAME,
+    NAMESPACE,
+    ElectedControllers,
+)
+from kubetwist.interfaces import IController, IControllerFactory
+from tests.controllers.harness import ControllerTestCase
+
+
+@implementer(IController)
+class Worker:
+    """A controller that only says whether it runs."""
+
+    def __init__(self, running: set[str], name: str) -> None:
+        self._running = running
+        self._name = name
+
+    def start(self) -> None:
+        """See L{IController.start}."""
+        self._running.add(self._name)
+
+    async def stop(self) -> None:
+        """See L{IController.stop}."""
+        self._running.discard(self._name)
+
+
+@implementer(IControllerFactory)
+@frozen
+class Factory:
+    """Makes one of a server."""
+
+    running: set[str]
+    server: str
+    name: str = "worker"
+    default: bool = True
+    groups: tuple[str, ...] = ()
+
+    def make(self, context: Any) -> Worker:
+        """See L{IControllerFactory.make}."""
+        return Worker(self.running, self.server)
+
+
+class ElectionTests(ControllerTestCase):
+    """Several servers over one storage."""
+
+    resources = ("namespaces", "leases", "events")
+
+    def setUp(self) -> None:
+        """A place for the Lease."""
+        super().setUp()
+        self.make("namespaces", NAMESPACE)
+        #: Which servers' controllers run.
+        self.at_work: set[str] = set()
+
+    def server(self, name: str) -> ElectedControllers:
+        """A server that has just started."""
+
+        def context() -> Context:
+            return Context(self.stores, self.clock)
+
+        controllers = ElectedControllers(context, [Factory(self.at_work, name)], name)
+        controllers.start()
+        self.settle()
+        return controllers
+
+    def end(self) -> None:
+        """Cancel what is planned, which is all that is left of servers."""
+        for call in self.clock.getDelayedCalls():
+            call.cancel()
+        super().end()
+
+    def lease(self) -> Any:
+        """What the Lease says."""
+        return self.find("leases", NAME, NAMESPACE, "coordination.k8s.io")["spec"]
+
+    def stop(self, controllers: ElectedControllers) -> None:
+        """Stop a server as it should be stopped."""
+        stopped = Deferred.fromCoroutine(controllers.stop())
+        self.settle()
+        self.successResultOf(stopped)
+
+    def test_first(self) -> None:
+        """The first one gets the Lease and begins; the second waits, however long the first renews it."""
+        self.server("a")
+        self.server("b")
+        self.settle(300)
+        self.assertEqual(self.at_work, {"a"})
+        lease = self.lease()
+        self.assertEqual((lease["holderIdentity"], lease["leaseDurationSeconds"]), ("a", LEASE_DURATION))
+        self.assertEqual(lease["leaseTransitions"], 0)
+        self.assertNotEqual(lease["acquireTime"], lease["renewTime"])
+
+    def test_goodbye(self) -> None:
+        """One that stops lets the next begin at its next attempt, not after the Lease's time."""
+        first = self.server("a")
+        self.server("b")
+        self.stop(first)
+        self.assertEqual(self.at_work, set())
+        self.assertEqual(self.lease()["holderIdentity"], "")
+        self.settle(3)
+        self.assertEqual(self.at_work, {"b"})
+        self.assertEqual(self.lease()["leaseTransitions"], 1)
+
+    def test_killed(self) -> None:
+        """The Lease of one that was killed is taken over when its time is up, and not before."""
+        first = self.server("a")
+        assert first._elector._call is not None, "it would try again"
+        first._elector._call.cancel()
+        self.at_work.clear()
+        self.server("b")
+        self.settle(LEASE_DURATION - 3)
+        self.assertEqual(self.at_work, set())
+        self.settle(6)
+        self.assertEqual(self.at_work, {"b"})
+        self.assertEqual(self.lease()["holderIdentity"], "b")
+
+    def test_cut_off(self) -> None:
+        """One that can not renew it for ten seconds stops, before others may begin; it may come back."""
+        self.server("a")
+        self.backend.fails = lambda number: True
+        self.settle(9)
+        self.assertEqual(self.at_work, {"a"})
+        self.settle(LEASE_DURATION - 9)
+        self.assertEqual(self.at_work, set())
+        self.backend.fails = lambda number: False
+        self.settle(3)
+        self.assertEqual(self.at_work, {"a"})
+
+    def test_taken(self) -> None:
+        """One that sees another's name in the Lease stops at once."""
+        self.server("a")
+
+        def take(lease: Any) -> None:
+            lease["spec"]["holderIdentity"] = "somebody"
+
+        self.change("leases", NAME, take, NAMESPACE, "coordination.k8s.io")
+        self.settle(3)
+        self.assertEqual(self.at_work, set())
+        self.assertEqual(self.lease()["holderIdentity"], "somebody")
+
+    def test_faults(self) -> None:
+        """That every third write fails makes nobody lose the Lease, nor two have it."""
+        self.backend.fails = lambda number: number % 3 == 0
+        self.server("a")
+        self.server("b")
+        for _ in range(100):
+            self.settle(2)
+            self.assertLessEqual(len(self.at_work), 1)
+        self.assertEqual(self.lease()["leaseTransitions"], 0)

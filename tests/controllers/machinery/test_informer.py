@@ -1,0 +1,393 @@
+"""Tests for L{kubetwist.controllers.machinery.informer} and L{kubetwist.controllers.machinery.context}."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.controllers.machinery.context import Context
+from kubetwist.controllers.machinery.controller import Controller
+from kubetwist.controllers.machinery.informer import Informer
+from kubetwist.controllers.machinery.metadata import (
+    controller_of,
+    controller_reference,
+    controller_uid,
+    owner_uids,
+)
+from kubetwist.storage.errors import RevisionCompacted
+from kubetwist.storage.record import Record
+from kubetwist.storage.values import Write
+from tests.controllers.harness import ControllerTestCase
+from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
+
+
+class Told:
+    """A handler that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, bool]] = []
+
+    def __call__(self, kind: str, record: Record, old: Record | None) -> None:
+        """Keep it."""
+        self.seen.append((kind, record.key, old is not None))
+
+    def take(self) -> list[tuple[str, str, bool]]:
+        """What came since it was asked last."""
+        seen, self.seen = self.seen, []
+        return seen
+
+
+class InformerTests(ControllerTestCase):
+    """Informers of built-in resources."""
+
+    resources = ("configmaps", "namespaces", "pods")
+
+    def setUp(self) -> None:
+        """One of config maps, and who listens."""
+        super().setUp()
+        self.make("configmaps", "a", "one", data={"color": "red"})
+        self.informer = self.context.informer("", "configmaps")
+        self.told = Told()
+
+    def alter(self, name: str, **data: str) -> None:
+        """Change one."""
+        self.change("configmaps", name, lambda obj: obj.update(data=data), "one")
+
+    def test_shared(self) -> None:
+        """All who ask for a resource are given the same informer, which is ready where the cache is."""
+        self.assertIs(self.context.informer("", "configmaps"), self.informer)
+        self.assertTrue(self.informer.ready)
+        self.successResultOf(self.informer.synced)
+        self.assertRaises(KeyError, self.context.informer, "", "unicorns")
+        self.assertEqual(
+            (self.context.served("", "pods"), self.context.served("", "unicorns")),
+            (True, False),
+        )
+        self.assertEqual(sorted(info.resource for info in self.context.resources()), sorted(self.resources))
+
+    def test_told(self) -> None:
+        """A handler is told what is there, and of changes before the write that makes them is through."""
+        subscription = self.informer.subscribe(self.told)
+        self.assertEqual(self.told.take(), [("ADDED", "one/a", False)])
+        self.make("configmaps", "b", "one")
+        self.alter("b", color="blue")
+        self.remove("configmaps", "b", "one")
+        self.assertEqual(
+            self.told.take(), [("ADDED", "one/b", False), ("MODIFIED", "one/b", True), ("DELETED", "one/b", True)]
+        )
+        subscription.stop()
+        self.make("configmaps", "b", "one")
+        self.assertEqual(self.told.take(), [])
+
+    def test_from_now_on(self) -> None:
+        """A handler may leave out what is there."""
+        self.informer.subscribe(self.told, initial=False)
+        self.make("configmaps", "b", "one")
+        self.assertEqual(self.told.take(), [("ADDED", "one/b", False)])
+
+    def test_asking(self) -> None:
+        """Objects are found by their names, and listed by namespace."""
+        self.make("configmaps", "b", "two")
+        found = self.informer.get("one", "a")
+        assert found is not None
+        self.assertIs(self.informer.by_key("one/a"), found)
+        self.assertEqual(self.informer.view("one", "a")["data"], {"color": "red"})  # type: ignore[index]
+        self.assertIs(self.informer.view("one", "a"), self.informer.view("one", "a"))
+        self.assertIsNone(self.informer.view("one", "b"))
+        self.assertEqual([record.key for record in self.informer.list()], ["one/a", "two/b"])
+        self.assertEqual([one["metadata"]["name"] for one in self.informer.views("two")], ["b"])
+        self.assertEqual(len(self.informer), 2)
+
+    def test_bad_handler(self) -> None:
+        """A handler that fails is logged, and in nobody's way."""
+
+        def fail(kind: str, record: Record, old: Record | None) -> None:
+            raise RuntimeError("oops")
+
+        self.informer.subscribe(fail, initial=False)
+        self.informer.subscribe(self.told, initial=False)
+        self.make("configmaps", "b", "one")
+        self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
+        self.assertEqual(len(self.told.take()), 1)
+
+    def test_index(self) -> None:
+        """An index follows additions, changes and deletions, and is right when handlers are called."""
+
+        def colors(record: Record) -> list[str]:
+            data: Any = self.stores.lookup("", "configmaps", record.namespace, record.name) or {}
+            return (data.get("data") or {}).get("color", "").split()
+
+        index = self.informer.index("color", colors)
+        self.assertIs(self.informer.index("color", colors), index)
+        seen = []
+        self.informer.subscribe(lambda kind, record, old: seen.append(sorted(index.values())))
+        self.assertEqual([record.name for record in index.get("red")], ["a"])
+        self.alter("a", color="blue green")
+        self.make("configmaps", "b", "one", data={"color": "blue"})
+        self.assertEqual(sorted(record.name for record in index.get("blue")), ["a", "b"])
+        self.assertEqual((index.count("blue"), index.count("red"), index.get("red")), (2, 0, []))
+        self.assertEqual(index.get("green")[0].revision, self.informer.get("one", "a").revision)  # type: ignore[union-attr]
+        self.alter("a", color="blue", size="1")
+        self.assertEqual(index.get("green"), [])
+        self.assertEqual(
+            {record.revision for record in index.get("blue")}, {record.revision for record in self.informer.list()}
+        )
+        self.remove("configmaps", "a", "one")
+        self.alter("b")
+        self.assertEqual(index.values(), [])
+        self.assertEqual(seen[:2], [["red"], ["blue", "green"]])
+
+    def test_lost_place(self) -> None:
+        """When a cache begins anew, handlers are told how what is there then differs from what they know."""
+        for name in "bcd":
+            self.make("configmaps", name, "one")
+        index = self.informer.index("name", lambda record: [record.name])
+        self.informer.subscribe(self.told, initial=False)
+        cache = self.stores.get("", "configmaps").cache
+        # The cache hears nothing of what happens now.
+        assert cache._source is not None
+        cache._source.stop()
+        for name, value in (
+            ("b", None),
+            ("c", b'{"metadata":{"namespace":"one","name":"c"}}'),
+            ("e", b'{"metadata":{}}'),
+        ):
+            known = cache.get(f"one/{name}")
+            write = Write(f"{cache.prefix}one/{name}", value, known.revision if known else 0, None, None)
+            self.successResultOf(self.memory.commit([write]))
+        cache.ended(RevisionCompacted(1, 2))
+        self.settle(5)
+        self.assertEqual(
+            self.told.take(), [("DELETED", "one/b", True), ("MODIFIED", "one/c", True), ("ADDED", "one/e", False)]
+        )
+        self.assertEqual(sorted(index.values()), ["a", "c", "d", "e"])
+        self.make("configmaps", "f", "one")
+        self.assertEqual(self.told.take(), [("ADDED", "one/f", False)])
+
+    def test_stop(self) -> None:
+        """Nobody is told anything after the end, and no call is left behind."""
+        self.informer.subscribe(self.told, initial=False)
+        self.successResultOf(Deferred.fromCoroutine(self.context.stop()))
+        self.make("configmaps", "b", "one")
+        self.stores.get("", "configmaps").cache.ended(RevisionCompacted(1, 2))
+        self.settle(5)
+        self.assertEqual(self.told.take(), [])
+
+    def test_owners(self) -> None:
+        """Owners are found in records, and the controller among them; records without any are not decoded."""
+        owner = {"metadata": {"name": "a", "uid": "u-1"}}
+        reference = controller_reference("ConfigMap", "v1", owner)
+        other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "b", "uid": "u-2"}
+        self.make("configmaps", "owned", "one", metadata={"ownerReferences": [other, reference]})
+        record = self.informer.get("one", "owned")
+        assert record is not None
+        self.assertEqual((owner_uids(record), controller_uid(record)), (["u-2", "u-1"], ["u-1"]))
+        self.assertEqual(controller_of(record), reference)
+        free = self.informer.get("one", "a")
+        assert free is not None
+        self.assertEqual(
+            (owner_uids(free), controller_uid(free), controller_of(free), free.views), ([], [], None, None)
+        )
+
+
+class CustomInformerTests(SynchronousTestCase):
+    """Informers of custom resources."""
+
+    def setUp(self) -> None:
+        """A server that knows kites."""
+        self.server = CustomServer()
+        self.client = self.server.client()
+        self.server.define(self.client, definition())
+        self.server.stores.find_custom = self.server.custom.served
+        self.context = Context(self.server.stores, self.server.clock, None, self.server.custom)
+        self.changes = 0
+        self.context.follow_resources(self.changed)
+        self.told = Told()
+
+    def changed(self) -> None:
+        """Count."""
+        self.changes += 1
+
+    def fly(self, name: str, **parts: Any) -> None:
+        """Make a kite."""
+        kite = {"apiVersion": "example.com/v1", "kind": "Kite", "metadata": {"name": name}, **parts}
+        self.assertEqual(self.client.ask("POST", KITES, kite)[0], 201)
+
+    def informer(self) -> Informer:
+        """That of kites, with its objects."""
+        informer = self.context.informer("example.com", "kites")
+        self.settle()
+        return informer
+
+    def settle(self) -> None:
+        """Let time pass."""
+        for _ in range(8):
+            self.server.clock.advance(0.25)
+            self.server.settle()
+
+    def test_told(self) -> None:
+        """Objects of a custom resource are loaded for its informer, and their changes are told."""
+        self.fly("a")
+        informer = self.informer()
+        self.successResultOf(informer.synced)
+        informer.subscribe(self.told)
+        self.fly("b")
+        self.client.ask("DELETE", f"{KITES}/a")
+        self.assertEqual(
+            self.told.take(),
+            [("ADDED", "default/a", False), ("ADDED", "default/b", False), ("DELETED", "default/a", True)],
+        )
+
+    def test_coming_and_going(self) -> None:
+        """It is told when resources come and go; the informer of one that goes tells that its objects are gone."""
+        self.assertEqual([info.resource for info in self.context.resources()], ["customresourcedefinitions", "kites"])
+        informer = self.informer()
+        informer.subscribe(self.told)
+        self.fly("a")
+        before = self.changes
+        self.server.define(self.client, definition(None, "boats", "Boat"))
+        self.assertGreater(self.changes, before)
+        self.assertTrue(self.context.served("example.com", "boats"))
+        before = self.changes
+        self.client.ask("DELETE", f"{DEFINITIONS}/kites.example.com")
+        self.settle()
+        self.assertGreater(self.changes, before)
+        self.assertFalse(self.context.served("example.com", "kites"))
+        self.assertEqual(self.told.take()[-1], ("DELETED", "default/a", True))
+        self.assertRaises(KeyError, self.context.informer, "example.com", "kites")
+        self.server.define(self.client, definition())
+        self.assertIsNot(self.informer(), informer)
+
+    def test_gone_with_objects(self) -> None:
+        """Where objects are left when their resource is served no more, it is told that they are gone, too."""
+        self.fly("a")
+        informer = self.informer()
+        index = informer.index("name", lambda record: [record.name])
+        informer.subscribe(self.told)
+        self.told.take()
+        self.server.custom.remove("kites.example.com")
+        self.settle()
+        self.assertEqual(self.told.take(), [("DELETED", "default/a", True)])
+        self.assertEqual((informer.list(), informer.get("default", "a"), index.values()), ([], None, []))
+
+    def test_changed_definition(self) -> None:
+        """While a definition changes, its objects stay, and nobody is told of them again."""
+        self.fly("a")
+        informer = self.informer()
+        informer.subscribe(self.told)
+        self.told.take()
+        patch = {"spec": {"names": {**definition()["spec"]["names"], "shortNames": ["kt"]}}}
+        headers = {"Content_Type": "application/merge-patch+json"}
+        self.assertEqual(self.client.ask("PATCH", f"{DEFINITIONS}/kites.example.com", patch, **headers)[0], 200)
+        self.settle()
+        self.fly("b")
+        self.settle()
+        self.assertEqual(self.told.take(), [("ADDED", "default/b", False)])
+        self.assertEqual([record.name for record in informer.list()], ["a", "b"])
+
+    def test_writes(self) -> None:
+        """Controllers write custom resources as they do others, and own what they write."""
+        client = self.context.client("some-controller", "some-manager")
+
+        made_of = {"metadata": {"name": "c", "namespace": "default"}, "spec": {"tail": 3}}
+
+        async def write() -> Any:
+            made = await client.create("example.com", "kites", made_of)
+
+            def label(obj: Any) -> None:
+                obj["metadata"]["labels"] = {"a": "b"}
+
+            await client.update("example.com", "kites", "default", "c", label)
+            return made
+
+        self.assertEqual(self.successResultOf(Deferred.fromCoroutine(write())).name, "c")
+        found = self.client.ask("GET", f"{KITES}/c")[1]["metadata"]
+        self.assertEqual(
+            (found["labels"], [one["manager"] for one in found["managedFields"]]), ({"a": "b"}, ["some-manager"])
+        )
+
+
+class ManyObjectsTests(ControllerTestCase):
+    """Informers of more objects than can be looked at in one go."""
+
+    resources = ("configmaps", "namespaces")
+
+    def setUp(self) -> None:
+        """Many objects, and a clock that goes on while somebody works."""
+        super().setUp()
+        for number in range(300):
+            self.make("configmaps", f"n{number:03}", "one")
+        self.informer = self.context.informer("", "configmaps")
+        self.told = Told()
+
+    def slowly(self, kind: str, record: Record, old: Record | None) -> None:
+        """A handler that takes its time."""
+        self.clock.rightNow += 0.0001
+        self.told(kind, record, old)
+
+    def keys(self, record: Record) -> list[str]:
+        """An index that takes its time."""
+        self.clock.rightNow += 0.0001
+        return [record.name]
+
+    def test_little_by_little(self) -> None:
+        """They are told of in pieces, and changes in between come once, as they are news to the handler."""
+        self.informer.subscribe(self.slowly)
+        first = self.told.take()
+        self.assertLess(len(first), 150)
+        done: list[bool] = []
+        self.informer.when_caught_up(lambda: done.append(True))
+        self.remove("configmaps", "n298", "one")
+        self.change("configmaps", "n299", lambda obj: obj.update(data={"a": "b"}), "one")
+        self.change("configmaps", "n000", lambda obj: obj.update(data={"a": "b"}), "one")
+        self.make("configmaps", "new", "one")
+        self.assertEqual(
+            self.told.take(),
+            [("ADDED", "one/n299", False), ("MODIFIED", "one/n000", True), ("ADDED", "one/new", False)],
+        )
+        self.assertEqual(done, [])
+        self.settle()
+        rest = self.told.take()
+        self.assertEqual(done, [True])
+        self.assertEqual(len(first) + len(rest), 298)
+        self.assertEqual({kind for kind, _, _ in rest}, {"ADDED"})
+
+    def test_index(self) -> None:
+        """An index is made in pieces, and is right in the end whatever happens meanwhile."""
+        index = self.informer.index("name", self.keys)
+        self.assertLess(len(index.values()), 150)
+        self.remove("configmaps", "n298", "one")
+        self.make("configmaps", "new", "one")
+        self.settle()
+        self.assertTrue(self.informer.caught_up)
+        self.assertEqual(sorted(index.values()), sorted({*self.names("configmaps")}))
+
+    def test_work_waits(self) -> None:
+        """A controller begins to work when all is known, however long that takes; a stop in between is a stop."""
+        self.informer.index("name", self.keys)
+
+        class Looking(Controller[str]):
+            name: ClassVar[str] = "looking-controller"
+            seen: ClassVar[list[int]] = []
+
+            def follow(self) -> None:
+                self.maps = self.watch("", "configmaps")
+                self.index = self.maps.index("name", lambda record: [record.name])
+
+            async def sync(self, key: str) -> None:
+                self.seen.append(len(self.index.values()))
+
+        controller = Looking(self.context)
+        controller.start()
+        self.assertEqual(Looking.seen, [])
+        self.settle()
+        self.assertEqual(Looking.seen, [300] * 300)
+        self.successResultOf(Deferred.fromCoroutine(controller.stop()))
+        self.informer.index("other", self.keys)
+        other = Looking(self.context)
+        other.start()
+        self.successResultOf(Deferred.fromCoroutine(other.stop()))
+        self.settle()
+        self.assertEqual(len(Looking.seen), 300)

@@ -1,0 +1,248 @@
+"""Tests for L{kubetwist.controllers.namespaces.namespace} and L{kubetwist.controllers.namespaces.conditions}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import GroupResource
+from kubetwist.api.times import format_time
+from kubetwist.controllers.namespaces.conditions import (
+    Outcome,
+    update_conditions,
+)
+from kubetwist.controllers.namespaces.namespace import NamespaceController
+from tests.controllers.harness import START, ControllerTestCase
+
+WELL = {
+    "NamespaceDeletionDiscoveryFailure": "ResourcesDiscovered",
+    "NamespaceDeletionGroupVersionParsingFailure": "ParsedGroupVersions",
+    "NamespaceDeletionContentFailure": "ContentDeleted",
+    "NamespaceContentRemaining": "ContentRemoved",
+    "NamespaceFinalizersRemaining": "ContentHasNoFinalizers",
+}
+
+
+class ConditionTests(SynchronousTestCase):
+    """What conditions say."""
+
+    def test_well(self) -> None:
+        """All of them are there when nothing is wrong, in the order of the reference."""
+        namespace: dict[str, Any] = {}
+        update_conditions(namespace, Outcome(), "now")
+        conditions = namespace["status"]["conditions"]
+        self.assertEqual({one["type"]: one["reason"] for one in conditions}, WELL)
+        self.assertEqual([one["type"] for one in conditions], list(WELL))
+        self.assertEqual({one["status"] for one in conditions}, {"False"})
+
+    def test_problems(self) -> None:
+        """Each problem is told in its own condition, in a stable order."""
+        outcome = Outcome(discovery="no answer", failures=["z", "a"])
+        outcome.remaining.update({GroupResource("apps", "deployments"): 2, GroupResource("", "pods"): 1})
+        outcome.finalizers.update({"example.com/b": 2, "example.com/a": 1})
+        namespace: dict[str, Any] = {}
+        update_conditions(namespace, outcome, "now")
+        told = {
+            one["type"]: (one["reason"], one["message"])
+            for one in namespace["status"]["conditions"]
+            if one["status"] == "True"
+        }
+        self.assertEqual(
+            told,
+            {
+                "NamespaceDeletionDiscoveryFailure": ("DiscoveryFailed", "no answer"),
+                "NamespaceDeletionContentFailure": (
+                    "ContentDeletionFailed",
+                    "Failed to delete all resource types, 2 remaining: a, z",
+                ),
+                "NamespaceContentRemaining": (
+                    "SomeResourcesRemain",
+                    "Some resources are remaining: deployments.apps has 2 resource instances, "
+                    "pods. has 1 resource instances",
+                ),
+                "NamespaceFinalizersRemaining": (
+                    "SomeFinalizersRemain",
+                    "Some content in the namespace has finalizers remaining: example.com/a in 1 resource instances, "
+                    "example.com/b in 2 resource instances",
+                ),
+            },
+        )
+
+    def test_transitions(self) -> None:
+        """A transition is told of only when the status changes, and foreign conditions are left alone."""
+        namespace: dict[str, Any] = {"status": {"conditions": [{"type": "Other", "status": "Unknown"}]}}
+        update_conditions(namespace, Outcome(failures=["a"]), "first")
+        update_conditions(namespace, Outcome(failures=["b"]), "second")
+        by_type = {one["type"]: one for one in namespace["status"]["conditions"]}
+        failure = by_type["NamespaceDeletionContentFailure"]
+        self.assertEqual(failure["lastTransitionTime"], "first")
+        self.assertIn("remaining: b", failure["message"])
+        update_conditions(namespace, Outcome(), "third")
+        self.assertEqual((failure["status"], failure["lastTransitionTime"]), ("False", "third"))
+        self.assertEqual(by_type["Other"], {"type": "Other", "status": "Unknown"})
+
+
+class NamespaceControllerTests(ControllerTestCase):
+    """Namespaces that end."""
+
+    resources = ("namespaces", "configmaps", "secrets", "pods", "services", "events", "leases")
+
+    def setUp(self) -> None:
+        """Two namespaces with things in them."""
+        super().setUp()
+        for name in ("one", "two"):
+            self.make("namespaces", name, spec={"finalizers": ["kubernetes"]})
+            self.make("configmaps", "a", name)
+            self.make("secrets", "a", name)
+            self.make("leases", "a", name, "coordination.k8s.io")
+
+    def pod(self, name: str, grace: int = 30, **metadata: Any) -> Any:
+        """A pod on a node."""
+        spec = {
+            "containers": [{"name": "c", "image": "i"}],
+            "nodeName": "n",
+            "terminationGracePeriodSeconds": grace,
+        }
+        return self.make("pods", name, "one", spec=spec, metadata=metadata)
+
+    def condition(self, type: str) -> Any:
+        """A condition of the namespace."""
+        conditions = self.find("namespaces", "one")["status"]["conditions"]
+        return next(one for one in conditions if one["type"] == type)
+
+    def test_emptied(self) -> None:
+        """A namespace that is deleted goes with everything in it; others stay as they are."""
+        self.start(NamespaceController)
+        self.remove("namespaces", "one")
+        self.settle()
+        self.assertEqual(self.names("namespaces"), ["two"])
+        for resource, group in (("configmaps", ""), ("secrets", ""), ("leases", "coordination.k8s.io")):
+            self.assertEqual(self.names(resource, "one", group), [])
+            self.assertEqual(self.names(resource, "two", group), ["a"])
+
+    def test_deleted_before(self) -> None:
+        """A namespace that was deleted while no controller ran goes when one does."""
+        self.remove("namespaces", "one")
+        self.start(NamespaceController)
+        self.assertEqual(self.names("namespaces"), ["two"])
+
+    def test_other_finalizers(self) -> None:
+        """Finalizers of others in the spec stay, and hold the namespace after it is emptied."""
+        self.change("namespaces", "one", lambda obj: obj["spec"]["finalizers"].append("example.com/x"), part="finalize")
+        self.start(NamespaceController)
+        self.remove("namespaces", "one")
+        self.settle(60)
+        self.assertEqual(self.find("namespaces", "one")["spec"]["finalizers"], ["example.com/x"])
+        self.assertEqual(self.names("configmaps", "one"), [])
+
+    def test_pods_first(self) -> None:
+        """Pods end gracefully, and until they are gone nothing else is deleted; when they are, it goes on at once."""
+        self.pod("p")
+        self.start(NamespaceController)
+        self.remove("namespaces", "one")
+        self.settle(1)
+        self.assertEqual(self.find("pods", "p", "one")["metadata"]["deletionGracePeriodSeconds"], 30)
+        self.assertEqual(self.names("secrets", "one"), ["a"])
+        self.assertEqual(
+            self.condition("NamespaceContentRemaining")["message"],
+            "Some resources are remaining: pods. has 1 resource instances",
+        )
+        self.remove("pods", "p", "one", grace=0)
+        self.settle(1)
+        self.assertEqual(self.names("namespaces"), ["two"])
+
+    def test_finalizers(self) -> None:
+        """Objects with finalizers hold the namespace, which tells of them; it goes soon after the last of them."""
+        self.make("configmaps", "held", "one", metadata={"finalizers": ["example.com/wait"]})
+        self.make("secrets", "held", "one", metadata={"finalizers": ["example.com/wait"]})
+        self.start(NamespaceController)
+        self.remove("namespaces", "one")
+        self.settle(100)
+        self.assertEqual(
+            self.condition("NamespaceFinalizersRemaining")["message"],
+            "Some content in the namespace has finalizers remaining: example.com/wait in 2 resource instances",
+        )
+        self.assertEqual(self.condition("NamespaceFinalizersRemaining")["lastTransitionTime"], format_time(START))
+        self.assertEqual(self.condition("NamespaceDeletionContentFailure")["status"], "False")
+        for resource in ("configmaps", "secrets"):
+            self.change(resource, "held", lambda obj: obj["metadata"].pop("finalizers"), "one")
+        self.settle(1)
+        self.assertEqual(self.names("namespaces"), ["two"])
+
+    def test_waits_calmly(self) -> None:
+        """A namespace that waits is looked at every few seconds, not all the time."""
+        self.make("configmaps", "held", "one", metadata={"finalizers": ["example.com/wait"]})
+        controller = self.start(NamespaceController)
+        self.remove("namespaces", "one")
+        self.settle(80)
+        self.assertLess(controller.queue.metrics.done, 15)
+
+    def test_stuck(self) -> None:
+        """Pods that are left when their time is over are told of as a failure."""
+        self.pod("p", grace=5)
+        self.start(NamespaceController)
+        self.remove("namespaces", "one")
+        self.settle(60)
+        failure = self.condition("NamespaceDeletionContentFailure")
+        self.assertEqual((failure["status"], failure["reason"]), ("True", "ContentDeletionFailed"))
+        self.assertEqual(
+            failure["message"],
+            "Failed to delete all resource types, 1 remaining: "
+            "unexpected items still remain in namespace: one for gvr: /v1, Resource=pods",
+        )
+        self.remove("pods", "p", "one", grace=0)
+        self.settle(1)
+        self.assertEqual(self.names("namespaces"), ["two"])
+
+    def test_failure(self) -> None:
+        """What can not be deleted is told of in a condition, and tried again."""
+        self.start(NamespaceController)
+        self.remove("namespaces", "one")
+        before = self.backend.commits
+        self.backend.fails = lambda number: number == before + 1
+        self.settle()
+        self.backend.fails = lambda number: False
+        self.settle(5)
+        self.assertEqual(self.names("namespaces"), ["two"])
+        self.flushLoggedErrors()
+
+    def test_faults(self) -> None:
+        """Though every tenth write fails, the namespace goes."""
+        self.faults()
+
+    def test_conflicts(self) -> None:
+        """Though at every tenth write somebody else was faster, the namespace goes."""
+        self.backend.conflicts = True
+        self.faults()
+
+    def faults(self) -> None:
+        """Delete the namespace while writes fail."""
+        for number in range(100):
+            self.make("configmaps", f"m{number}", "one")
+        self.start(NamespaceController)
+        self.remove("namespaces", "one")
+        self.backend.fails = lambda number: number % 10 == 0
+        self.settle(120)
+        self.assertEqual(self.names("namespaces"), ["two"])
+        self.assertEqual(self.names("configmaps", "one"), [])
+        self.flushLoggedErrors()
+
+    def test_killed(self) -> None:
+        """A deletion that a kill cut short anywhere is finished after the restart."""
+        for commits in range(7):
+            if self.find("namespaces", "one") is None:
+                self.make("namespaces", "one", spec={"finalizers": ["kubernetes"]})
+            for number in range(4):
+                self.make("secrets", f"s{number}", "one")
+            self.start(NamespaceController)
+            self.remove("namespaces", "one")
+            last = self.backend.commits + commits
+            self.backend.fails = lambda number, last=last: number > last
+            self.settle(0.001)
+            self.backend.fails = lambda number: False
+            self.restart(NamespaceController)
+            self.settle(5)
+            self.assertEqual(self.names("namespaces"), ["two"])
+            self.restart()
+        self.flushLoggedErrors()

@@ -1,0 +1,93 @@
+"""Tests for L{kubetwist.controllers.serviceaccounts.legacytokentracking}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kubetwist.api.options import DeleteOptions
+from kubetwist.controllers.serviceaccounts import legacytokentracking as legacytokens
+from kubetwist.controllers.serviceaccounts.legacytokentracking import (
+    CREATION,
+    NAME,
+    TokenTracking,
+)
+from kubetwist.registry.scope import RequestScope
+from tests.registry.storetools import StoreTestCase
+
+SCOPE = RequestScope("kube-system")
+
+
+class TokenTrackingTests(StoreTestCase):
+    """Tests for L{TokenTracking}."""
+
+    resources = ("configmaps", "namespaces")
+
+    def setUp(self) -> None:
+        """A server in its first minute, on some day."""
+        super().setUp()
+        self.patch(legacytokens, "_today", lambda: "2026-11-22")
+        self.clock = self.server.clock
+        self.tracking = TokenTracking(self.store("configmaps"), self.clock)
+
+    def start(self) -> None:
+        """Begin."""
+        self.successResultOf(Deferred.fromCoroutine(self.tracking.start()))
+        self.addCleanup(self.tracking.stop)
+
+    def since(self) -> Any:
+        """What the config map tells; L{None} without it."""
+        found = self.stores.lookup("", "configmaps", "kube-system", NAME)
+        return found and found["data"].get("since")
+
+    def put(self, since: str) -> None:
+        """Have somebody else write it."""
+        obj = {"metadata": {"name": NAME}, "data": {"since": since, "other": "x"}}
+        if self.since() is None:
+            self.made(self.store("configmaps"), obj, SCOPE)
+        else:
+            obj = self.stores.lookup("", "configmaps", "kube-system", NAME)
+            obj["data"] = {"since": since, "other": "x"}
+            update = self.store("configmaps").update(SCOPE, NAME, lambda stored: obj, legacytokens.UpdateOptions())
+            self.successResultOf(update)
+
+    def test_made(self) -> None:
+        """It tells the day on which it was made."""
+        self.start()
+        self.assertEqual(self.since(), "2026-11-22")
+
+    def test_kept(self) -> None:
+        """One that is there is left alone."""
+        self.put("2020-02-29")
+        self.start()
+        self.assertEqual(self.since(), "2020-02-29")
+
+    def test_no_date(self) -> None:
+        """What is no date is made one, whenever that happens; the rest of it stays."""
+        self.put("yesterday")
+        self.start()
+        self.assertEqual(self.since(), "2026-11-22")
+        for text in ("2026-02-30", "2026-2-3", ""):
+            self.put(text)
+            self.clock.advance(0)
+            self.assertEqual(self.since(), "2026-11-22")
+        self.assertEqual(self.stores.lookup("", "configmaps", "kube-system", NAME)["data"]["other"], "x")
+
+    def test_deleted(self) -> None:
+        """One that is deleted is made again, half an hour after the last one was."""
+        self.start()
+        self.successResultOf(self.store("configmaps").delete(SCOPE, NAME, DeleteOptions()))
+        self.clock.advance(0)
+        self.assertIsNone(self.since())
+        self.clock.advance(CREATION)
+        self.assertEqual(self.since(), "2026-11-22")
+
+    def test_stop(self) -> None:
+        """After the end nothing is made any more."""
+        self.start()
+        self.tracking.stop()
+        self.successResultOf(self.store("configmaps").delete(SCOPE, NAME, DeleteOptions()))
+        self.clock.advance(CREATION)
+        self.assertIsNone(self.since())
+        self.assertEqual(self.clock.getDelayedCalls()[1:], [])

@@ -1,0 +1,60 @@
+"""Tests for L{kubetwist.controllers.serviceaccounts.serviceaccount}."""
+
+from __future__ import annotations
+
+from kubetwist.controllers.serviceaccounts.serviceaccount import ServiceAccountController
+from tests.controllers.harness import ControllerTestCase
+
+
+class ServiceAccountControllerTests(ControllerTestCase):
+    """The default account."""
+
+    resources = ("namespaces", "serviceaccounts")
+
+    def test_made(self) -> None:
+        """Namespaces that are there, and those that come, have a default account."""
+        self.make("namespaces", "old")
+        self.start(ServiceAccountController)
+        self.make("namespaces", "new")
+        self.settle()
+        self.assertEqual(self.names("serviceaccounts", "old"), ["default"])
+        self.assertEqual(self.names("serviceaccounts", "new"), ["default"])
+
+    def test_made_again(self) -> None:
+        """A default account that somebody deletes is made again; others are not."""
+        self.make("namespaces", "one")
+        self.start(ServiceAccountController)
+        self.make("serviceaccounts", "other", "one")
+        before = self.find("serviceaccounts", "default", "one")["metadata"]["uid"]
+        self.remove("serviceaccounts", "default", "one")
+        self.remove("serviceaccounts", "other", "one")
+        self.settle()
+        self.assertEqual(self.names("serviceaccounts", "one"), ["default"])
+        self.assertNotEqual(self.find("serviceaccounts", "default", "one")["metadata"]["uid"], before)
+
+    def test_terminating(self) -> None:
+        """A namespace that goes gets none."""
+        self.make("namespaces", "one")
+        self.remove("namespaces", "one")
+        self.start(ServiceAccountController)
+        self.assertEqual(self.names("serviceaccounts"), [])
+
+    def test_killed(self) -> None:
+        """Wherever the server is killed, every namespace has its account in the end."""
+
+        def namespaces() -> None:
+            for name in "abc":
+                self.make("namespaces", name)
+
+        self.killed_at_each_write(
+            namespaces, lambda: [self.names("serviceaccounts", name) for name in "abc"], ServiceAccountController
+        )
+
+    def test_faults(self) -> None:
+        """Every tenth write fails, and all accounts are there in the end."""
+        for number in range(50):
+            self.make("namespaces", f"n{number}")
+        self.backend.fails = lambda number: number % 10 == 0
+        self.start(ServiceAccountController)
+        self.settle(10)
+        self.assertEqual(len(self.names("serviceaccounts")), 50)

@@ -1,0 +1,196 @@
+"""Tests for L{kubetwist.controllers.serviceaccounts.serviceaccounttokens}."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from typing import Any
+
+import orjson
+from attrs import define, field
+
+from kubetwist.controllers.serviceaccounts.serviceaccounttokens import (
+    ACCOUNT_NAME,
+    ACCOUNT_UID,
+    TYPE,
+    AccountTokens,
+)
+from tests.controllers.harness import ControllerTestCase
+
+
+@define
+class Credentials:
+    """What clients verify the server by."""
+
+    trust: bytes = b"our certificate"
+
+
+class Issuer:
+    """Signs nothing: its tokens can be read."""
+
+    def sign(self, claims: Any) -> str:
+        """The claims."""
+        return orjson.dumps(claims).decode()
+
+
+@define(eq=False)
+class Config:
+    """What there is of a server's configuration."""
+
+    credentials: Credentials = field(factory=Credentials)
+    token_issuer: Issuer = field(factory=Issuer)
+    trust_followers: list[Any] = field(factory=list)
+
+    def trust(self, certificate: bytes) -> None:
+        """Show another certificate."""
+        self.credentials.trust = certificate
+        for follower in self.trust_followers:
+            follower()
+
+
+class AccountTokensTests(ControllerTestCase):
+    """Secrets with the tokens of accounts."""
+
+    resources = ("namespaces", "secrets", "serviceaccounts")
+
+    def setUp(self) -> None:
+        """An account."""
+        self.config = Config()
+        super().setUp()
+        self.uid = self.make("serviceaccounts", "robot", "one")["metadata"]["uid"]
+
+    def secret(self, name: str = "token", account: str = "robot", uid: str = "", **parts: Any) -> Any:
+        """Ask for a token."""
+        annotations = {ACCOUNT_NAME: account} | ({ACCOUNT_UID: uid} if uid else {})
+        self.make("secrets", name, "one", type=TYPE, metadata={"annotations": annotations}, **parts)
+        self.settle()
+        return self.find("secrets", name, "one")
+
+    def data(self, secret: Any) -> dict[str, str]:
+        """What a secret says."""
+        return {name: b64decode(value).decode() for name, value in (secret.get("data") or {}).items()}
+
+    def claims(self, secret: Any) -> Any:
+        """What its token says."""
+        return orjson.loads(self.data(secret)["token"])
+
+    def test_filled(self) -> None:
+        """A secret that asks for a token has it, and what comes with it; those that are there at the start as well."""
+        before = self.secret("before")
+        self.assertNotIn("data", before)
+        self.start(AccountTokens)
+        for secret in (self.secret(), self.find("secrets", "before", "one")):
+            meta = secret["metadata"]
+            self.assertEqual(self.data(secret)["ca.crt"], "our certificate")
+            self.assertEqual(self.data(secret)["namespace"], "one")
+            self.assertEqual(
+                self.claims(secret),
+                {
+                    "iss": "kubernetes/serviceaccount",
+                    "kubernetes.io/serviceaccount/namespace": "one",
+                    "kubernetes.io/serviceaccount/secret.name": meta["name"],
+                    "kubernetes.io/serviceaccount/service-account.name": "robot",
+                    "kubernetes.io/serviceaccount/service-account.uid": self.uid,
+                    "sub": "system:serviceaccount:one:robot",
+                },
+            )
+            self.assertEqual(meta["annotations"], {ACCOUNT_NAME: "robot", ACCOUNT_UID: self.uid})
+
+    def test_kept(self) -> None:
+        """A token that is there stays, with whatever else a secret has; what is missing is added."""
+        self.start(AccountTokens)
+        secret = self.secret(data={"token": "bWluZQ==", "more": "eQ==", "ca.crt": "b2xk"})
+        self.assertEqual(
+            self.data(secret), {"token": "mine", "more": "y", "ca.crt": "our certificate", "namespace": "one"}
+        )
+        before = self.memory.revision
+        self.change("secrets", "token", lambda obj: obj["metadata"].update(labels={"a": "b"}), "one")
+        self.settle()
+        self.assertEqual(self.memory.revision, before + 1)
+        self.change("secrets", "token", lambda obj: obj["data"].pop("token"), "one")
+        self.settle()
+        self.assertEqual(self.claims(self.find("secrets", "token", "one"))["sub"], "system:serviceaccount:one:robot")
+
+    def test_other_secrets(self) -> None:
+        """Secrets of other types are none of its business."""
+        self.start(AccountTokens)
+        self.make("secrets", "plain", "one", metadata={"annotations": {ACCOUNT_NAME: "nobody"}})
+        self.settle()
+        self.assertNotIn("data", self.find("secrets", "plain", "one"))
+
+    def test_no_account(self) -> None:
+        """A token of an account that is not there, or that is another one of its name, is deleted."""
+        self.start(AccountTokens)
+        self.assertIsNone(self.secret(account="nobody"))
+        self.assertIsNone(self.secret(uid="another"))
+        self.assertIsNotNone(self.secret(uid=self.uid))
+
+    def test_account_goes(self) -> None:
+        """With an account its tokens go; those of a new one of its name stay."""
+        self.start(AccountTokens)
+        self.secret("a")
+        self.secret("b")
+        self.make("serviceaccounts", "other", "one")
+        self.secret("c", account="other")
+        self.remove("serviceaccounts", "robot", "one")
+        self.settle()
+        self.assertEqual(self.names("secrets"), ["c"])
+        self.make("serviceaccounts", "robot", "one")
+        self.secret("d")
+        self.settle(60)
+        self.assertEqual(self.names("secrets"), ["c", "d"])
+
+    def test_account_goes_unseen(self) -> None:
+        """Tokens of an account that was deleted while nobody looked are deleted afterwards."""
+        self.start(AccountTokens)
+        self.secret()
+        self.restart()
+        self.remove("serviceaccounts", "robot", "one")
+        self.settle()
+        self.assertEqual(self.names("secrets"), ["token"])
+        self.start(AccountTokens)
+        self.assertEqual(self.names("secrets"), [])
+
+    def test_reference(self) -> None:
+        """An account does not refer to a secret any more that is deleted."""
+        self.start(AccountTokens)
+        self.secret("a")
+        self.change("serviceaccounts", "robot", lambda obj: obj.update(secrets=[{"name": "a"}, {"name": "b"}]), "one")
+        self.remove("secrets", "a", "one")
+        self.settle()
+        self.assertEqual(self.find("serviceaccounts", "robot", "one")["secrets"], [{"name": "b"}])
+
+    def test_certificate(self) -> None:
+        """When the server shows another certificate, all secrets say so, and keep their tokens."""
+        self.start(AccountTokens)
+        before = self.data(self.secret())
+        assert self.config is not None
+        self.config.trust(b"another")
+        self.settle()
+        self.assertEqual(self.data(self.find("secrets", "token", "one")), {**before, "ca.crt": "another"})
+
+    def test_killed(self) -> None:
+        """Wherever the server is killed, all is as it should be in the end."""
+
+        def prepare() -> None:
+            self.make("serviceaccounts", "robot", "one")
+            for name in "abc":
+                self.secret(name)
+            self.secret("lost", "nobody")
+
+        self.begin_anew()
+        self.killed_at_each_write(
+            prepare,
+            lambda: [sorted(self.data(self.find("secrets", name, "one"))) for name in self.names("secrets")],
+            AccountTokens,
+        )
+
+    def test_faults(self) -> None:
+        """Where every tenth write fails, all secrets are filled in the end, and those without an account gone."""
+        for number in range(40):
+            self.secret(f"s{number}", "nobody" if number % 4 == 0 else "robot")
+        self.backend.fails = lambda number: number % 10 == 0
+        self.start(AccountTokens)
+        self.settle(10)
+        self.assertEqual(len(self.names("secrets")), 30)
+        for name in self.names("secrets"):
+            self.assertIn("token", self.data(self.find("secrets", name, "one")))

@@ -1,0 +1,132 @@
+"""Tests for L{kubetwist.controllers.clusterauthenticationtrust}."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kubetwist.api.options import DeleteOptions, UpdateOptions
+from kubetwist.controllers.clusterauthenticationtrust import (
+    NAME,
+    AuthenticationInfo,
+    together,
+    wanted_info,
+)
+from kubetwist.registry.scope import RequestScope
+from kubetwist.server.options import Options
+from tests.certificates import Issued, root, subject
+from tests.registry.storetools import StoreTestCase
+
+SCOPE = RequestScope("kube-system")
+
+
+def shown(*issued: Issued) -> list[Any]:
+    """Return the certificates themselves."""
+    return [one.certificate for one in issued]
+
+
+class AuthenticationInfoTests(StoreTestCase):
+    """Tests for L{AuthenticationInfo}."""
+
+    resources = ("configmaps", "namespaces")
+
+    def setUp(self) -> None:
+        """A server with authorities of users and of proxies."""
+        super().setUp()
+        self.users, self.proxies = [root("users")], [root("proxies")]
+        options = Options()
+        options.parseOptions(["--requestheader-username-headers=X-Remote-User", "--requestheader-allowed-names=front"])
+        self.info = AuthenticationInfo(
+            self.store("configmaps"),
+            self.server.clock,
+            lambda: wanted_info(options, shown(*self.users), shown(*self.proxies)),
+        )
+
+    def start(self) -> None:
+        """Begin."""
+        self.successResultOf(Deferred.fromCoroutine(self.info.start()))
+        self.addCleanup(self.info.stop)
+
+    def told(self) -> Any:
+        """What the config map tells; L{None} without it."""
+        found = self.stores.lookup("", "configmaps", "kube-system", NAME)
+        return found and found["data"]
+
+    def test_made(self) -> None:
+        """It tells the authorities, and in which headers proxies say whom they speak for."""
+        self.start()
+        self.assertEqual(
+            self.told(),
+            {
+                "client-ca-file": self.users[0].pem.decode(),
+                "requestheader-client-ca-file": self.proxies[0].pem.decode(),
+                "requestheader-username-headers": '["X-Remote-User"]',
+                "requestheader-uid-headers": "[]",
+                "requestheader-group-headers": "[]",
+                "requestheader-extra-headers-prefix": "[]",
+                "requestheader-allowed-names": '["front"]',
+            },
+        )
+
+    def test_no_proxies(self) -> None:
+        """Headers mean nothing where no proxy is believed."""
+        self.proxies.clear()
+        self.start()
+        self.assertEqual(set(self.told()), {"client-ca-file"})
+
+    def test_kept(self) -> None:
+        """It is made again when it is deleted, and what others take out of it is put back."""
+        self.start()
+        before = self.told()
+        self.successResultOf(self.store("configmaps").delete(SCOPE, NAME, DeleteOptions()))
+        self.server.clock.advance(0)
+        self.assertEqual(self.told(), before)
+        obj = self.stores.lookup("", "configmaps", "kube-system", NAME)
+        obj["data"] = {"client-ca-file": "spoilt", "other": "x"}
+        self.successResultOf(self.store("configmaps").update(SCOPE, NAME, lambda stored: obj, UpdateOptions()))
+        self.server.clock.advance(0)
+        self.assertEqual(self.told(), {**before, "other": "x"})
+
+    def test_others(self) -> None:
+        """What other servers know stays there, each once; new authorities are added when they are known."""
+        self.start()
+        first = self.users[0].pem.decode()
+        self.users[:] = [root("more")]
+        self.info.plan()
+        self.server.clock.advance(0)
+        self.assertEqual(self.told()["client-ca-file"], first + self.users[0].pem.decode())
+        self.info.plan()
+        self.server.clock.advance(0)
+        self.assertEqual(self.told()["client-ca-file"], first + self.users[0].pem.decode())
+
+    def test_together(self) -> None:
+        """What has expired is left out, and what is no list counts for nothing."""
+        old = self.users[0].issue(subject("old"), begins=timedelta(hours=-3), ends=timedelta(hours=-2)).pem.decode()
+        new = self.users[0].pem.decode()
+        names = "requestheader-allowed-names"
+        self.assertEqual(together({"client-ca-file": old}, {"client-ca-file": new})["client-ca-file"], new)
+        for known, found in (("garbage", ["a"]), ("{}", ["a"]), ('["b", 5]', ["b", "a"]), ('["a"]', ["a"])):
+            self.assertEqual(json.loads(together({names: known}, {names: '["a"]'})[names]), found)
+
+    def test_ourselves(self) -> None:
+        """Where the server has a certificate of its own making, it tells of that, and of the headers that it sends."""
+        own = root("own").pem.decode()
+        options = Options()
+        options.parseOptions([])
+        found = wanted_info(options, [], [], own)
+        self.assertEqual(found["requestheader-client-ca-file"], own)
+        self.assertEqual(found["requestheader-allowed-names"], '["front-proxy-client"]')
+        self.assertEqual(found["requestheader-group-headers"], '["X-Remote-Group"]')
+        options.parseOptions(["--requestheader-group-headers=X-Gang,x-remote-group"])
+        proxies = shown(*self.proxies)
+        found = wanted_info(options, [], proxies, own)
+        self.assertEqual(found["requestheader-client-ca-file"], self.proxies[0].pem.decode() + own)
+        self.assertEqual(found["requestheader-group-headers"], '["X-Gang","x-remote-group"]')
+        # All names are allowed where none is named.
+        self.assertEqual(found["requestheader-allowed-names"], "[]")
+        options.parseOptions(["--requestheader-allowed-names=front"])
+        found = wanted_info(options, [], proxies, own)
+        self.assertEqual(found["requestheader-allowed-names"], '["front","front-proxy-client"]')

@@ -1,0 +1,84 @@
+"""Tests for L{kubetwist.controllers.rootcacertpublisher}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetwist.controllers.rootcacertpublisher import (
+    CONFIG_MAP,
+    RootCAPublisher,
+)
+from tests.controllers.harness import ControllerTestCase
+from tests.controllers.serviceaccounts.test_serviceaccounttokens import Config
+
+
+class RootCAPublisherTests(ControllerTestCase):
+    """The config map that tells pods what to verify the server by."""
+
+    resources = ("namespaces", "configmaps")
+
+    def setUp(self) -> None:
+        """A namespace."""
+        self.config: Config = Config()
+        super().setUp()
+        self.make("namespaces", "one")
+
+    def published(self, namespace: str = "one") -> Any:
+        """What stands there."""
+        self.settle()
+        found = self.find("configmaps", CONFIG_MAP, namespace)
+        return found and found.get("data")
+
+    def test_made(self) -> None:
+        """Every namespace has it, with a word on what it is for."""
+        self.start(RootCAPublisher)
+        self.make("namespaces", "two")
+        for namespace in ("one", "two"):
+            self.assertEqual(self.published(namespace), {"ca.crt": "our certificate"})
+        annotations = self.find("configmaps", CONFIG_MAP, "one")["metadata"]["annotations"]
+        self.assertIn("verify the kube-apiserver", annotations["kubernetes.io/description"])
+
+    def test_mended(self) -> None:
+        """What somebody changes in it is put right, and what is deleted is made again; annotations may be added."""
+        self.start(RootCAPublisher)
+
+        def change(obj: Any) -> None:
+            obj["data"] = {"ca.crt": "evil", "more": "too"}
+            obj["metadata"]["annotations"] = {"mine": "yes"}
+
+        self.change("configmaps", CONFIG_MAP, change, "one")
+        self.assertEqual(self.published(), {"ca.crt": "our certificate"})
+        annotations = self.find("configmaps", CONFIG_MAP, "one")["metadata"]["annotations"]
+        self.assertEqual(sorted(annotations), ["kubernetes.io/description", "mine"])
+        self.remove("configmaps", CONFIG_MAP, "one")
+        self.assertEqual(self.published(), {"ca.crt": "our certificate"})
+        before = self.memory.revision
+        self.make("configmaps", "other", "one")
+        self.remove("configmaps", "other", "one")
+        self.settle(60)
+        self.assertEqual(self.memory.revision, before + 2)
+
+    def test_terminating(self) -> None:
+        """A namespace that goes gets none."""
+        self.remove("namespaces", "one")
+        self.start(RootCAPublisher)
+        self.assertIsNone(self.published())
+
+    def test_certificate(self) -> None:
+        """When the server shows another certificate, they all say so."""
+        self.start(RootCAPublisher)
+        self.config.trust(b"another")
+        self.assertEqual(self.published(), {"ca.crt": "another"})
+
+    def test_killed(self) -> None:
+        """Wherever the server is killed, every namespace has it in the end."""
+        self.begin_anew()
+
+        def namespaces() -> None:
+            for name in ("one", "two", "three"):
+                self.make("namespaces", name)
+            self.make("configmaps", CONFIG_MAP, "two", data={"ca.crt": "old"})
+
+        self.killed_at_each_write(
+            namespaces, lambda: [self.published(name) for name in ("one", "two", "three")], RootCAPublisher
+        )

@@ -1,0 +1,68 @@
+"""Tests for L{kubetwist.controllers.validatingadmissionpolicystatus} and L{kubetwist.admission.typechecking}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetwist.controllers.validatingadmissionpolicystatus import (
+    GROUP,
+    RESOURCE,
+    PolicyStatusController,
+)
+from tests.controllers.harness import ControllerTestCase
+
+
+class PolicyStatusTests(ControllerTestCase):
+    """What the status of a policy says of its expressions."""
+
+    resources = ("namespaces", "configmaps", "deployments", "validatingadmissionpolicies")
+
+    def policy(self, *expressions: str, resources: tuple[str, ...] = ("deployments",), **spec: Any) -> Any:
+        """The status of a policy, when it has been looked at."""
+        rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [*resources]}
+        spec.setdefault("matchConstraints", {"resourceRules": [rule]})
+        validations = [{"expression": one} for one in expressions]
+        self.start(PolicyStatusController)
+        self.make(RESOURCE, "p", "", GROUP, spec={**spec, "validations": validations})
+        self.settle()
+        return self.find(RESOURCE, "p", "", GROUP)["status"]
+
+    def test_right(self) -> None:
+        """A policy whose expressions fit its kinds has nothing to say."""
+        status = self.policy(
+            "object.spec.replicas < 9",
+            "variables.n == 'x'",
+            variables=[{"name": "n", "expression": "object.metadata.name"}],
+        )
+        self.assertEqual(status, {"observedGeneration": 1, "typeChecking": {}})
+
+    def test_wrong(self) -> None:
+        """A field that is not there, and a comparison of unlike types, are told with the kind and the place."""
+        status = self.policy("object.spec.replicas == '3'", "object.spec.nothing > 1")
+        first, second = status["typeChecking"]["expressionWarnings"]
+        self.assertEqual(first["fieldRef"], "spec.validations[0].expression")
+        self.assertTrue(
+            first["warning"].startswith("apps/v1, Kind=Deployment: ERROR: <input>:1:22: found no matching overload")
+        )
+        self.assertIn("undefined field 'nothing'", second["warning"])
+
+    def test_wildcards(self) -> None:
+        """Rules that name no kinds are not looked at."""
+        self.assertEqual(self.policy("object.nothing == 1", resources=("*",))["typeChecking"], {})
+
+    def test_params(self) -> None:
+        """Parameters have types as well."""
+        status = self.policy(
+            "params.data.x == 'y'", "params.nothing == 1", paramKind={"apiVersion": "v1", "kind": "ConfigMap"}
+        )
+        (only,) = status["typeChecking"]["expressionWarnings"]
+        self.assertEqual(only["fieldRef"], "spec.validations[1].expression")
+
+    def test_changed(self) -> None:
+        """A new generation is looked at anew."""
+        self.policy("object.nothing == 1")
+        rule = {"expression": "true"}
+        self.change(RESOURCE, "p", lambda obj: obj["spec"].update(validations=[rule]), "", GROUP)
+        self.settle()
+        status = self.find(RESOURCE, "p", "", GROUP)["status"]
+        self.assertEqual(status, {"observedGeneration": 2, "typeChecking": {}})

@@ -1,0 +1,285 @@
+"""Tests for L{kubetwist.controllers.workloads.cronjob} and L{kubetwist.controllers.workloads.schedules}."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.times import format_time, seconds_since_epoch, use_clock
+from kubetwist.controllers.workloads.cronjob import CronJobController
+from kubetwist.controllers.workloads.schedules import Times
+from kubetwist.registry.validation.cron import CronError
+from tests.controllers.harness import START, ControllerTestCase
+
+
+def at(text: str) -> float:
+    """A time in UTC, to the minute."""
+    return datetime.strptime(text, "%Y-%m-%d %H:%M").replace(tzinfo=UTC).timestamp()
+
+
+class TimesTests(SynchronousTestCase):
+    """When schedules have their turns."""
+
+    def check(self, schedule: str, since: str, *expected: str, zone: str | None = None) -> None:
+        """Compare the first times after a moment."""
+        times, moment, found = Times(schedule, zone), at(since), []
+        for _ in expected:
+            following = times.after(moment)
+            assert following is not None
+            moment = following
+            found.append(datetime.fromtimestamp(following, UTC).strftime("%Y-%m-%d %H:%M"))
+        self.assertEqual(found, list(expected), schedule)
+
+    def test_fields(self) -> None:
+        """Minutes, hours, days, months and days of the week are respected, with ranges, steps, lists and names."""
+        since = "2026-01-01 00:00"
+        self.check("* * * * *", since, "2026-01-01 00:01", "2026-01-01 00:02")
+        self.check("*/20 * * * *", since, "2026-01-01 00:20", "2026-01-01 00:40", "2026-01-01 01:00")
+        self.check("5/25 3,4 * * *", since, "2026-01-01 03:05", "2026-01-01 03:30", "2026-01-01 03:55")
+        self.check("0 0 31 * *", since, "2026-01-31 00:00", "2026-03-31 00:00")
+        self.check("0 12 * FEB-mar *", since, "2026-02-01 12:00")
+        self.check("0 0 * * mon-Tue", since, "2026-01-05 00:00", "2026-01-06 00:00", "2026-01-12 00:00")
+        self.check("0 0 29 2 *", since, "2028-02-29 00:00")
+
+    def test_days(self) -> None:
+        """Days of the month and of the week are alternatives, unless one of them is a star."""
+        since = "2026-01-01 00:00"
+        self.check("0 0 13 * fri", since, "2026-01-02 00:00", "2026-01-09 00:00", "2026-01-13 00:00")
+        self.check("0 0 * * 0", since, "2026-01-04 00:00")
+
+    def test_macros(self) -> None:
+        """Macros stand for what they say."""
+        since = "2026-01-01 00:30"
+        self.check("@hourly", since, "2026-01-01 01:00")
+        self.check("@daily", since, "2026-01-02 00:00")
+        self.check("@weekly", since, "2026-01-04 00:00")
+        self.check("@monthly", since, "2026-02-01 00:00")
+        self.check("@yearly", since, "2027-01-01 00:00")
+        self.check("@every 1h30m", since, "2026-01-01 02:00", "2026-01-01 03:30")
+
+    def test_never(self) -> None:
+        """A day that does not come has no time."""
+        self.assertIsNone(Times("0 0 31 2 *", None).after(START))
+        self.assertEqual(Times("0 0 31 2 *", None).newest(START - 1e9, START), (None, False))
+
+    def test_zones(self) -> None:
+        """Times are those of a zone; an hour that is left out in spring has none."""
+        self.check("0 9 * * *", "2026-01-01 00:00", "2026-01-01 08:00", zone="Europe/Berlin")
+        self.check("30 2 * * *", "2026-03-28 12:00", "2026-03-30 00:30", zone="Europe/Berlin")
+        self.check("30 0 * * *", "2026-01-01 00:00", "2026-01-01 19:00", zone="Asia/Kolkata")
+        self.check("TZ=Asia/Tokyo 0 9 * * *", "2026-01-01 12:00", "2026-01-02 00:00")
+
+    def test_newest(self) -> None:
+        """The last of the missed times is found, however many they are."""
+        minutely = Times("* * * * *", None)
+        now = at("2026-06-01 10:30") + 12
+        self.assertEqual(minutely.newest(now - 300, now), (at("2026-06-01 10:30"), False))
+        self.assertEqual(minutely.newest(now - 1e8, now), (at("2026-06-01 10:30"), True))
+        self.assertEqual(minutely.newest(now - 10, now), (None, False))
+        self.assertEqual(Times("@every 10s", None).newest(100.0, 135.0), (130.0, False))
+        self.assertEqual(Times("@every 10s", None).following(100.0, 135.0), 140.0)
+
+    def test_no_schedule(self) -> None:
+        """What is no schedule is refused."""
+        for text, why in (
+            ("x", 'time: invalid duration "x"'),
+            ("90m/x", 'time: unknown unit "m/x" in duration "90m/x"'),
+            ("5", 'time: missing unit in duration "5"'),
+        ):
+            error = self.assertRaises(ValueError, Times, f"@every {text}", None)
+            self.assertEqual(str(error), f"failed to parse duration @every {text}: {why}")
+        for text in ("", "* * * *", "60 * * * *", "@never", "@every x", "*/0 * * * *", "5-1 * * * *"):
+            self.assertRaises(CronError, Times, text, None)
+
+
+class CronJobTests(ControllerTestCase):
+    """CronJobs, with jobs that end as the tests say."""
+
+    resources = ("namespaces", "jobs", "cronjobs", "events")
+
+    def setUp(self) -> None:
+        """A namespace, on the minute."""
+        super().setUp()
+        use_clock(self.clock.seconds)
+        self.addCleanup(use_clock)
+        self.clock.advance(-self.clock.seconds() % 3600)
+        self.make("namespaces", "default")
+
+    def cron(self, schedule: str = "*/5 * * * *", **spec: Any) -> Any:
+        """Make a CronJob, and let its controller work."""
+        pod = {"containers": [{"name": "c", "image": "c"}], "restartPolicy": "Never"}
+        job = {"metadata": {"labels": {"a": "b"}}, "spec": {"template": {"spec": pod}}}
+        made = self.make("cronjobs", "c", "default", "batch", spec={"schedule": schedule, "jobTemplate": job, **spec})
+        self.settle()
+        return made
+
+    @property
+    def status(self) -> Any:
+        """The status of the CronJob."""
+        return self.find("cronjobs", "c", "default", "batch").get("status", {})
+
+    def jobs(self) -> list[str]:
+        """The names of the jobs."""
+        return self.names("jobs", "default", "batch")
+
+    def finish(self, name: str, kind: str = "Complete") -> None:
+        """Have a job finish."""
+        stamp = format_time(self.clock.seconds())
+        reason = {"reason": "r", "message": "", "lastProbeTime": stamp, "lastTransitionTime": stamp}
+        first = {"type": "SuccessCriteriaMet" if kind == "Complete" else "FailureTarget", "status": "True", **reason}
+        status: dict[str, Any] = {"startTime": stamp, "conditions": [first, {**first, "type": kind}]}
+        if kind == "Complete":
+            status.update(completionTime=stamp, succeeded=1)
+        self.change("jobs", name, lambda job: job.update(status=status), "default", "batch", part="status")
+        self.settle()
+
+    def events(self) -> list[tuple[str, str]]:
+        """What was told."""
+        self.settle()
+        found = [self.find("events", one, "default") for one in self.names("events", "default")]
+        return [(one["reason"], one["message"]) for one in found]
+
+    def test_runs(self) -> None:
+        """At each time a job is made of the template, named after the minute, and is active until it is finished."""
+        self.start(CronJobController)
+        made = self.cron()
+        self.assertEqual(self.jobs(), [])
+        begun = self.clock.seconds()
+        self.settle(301)
+        name = f"c-{int(begun + 300) // 60}"
+        self.assertEqual(self.jobs(), [name])
+        job = self.find("jobs", name, "default", "batch")
+        meta = job["metadata"]
+        self.assertEqual(meta["ownerReferences"][0]["uid"], made["metadata"]["uid"])
+        self.assertEqual(meta["labels"]["a"], "b")
+        self.assertEqual(
+            meta["annotations"]["batch.kubernetes.io/cronjob-scheduled-timestamp"], format_time(begun + 300)
+        )
+        self.assertEqual([one["name"] for one in self.status["active"]], [name])
+        self.assertEqual(self.status["lastScheduleTime"], format_time(begun + 300))
+        self.settle(20)
+        self.finish(name)
+        self.assertNotIn("active", self.status)
+        self.assertEqual(self.status["lastSuccessfulTime"], format_time(begun + 321))
+        self.assertEqual(
+            self.events(),
+            [
+                ("SuccessfulCreate", f"Created job {name}"),
+                ("SawCompletedJob", f"Saw completed job: {name}, condition: Complete"),
+            ],
+        )
+        self.settle(600)
+        self.assertEqual(len(self.jobs()), 3)
+
+    def test_zone(self) -> None:
+        """The times are those of the time zone, and so is the annotation."""
+        self.start(CronJobController)
+        self.cron("0 9 * * *", timeZone="Asia/Tokyo")
+        self.settle(86400)
+        (name,) = self.jobs()
+        scheduled = self.find("jobs", name, "default", "batch")["metadata"]["annotations"]
+        self.assertRegex(scheduled["batch.kubernetes.io/cronjob-scheduled-timestamp"], r"T09:00:00\+09:00$")
+        self.assertTrue(self.status["lastScheduleTime"].endswith("T00:00:00Z"))
+
+    def test_suspend(self) -> None:
+        """While it is suspended nothing runs; afterwards the last missed time is made up for."""
+        self.start(CronJobController)
+        self.cron(suspend=True)
+        self.settle(3600)
+        self.assertEqual(self.jobs(), [])
+        self.change("cronjobs", "c", lambda cron: cron["spec"].update(suspend=False), "default", "batch")
+        self.settle()
+        self.assertEqual(len(self.jobs()), 1)
+
+    def test_missed(self) -> None:
+        """Times that are missed by more than startingDeadlineSeconds are; very many are warned of."""
+        self.start(CronJobController)
+        self.cron("* * * * *", suspend=True)
+        self.settle(3 * 3600 + 30)
+
+        def on(cron: Any) -> None:
+            cron["spec"].update(suspend=False, startingDeadlineSeconds=20)
+
+        self.change("cronjobs", "c", on, "default", "batch")
+        self.settle()
+        self.assertEqual(self.jobs(), [])
+        self.change("cronjobs", "c", lambda cron: cron["spec"].pop("startingDeadlineSeconds"), "default", "batch")
+        self.settle()
+        self.assertEqual(len(self.jobs()), 1)
+        self.assertIn("TooManyMissedTimes", [reason for reason, _ in self.events()])
+
+    def test_forbid(self) -> None:
+        """With Forbid there is one job at a time."""
+        self.start(CronJobController)
+        self.cron(concurrencyPolicy="Forbid")
+        self.settle(610)
+        (name,) = self.jobs()
+        self.assertIn("JobAlreadyActive", [reason for reason, _ in self.events()])
+        self.finish(name)
+        self.assertEqual(len(self.jobs()), 2)
+
+    def test_replace(self) -> None:
+        """With Replace a job that runs still is deleted for the next one."""
+        self.start(CronJobController)
+        self.cron(concurrencyPolicy="Replace")
+        self.settle(310)
+        first = self.jobs()
+        self.settle(300)
+        self.assertEqual(len(self.jobs()), 1)
+        self.assertNotEqual(self.jobs(), first)
+        self.assertEqual([one["name"] for one in self.status["active"]], self.jobs())
+
+    def test_history(self) -> None:
+        """So many finished jobs are kept as the limits say, of each kind."""
+        self.start(CronJobController)
+        self.cron(successfulJobsHistoryLimit=2, failedJobsHistoryLimit=1)
+        self.settle(1)
+        seen: list[str] = []
+        for number in range(8):
+            self.settle(300)
+            (name,) = set(self.jobs()) - set(seen)
+            seen.append(name)
+            self.finish(name, "Complete" if number % 2 else "Failed")
+        self.assertEqual(sorted(self.jobs()), sorted([seen[5], seen[6], seen[7]]))
+
+    def test_lost_job(self) -> None:
+        """A job that is deleted is active no more."""
+        self.start(CronJobController)
+        self.cron()
+        self.settle(310)
+        (name,) = self.jobs()
+        self.remove("jobs", name, "default", "batch", propagation="Background")
+        self.settle()
+        self.assertEqual((self.jobs(), self.status.get("active")), ([], None))
+        self.assertIn(("MissingJob", f"Active job went missing: {name}"), self.events())
+
+    def test_faults(self) -> None:
+        """With every tenth write failing there is one job for each time."""
+        self.start(CronJobController)
+        self.cron(successfulJobsHistoryLimit=100)
+        self.backend.fails = lambda number: number % 10 == 0
+        begun = self.clock.seconds()
+        self.settle(12 * 300 + 60)
+        self.backend.fails = lambda number: False
+        self.settle(60)
+        expected = [f"c-{int(begun + 300 * number) // 60}" for number in range(1, 13)]
+        self.assertEqual(self.jobs(), expected)
+        self.assertEqual(sorted(one["name"] for one in self.status["active"]), expected)
+
+    def test_restart(self) -> None:
+        """Killed after the job was made and before that was told, it makes none twice, and tells it then."""
+        self.start(CronJobController)
+        self.cron()
+        start = self.backend.commits
+        self.backend.fails = lambda number: number > start + 1
+        self.settle(301)
+        (name,) = self.jobs()
+        self.assertNotIn("lastScheduleTime", self.status)
+        self.backend.fails = lambda number: False
+        self.restart(CronJobController)
+        self.settle(5)
+        self.assertEqual(self.jobs(), [name])
+        self.assertEqual([one["name"] for one in self.status["active"]], [name])
+        self.assertEqual(seconds_since_epoch(self.status["lastScheduleTime"]) % 300, 0)

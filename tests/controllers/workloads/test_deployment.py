@@ -1,0 +1,332 @@
+"""Tests for L{kubetwist.controllers.workloads.deployment} and L{kubetwist.controllers.workloads.rollout}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubetwist.api.times import format_time
+from kubetwist.controllers.workloads import rollout
+from kubetwist.controllers.workloads.deployment import DeploymentController
+from kubetwist.controllers.workloads.replicaset import ReplicaSetController
+from tests.controllers.harness import ControllerTestCase
+from tests.controllers.kubelet import KubeletTestCase
+
+LABELS = {"app": "web"}
+
+
+def template(image: str) -> Any:
+    """A template of pods."""
+    return {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "c", "image": image}]}}
+
+
+class DeploymentTests(KubeletTestCase):
+    """What a Deployment has done for it."""
+
+    resources = ("namespaces", "pods", "replicasets", "deployments", "events")
+
+    def setUp(self) -> None:
+        """A namespace and the controllers."""
+        super().setUp()
+        self.make("namespaces", "default")
+        self.start(DeploymentController, ReplicaSetController)
+
+    def deploy(self, replicas: int = 3, image: str = "a", **spec: Any) -> Any:
+        """Make a Deployment."""
+        spec = {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": template(image), **spec}
+        return self.make("deployments", "web", "default", "apps", spec=spec)
+
+    def edit(self, **spec: Any) -> None:
+        """Change the spec."""
+        self.change("deployments", "web", lambda obj: obj["spec"].update(spec), "default", "apps")
+
+    @property
+    def deployment(self) -> Any:
+        """As it is now."""
+        return self.find("deployments", "web", "default", "apps")
+
+    def condition(self, kind: str) -> Any:
+        """One of its conditions."""
+        return rollout.find_condition(self.deployment["status"], kind)
+
+    def sets(self) -> dict[str, Any]:
+        """ReplicaSets by image."""
+        found = [
+            self.find("replicasets", name, "default", "apps") for name in self.names("replicasets", "default", "apps")
+        ]
+        return {one["spec"]["template"]["spec"]["containers"][0]["image"]: one for one in found}
+
+    def sizes(self) -> dict[str, int]:
+        """The sizes of ReplicaSets by image."""
+        return {image: one["spec"]["replicas"] for image, one in self.sets().items()}
+
+    def test_first(self) -> None:
+        """A ReplicaSet is made that is named after its template, which carries the name too."""
+        self.deploy()
+        self.run_pods()
+        (new,) = self.sets().values()
+        name_hash = new["metadata"]["labels"]["pod-template-hash"]
+        self.assertEqual(new["metadata"]["name"], f"web-{name_hash}")
+        self.assertEqual(new["spec"]["selector"]["matchLabels"], {**LABELS, "pod-template-hash": name_hash})
+        self.assertEqual(
+            new["metadata"]["annotations"],
+            {rollout.REVISION: "1", rollout.DESIRED: "3", rollout.MAXIMUM: "4"},
+        )
+        self.assertEqual({pod["metadata"]["labels"]["pod-template-hash"] for pod in self.pods()}, {name_hash})
+        found = self.deployment
+        self.assertEqual(found["metadata"]["annotations"][rollout.REVISION], "1")
+        status = found["status"]
+        self.assertEqual(
+            {name: status[name] for name in ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")},
+            {"replicas": 3, "updatedReplicas": 3, "readyReplicas": 3, "availableReplicas": 3},
+        )
+        self.assertNotIn("unavailableReplicas", status)
+        progress, available = self.condition("Progressing"), self.condition("Available")
+        self.assertEqual((progress["status"], progress["reason"]), ("True", "NewReplicaSetAvailable"))
+        self.assertEqual(progress["message"], f'ReplicaSet "web-{name_hash}" has successfully progressed.')
+        self.assertEqual((available["status"], available["reason"]), ("True", "MinimumReplicasAvailable"))
+
+    def test_rolling_update(self) -> None:
+        """An update never has more pods than may be surplus, nor fewer at work than may be missing."""
+        self.deploy(4, strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}})
+        self.run_pods()
+        self.most, self.least = 0, 10**6
+        self.edit(template=template("b"))
+        self.run_pods()
+        self.assertEqual(self.sizes(), {"a": 0, "b": 4})
+        self.assertLessEqual(self.most, 5)
+        self.assertGreaterEqual(self.least, 3)
+        self.assertEqual(self.deployment["metadata"]["annotations"][rollout.REVISION], "2")
+
+    def test_rollback(self) -> None:
+        """The template of before brings its ReplicaSet back, as the newest revision, which remembers the others."""
+        self.deploy()
+        self.run_pods()
+        first = self.sets()["a"]["metadata"]["uid"]
+        self.edit(template=template("b"))
+        self.run_pods()
+        self.edit(template=template("a"))
+        self.run_pods()
+        self.assertEqual(self.sizes(), {"a": 3, "b": 0})
+        back = self.sets()["a"]["metadata"]
+        self.assertEqual(back["uid"], first)
+        self.assertEqual(back["annotations"][rollout.REVISION], "3")
+        self.assertEqual(back["annotations"][rollout.HISTORY], "1")
+
+    def test_broken_update(self) -> None:
+        """An update that does not work leaves enough of the old pods, and counts as stuck after its deadline."""
+        self.deploy(4, progressDeadlineSeconds=60)
+        self.run_pods()
+        self.broken.add("b")
+        self.edit(template=template("b"))
+        self.run_pods()
+        self.assertEqual(self.sizes(), {"a": 3, "b": 2})
+        self.assertEqual(self.condition("Progressing")["reason"], "ReplicaSetUpdated")
+        self.settle(62)
+        progress = self.condition("Progressing")
+        self.assertEqual((progress["status"], progress["reason"]), ("False", "ProgressDeadlineExceeded"))
+        self.assertTrue(progress["message"].endswith("has timed out progressing."))
+        self.edit(template=template("c"))
+        self.run_pods()
+        self.assertEqual(self.sizes(), {"a": 0, "b": 0, "c": 4})
+        self.assertEqual(self.condition("Progressing")["reason"], "NewReplicaSetAvailable")
+
+    def test_recreate(self) -> None:
+        """With the strategy Recreate no pod of the new template is there beside one of the old."""
+        self.deploy(strategy={"type": "Recreate"})
+        self.run_pods()
+        keep = self.pods()[0]["metadata"]["name"]
+        self.change("pods", keep, lambda pod: pod["metadata"].update(finalizers=["a.io/b"]), "default")
+        self.edit(template=template("b"))
+        self.run_pods()
+        self.assertEqual([pod["metadata"]["name"] for pod in self.pods()], [keep])
+        self.assertEqual(self.sizes(), {"a": 0})
+        self.change("pods", keep, lambda pod: pod["metadata"].pop("finalizers"), "default")
+        self.run_pods()
+        self.assertEqual(self.sizes(), {"a": 0, "b": 3})
+        self.assertEqual(len(self.pods()), 3)
+
+    def test_pause(self) -> None:
+        """A Deployment that is paused follows its size, and nothing else."""
+        self.deploy()
+        self.run_pods()
+        self.edit(paused=True, template=template("b"), replicas=5)
+        self.run_pods()
+        self.assertEqual(self.sizes(), {"a": 5})
+        self.edit(paused=False)
+        self.run_pods()
+        self.assertEqual(self.sizes(), {"a": 0, "b": 5})
+
+    def test_pause_is_told(self) -> None:
+        """The condition tells of a pause, which stops the clock."""
+        self.broken.add("a")
+        self.deploy(progressDeadlineSeconds=60)
+        self.settle()
+        self.edit(paused=True)
+        self.settle(100)
+        self.assertEqual(self.condition("Progressing")["reason"], "DeploymentPaused")
+        self.edit(paused=False)
+        self.settle()
+        self.assertEqual(self.condition("Progressing")["reason"], "DeploymentResumed")
+
+    def test_proportional_scaling(self) -> None:
+        """A change of the size amid an update is shared among old and new."""
+        self.deploy(10, strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}})
+        self.run_pods()
+        self.broken.add("b")
+        self.edit(template=template("b"))
+        self.run_pods()
+        self.assertEqual(self.sizes(), {"a": 8, "b": 5})
+        self.edit(replicas=15)
+        self.settle()
+        # Documented in kubernetes' concepts page on Deployments: 3 of the 5 more go to the larger.
+        self.assertEqual(self.sizes(), {"a": 11, "b": 7})
+
+    def test_history_limit(self) -> None:
+        """No more ReplicaSets are kept than are asked for."""
+        self.deploy(1, revisionHistoryLimit=1)
+        for image in "abcd":
+            self.edit(template=template(image))
+            self.run_pods()
+        self.assertEqual(self.sizes(), {"c": 0, "d": 1})
+
+    def test_collision(self) -> None:
+        """A name that is taken by something else is passed by."""
+        name_hash = rollout.template_hash(self.defaulted(), 0)
+        spec = {"replicas": 0, "selector": {"matchLabels": {"x": "y"}}, "template": template("z")}
+        spec["template"]["metadata"]["labels"] = {"x": "y"}
+        self.make("replicasets", f"web-{name_hash}", "default", "apps", spec=spec)
+        self.deploy()
+        self.run_pods()
+        self.assertEqual(self.deployment["status"]["collisionCount"], 1)
+        self.assertEqual(self.sizes(), {"z": 0, "a": 3})
+
+    def defaulted(self) -> Any:
+        """The template as the server stores it."""
+        self.make(
+            "deployments",
+            "other",
+            "default",
+            "apps",
+            spec={"replicas": 0, "paused": True, "selector": {"matchLabels": LABELS}, "template": template("a")},
+        )
+        found = self.find("deployments", "other", "default", "apps")["spec"]["template"]
+        self.remove("deployments", "other", "default", "apps")
+        self.settle()
+        return found
+
+    def test_annotations(self) -> None:
+        """Annotations go to the ReplicaSet, but for those that say something of the Deployment alone."""
+        self.deploy()
+
+        def annotate(obj: Any) -> None:
+            obj["metadata"].setdefault("annotations", {}).update(
+                {"kubernetes.io/change-cause": "x", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
+            )
+
+        self.change("deployments", "web", annotate, "default", "apps")
+        self.run_pods()
+        (new,) = self.sets().values()
+        self.assertEqual(new["metadata"]["annotations"]["kubernetes.io/change-cause"], "x")
+        self.assertNotIn("kubectl.kubernetes.io/last-applied-configuration", new["metadata"]["annotations"])
+
+    def test_adoption(self) -> None:
+        """A ReplicaSet that nobody controls is taken over."""
+        made = self.deploy()
+        self.run_pods()
+        (name,) = self.names("replicasets", "default", "apps")
+        self.change("replicasets", name, lambda obj: obj["metadata"].pop("ownerReferences"), "default", "apps")
+        self.settle()
+        (owner,) = self.find("replicasets", name, "default", "apps")["metadata"]["ownerReferences"]
+        self.assertEqual(owner["uid"], made["metadata"]["uid"])
+
+    def test_events(self) -> None:
+        """Each change of a size is told."""
+        self.deploy()
+        self.run_pods()
+        events = [self.find("events", name, "default") for name in self.names("events", "default")]
+        (told,) = [one for one in events if one["reason"] == "ScalingReplicaSet"]
+        (name,) = self.names("replicasets", "default", "apps")
+        self.assertEqual(told["message"], f"Scaled up replica set {name} from 0 to 3")
+        self.assertEqual(told["involvedObject"]["kind"], "Deployment")
+
+    def test_faults(self) -> None:
+        """An update comes to its end though every tenth write fails."""
+        self.deploy()
+        self.run_pods()
+        self.backend.fails = lambda number: number % 10 == 0
+        self.edit_with_faults(template("b"))
+        for _ in range(60):
+            self.settle(30)
+            for pod in self.pods():
+                if not pod.get("status", {}).get("conditions"):
+                    self.backend.fails = lambda number: False
+                    self.run_pods()
+                    self.backend.fails = lambda number: number % 10 == 0
+        self.assertEqual(self.sizes(), {"a": 0, "b": 3})
+
+    def edit_with_faults(self, new: Any) -> None:
+        """Change the template: this once without a fault."""
+        failing, self.backend.fails = self.backend.fails, lambda number: False
+        self.edit(template=new)
+        self.backend.fails = failing
+
+    def test_restart(self) -> None:
+        """An update goes on where it was when the server was killed."""
+        self.deploy(6)
+        self.run_pods()
+        self.edit(template=template("b"))
+        for _ in range(8):
+            self.restart(DeploymentController, ReplicaSetController)
+        self.run_pods()
+        self.assertEqual(self.sizes(), {"a": 0, "b": 6})
+
+
+sized = st.integers(0, 60)
+
+
+def deployment(replicas: int, surge: Any, unavailable: Any) -> Any:
+    """A Deployment that is updated bit by bit."""
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
+    return {"metadata": {"name": "web"}, "spec": {"replicas": replicas, "strategy": strategy}}
+
+
+def replica_set(number: int, size: int, most: int) -> Any:
+    """A ReplicaSet of a size, in a Deployment of a size."""
+    meta = {"name": f"web-{number}", "creationTimestamp": format_time(1000.0 + number)}
+    return {"metadata": {**meta, "annotations": {rollout.MAXIMUM: str(most)}}, "spec": {"replicas": size}}
+
+
+class ArithmeticTests(ControllerTestCase):
+    """The numbers of an update."""
+
+    @given(sized, st.lists(st.integers(1, 30), min_size=2, max_size=6), st.integers(0, 5))
+    def test_proportions(self, replicas: int, sizes: list[int], surge: int) -> None:
+        """Shares add up to what is allowed, or to more where the first has not enough to give; none is negative."""
+        sets = [replica_set(number, size, sum(sizes)) for number, size in enumerate(sizes)]
+        shares = rollout.proportions(deployment(replicas, surge, 1), sets)
+        self.assertEqual(len(shares), len(sets))
+        self.assertTrue(all(share >= 0 for share in shares.values()))
+        allowed = replicas + surge if replicas else 0
+        if sum(shares.values()) != allowed:
+            # As in the reference: what rounding up gave too much is taken from one alone.
+            self.assertGreater(sum(shares.values()), allowed)
+            self.assertIn(0, shares.values())
+
+    @given(sized, st.integers(0, 100), st.integers(0, 100))
+    def test_bounds(self, replicas: int, surge: int, unavailable: int) -> None:
+        """An update can always move: something may be too many, or missing."""
+        most, missing = rollout.bounds(deployment(replicas, f"{surge}%", f"{unavailable}%"))
+        self.assertTrue(most + missing > 0 or not replicas)
+        self.assertLessEqual(missing, replicas)
+
+    @given(st.dictionaries(st.text(max_size=5), st.text(max_size=5)), st.integers(0, 3))
+    def test_hash(self, annotations: dict[str, str], collisions: int) -> None:
+        """A name is a label, and the same for the same template only."""
+        one = {"metadata": {"labels": LABELS, "annotations": annotations}, "spec": {}}
+        made = rollout.template_hash(one, collisions)
+        self.assertRegex(made, "^[b-df-hj-np-tv-z2-9]{1,10}$")
+        self.assertEqual(made, rollout.template_hash(dict(reversed(one.items())), collisions))
+        self.assertNotEqual(made, rollout.template_hash(one, collisions + 1))

@@ -1,0 +1,132 @@
+"""All controllers together with pretend nodes: what users of a cluster see, undisturbed, with faults, and killed."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from twisted.internet.defer import Deferred
+
+from kubetwist.api.times import use_clock
+from kubetwist.controllers.machinery.manager import RunningControllers
+from kubetwist.controllers.machinery.selection import chosen
+from tests.controllers.harness import ControllerTestCase
+from tests.controllers.serviceaccounts.test_serviceaccounttokens import Config
+
+WANTED = ("*", "workloads", "pretend-nodes", "kube-scheduler")
+
+
+class ClusterConfig(Config):
+    """A server with pretend nodes."""
+
+    options: ClassVar[Any] = {"pretend-nodes": 3}
+    kubernetes_version = "1.36"
+
+
+class PretendClusterTests(ControllerTestCase):
+    """A deployment, a job and a cron job, from their creation to their end."""
+
+    admission = True
+
+    def setUp(self) -> None:
+        """Everything at work."""
+        self.config = ClusterConfig()
+        super().setUp()
+        use_clock(self.clock.seconds)
+        self.addCleanup(use_clock)
+        self.all: Any = None
+        self.begin()
+        for name in ("kube-node-lease", "default"):
+            self.make("namespaces", name)
+        self.settle(30)
+        self.addCleanup(self.stop)
+
+    def begin(self) -> None:
+        """Start all controllers."""
+        self.all = RunningControllers(self.context, chosen(WANTED))
+        self.all.start()
+        self.settle()
+
+    def stop(self) -> None:
+        """Stop them."""
+        self.successResultOf(Deferred.fromCoroutine(self.all.stop()))
+
+    def kill(self) -> None:
+        """Have everything go without a goodbye, and begin anew with what is stored."""
+        for controller in self.all.controllers.values():
+            for subscription in getattr(controller, "_subscriptions", ()):
+                subscription.stop()
+            for name in ("queue", "_own", "_left"):
+                queue = getattr(controller, name, None)
+                if queue is not None:
+                    queue._stopped = True
+        self.restart()
+        self.begin()
+
+    def use(self) -> None:
+        """Make what users make."""
+        pod: dict[str, Any] = {"containers": [{"name": "c", "image": "c"}]}
+        labels = {"app": "web"}
+        template = {"metadata": {"labels": labels}, "spec": pod}
+        spec = {"replicas": 6, "selector": {"matchLabels": labels}, "template": template}
+        self.make("deployments", "web", "default", "apps", spec=spec)
+        job = {"template": {"spec": {**pod, "restartPolicy": "Never"}}, "completions": 8, "parallelism": 3}
+        self.make("jobs", "work", "default", "batch", spec=job)
+        cron = {"schedule": "*/10 * * * *", "jobTemplate": {"spec": {**job, "completions": 1, "parallelism": 1}}}
+        self.make("cronjobs", "often", "default", "batch", spec=cron)
+
+    def check(self) -> None:
+        """All is as it was asked for."""
+        status = self.find("deployments", "web", "default", "apps")["status"]
+        self.assertEqual((status["availableReplicas"], status["updatedReplicas"]), (6, 6))
+        pods = [self.find("pods", name, "default") for name in self.names("pods", "default")]
+        web = [pod for pod in pods if pod["metadata"]["labels"].get("app") == "web"]
+        self.assertEqual([pod["status"]["phase"] for pod in web], ["Running"] * 6)
+        self.assertEqual(len({pod["spec"]["nodeName"] for pod in web}), 3)
+        self.assertEqual(len({pod["status"]["podIP"] for pod in web}), 6)
+        status = self.find("jobs", "work", "default", "batch")["status"]
+        self.assertEqual((status["succeeded"], status["conditions"][-1]["type"]), (8, "Complete"))
+        self.assertEqual(sum(name.startswith("work-") for name in self.names("pods", "default")), 8)
+        status = self.find("cronjobs", "often", "default", "batch")["status"]
+        self.assertIn("lastSuccessfulTime", status)
+        self.assertNotIn("active", status)
+
+    def remove_all(self) -> None:
+        """Remove it, and see that it goes."""
+        for resource, name, group in (("deployments", "web", "apps"), ("cronjobs", "often", "batch")):
+            self.remove(resource, name, "default", group, propagation="Background")
+        self.remove("jobs", "work", "default", "batch", propagation="Foreground")
+
+    def test_undisturbed(self) -> None:
+        """Workloads run and end, and all of it goes when it is deleted."""
+        self.use()
+        self.settle(700)
+        self.check()
+        self.remove_all()
+        self.settle(120)
+        self.assertEqual((self.names("pods", "default"), self.names("jobs", "default", "batch")), ([], []))
+
+    def test_faults(self) -> None:
+        """The same with every tenth write failing."""
+        self.use()
+        self.backend.fails = lambda number: number % 10 == 0
+        self.settle(900)
+        self.backend.fails = lambda number: False
+        self.settle(120)
+        self.check()
+        self.remove_all()
+        self.backend.fails = lambda number: number % 10 == 0
+        self.settle(600)
+        self.assertEqual((self.names("pods", "default"), self.names("jobs", "default", "batch")), ([], []))
+
+    def test_killed(self) -> None:
+        """The same when everything is killed every few writes."""
+        self.use()
+        for count in (1, 2, 3, 5, 8, 13, 21, 34):
+            start = self.backend.commits
+            limit = start + count
+            self.backend.fails = lambda number, limit=limit: number > limit  # type: ignore[misc]
+            self.settle(1)
+            self.backend.fails = lambda number: False
+            self.kill()
+        self.settle(900)
+        self.check()

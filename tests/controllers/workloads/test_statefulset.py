@@ -1,0 +1,293 @@
+"""Tests for L{kubetwist.controllers.workloads.statefulset}, C{statefulpods} and C{history}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetwist.controllers.workloads.history import REVISION_LABEL
+from kubetwist.controllers.workloads.statefulpods import ordinal_of
+from kubetwist.controllers.workloads.statefulset import StatefulSetController
+from tests.controllers.kubelet import KubeletTestCase
+
+LABELS = {"app": "db"}
+
+
+def template(image: str) -> Any:
+    """A template of pods."""
+    container = {"name": "c", "image": image, "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    return {"metadata": {"labels": LABELS}, "spec": {"containers": [container]}}
+
+
+CLAIM = {
+    "metadata": {"name": "data"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+
+
+class StatefulSetTests(KubeletTestCase):
+    """What a StatefulSet has done for it."""
+
+    resources = (
+        "namespaces",
+        "pods",
+        "statefulsets",
+        "controllerrevisions",
+        "persistentvolumeclaims",
+        "events",
+    )
+
+    def setUp(self) -> None:
+        """A namespace and the controller."""
+        super().setUp()
+        self.make("namespaces", "default")
+        self.start(StatefulSetController)
+
+    def set_of(self, replicas: int = 3, image: str = "a", **spec: Any) -> Any:
+        """Make a set."""
+        spec = {
+            "replicas": replicas,
+            "serviceName": "db",
+            "selector": {"matchLabels": LABELS},
+            "template": template(image),
+            "volumeClaimTemplates": [CLAIM],
+            **spec,
+        }
+        return self.make("statefulsets", "db", "default", "apps", spec=spec)
+
+    def edit(self, **spec: Any) -> None:
+        """Change the spec."""
+        self.change("statefulsets", "db", lambda obj: obj["spec"].update(spec), "default", "apps")
+
+    def status(self) -> Any:
+        """Of the set."""
+        return self.find("statefulsets", "db", "default", "apps")["status"]
+
+    def pod_names(self) -> list[str]:
+        """All pods' names."""
+        return self.names("pods", "default")
+
+    def images(self) -> list[str]:
+        """The images of the pods, by number."""
+        return [pod["spec"]["containers"][0]["image"] for pod in self.pods()]
+
+    def claims(self) -> list[str]:
+        """The names of all claims."""
+        return self.names("persistentvolumeclaims", "default")
+
+    def test_one_after_another(self) -> None:
+        """A pod is made when those before it run; each has its name, labels and claim."""
+        self.set_of()
+        self.settle()
+        self.assertEqual(self.pod_names(), ["db-0"])
+        self.run_pod("db-0")
+        self.settle()
+        self.assertEqual(self.pod_names(), ["db-0", "db-1"])
+        self.run_pods()
+        self.assertEqual(self.pod_names(), ["db-0", "db-1", "db-2"])
+        self.assertEqual(self.claims(), ["data-db-0", "data-db-1", "data-db-2"])
+        pod = self.pods()[1]
+        (revision,) = self.names("controllerrevisions", "default", "apps")
+        self.assertEqual(
+            pod["metadata"]["labels"],
+            {
+                **LABELS,
+                "statefulset.kubernetes.io/pod-name": "db-1",
+                "apps.kubernetes.io/pod-index": "1",
+                REVISION_LABEL: revision,
+            },
+        )
+        self.assertEqual((pod["spec"]["hostname"], pod["spec"]["subdomain"]), ("db-1", "db"))
+        self.assertIn({"name": "data", "persistentVolumeClaim": {"claimName": "data-db-1"}}, pod["spec"]["volumes"])
+        self.assertEqual(
+            self.status(),
+            {
+                "observedGeneration": 1,
+                "replicas": 3,
+                "readyReplicas": 3,
+                "availableReplicas": 3,
+                "currentReplicas": 3,
+                "updatedReplicas": 3,
+                "currentRevision": revision,
+                "updateRevision": revision,
+                "collisionCount": 0,
+            },
+        )
+
+    def test_parallel(self) -> None:
+        """Pods of a set that needs no order are made at once."""
+        self.set_of(podManagementPolicy="Parallel")
+        self.settle()
+        self.assertEqual(self.pod_names(), ["db-0", "db-1", "db-2"])
+        self.edit(replicas=0)
+        self.settle()
+        self.assertEqual(self.pod_names(), [])
+
+    def test_fewer(self) -> None:
+        """Of too many pods the last goes first, and its claim stays."""
+        self.set_of()
+        self.run_pods()
+        self.change("pods", "db-2", lambda pod: pod["metadata"].update(finalizers=["a.io/b"]), "default")
+        self.edit(replicas=1)
+        self.settle()
+        self.assertEqual(self.pod_names(), ["db-0", "db-1", "db-2"])
+        self.change("pods", "db-2", lambda pod: pod["metadata"].pop("finalizers"), "default")
+        self.settle()
+        self.assertEqual(self.pod_names(), ["db-0"])
+        self.assertEqual(len(self.claims()), 3)
+        self.assertEqual(self.status()["replicas"], 1)
+
+    def test_rolling_update(self) -> None:
+        """An update goes from the last to the first, and waits for each."""
+        self.set_of()
+        self.run_pods()
+        before = self.status()["currentRevision"]
+        self.edit(template=template("b"))
+        self.settle()
+        self.assertEqual(self.images(), ["a", "a", "b"])
+        self.assertEqual(self.status()["currentRevision"], before)
+        self.assertNotEqual(self.status()["updateRevision"], before)
+        self.least = 3
+        self.run_pods()
+        self.assertEqual(self.images(), ["b", "b", "b"])
+        self.assertEqual(self.least, 2)
+        status = self.status()
+        self.assertEqual(status["currentRevision"], status["updateRevision"])
+        self.assertEqual(status["currentReplicas"], 3)
+
+    def test_partition(self) -> None:
+        """Pods below a partition keep, and get again, the template of before."""
+        self.set_of(updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 2}})
+        self.run_pods()
+        self.edit(template=template("b"))
+        self.run_pods()
+        self.assertEqual(self.images(), ["a", "a", "b"])
+        self.remove("pods", "db-0", "default")
+        self.run_pods()
+        self.assertEqual(self.images(), ["a", "a", "b"])
+        self.edit(updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})
+        self.run_pods()
+        self.assertEqual(self.images(), ["b", "b", "b"])
+
+    def test_on_delete(self) -> None:
+        """With OnDelete only who deletes a pod has it updated."""
+        self.set_of(updateStrategy={"type": "OnDelete"})
+        self.run_pods()
+        self.edit(template=template("b"))
+        self.run_pods()
+        self.assertEqual(self.images(), ["a", "a", "a"])
+        self.remove("pods", "db-1", "default")
+        self.run_pods()
+        self.assertEqual(self.images(), ["a", "b", "a"])
+
+    def test_rollback(self) -> None:
+        """The template of before is its revision of before, with the highest number."""
+        self.set_of(1)
+        self.run_pods()
+        first = self.status()["updateRevision"]
+        self.edit(template=template("b"))
+        self.run_pods()
+        self.edit(template=template("a"))
+        self.run_pods()
+        self.assertEqual(self.status()["updateRevision"], first)
+        self.assertEqual(self.find("controllerrevisions", first, "default", "apps")["revision"], 3)
+        self.assertEqual(len(self.names("controllerrevisions", "default", "apps")), 2)
+
+    def test_history_limit(self) -> None:
+        """Revisions that are not in use are kept up to a number."""
+        self.set_of(1, revisionHistoryLimit=1)
+        for image in "abcd":
+            self.edit(template=template(image))
+            self.run_pods()
+        self.assertEqual(len(self.names("controllerrevisions", "default", "apps")), 2)
+
+    def test_failed_pod(self) -> None:
+        """A pod that has failed is made anew."""
+        self.set_of(1)
+        self.run_pods()
+        uid = self.pods()[0]["metadata"]["uid"]
+        self.change("pods", "db-0", lambda pod: pod["status"].update(phase="Failed"), "default", part="status")
+        self.run_pods()
+        self.assertNotEqual(self.pods()[0]["metadata"]["uid"], uid)
+        reasons = {self.find("events", name, "default")["reason"] for name in self.names("events", "default")}
+        self.assertIn("RecreatingFailedPod", reasons)
+
+    def test_ordinals(self) -> None:
+        """Numbers begin where the set says."""
+        self.set_of(2, ordinals={"start": 5})
+        self.run_pods()
+        self.assertEqual(self.pod_names(), ["db-5", "db-6"])
+
+    def test_claims_go_with_their_owner(self) -> None:
+        """The policy says whether claims end with the set, or with the pod that is one too many."""
+        policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
+        made = self.set_of(2, persistentVolumeClaimRetentionPolicy=policy)
+        self.run_pods()
+
+        def owners(name: str) -> list[str]:
+            found = self.find("persistentvolumeclaims", name, "default")
+            return [one["uid"] for one in found["metadata"].get("ownerReferences", ())]
+
+        self.assertEqual(owners("data-db-1"), [made["metadata"]["uid"]])
+        pod = self.find("pods", "db-1", "default")["metadata"]["uid"]
+        self.edit(replicas=1)
+        self.settle()
+        self.assertEqual(owners("data-db-1"), [pod])
+        self.edit(persistentVolumeClaimRetentionPolicy={"whenDeleted": "Retain", "whenScaled": "Retain"})
+        self.run_pods()
+        self.assertEqual(owners("data-db-0"), [])
+
+    def test_claim_that_goes(self) -> None:
+        """A pod is not made with a claim that is being deleted, but after it."""
+        self.set_of(1)
+        self.run_pods()
+        self.change(
+            "persistentvolumeclaims", "data-db-0", lambda one: one["metadata"].update(finalizers=["a.io/b"]), "default"
+        )
+        self.remove("persistentvolumeclaims", "data-db-0", "default")
+        self.remove("pods", "db-0", "default")
+        self.settle(1)
+        self.assertEqual(self.pod_names(), [])
+        self.change("persistentvolumeclaims", "data-db-0", lambda one: one["metadata"].pop("finalizers"), "default")
+        self.settle(60)
+        self.assertEqual(self.pod_names(), ["db-0"])
+        self.assertEqual(self.claims(), ["data-db-0"])
+
+    def test_min_ready_seconds(self) -> None:
+        """The next pod waits until this one has been ready for long enough."""
+        self.set_of(2, minReadySeconds=30)
+        self.settle()
+        self.run_pod("db-0")
+        self.settle(29)
+        self.assertEqual(self.pod_names(), ["db-0"])
+        self.settle(2)
+        self.assertEqual(self.pod_names(), ["db-0", "db-1"])
+
+    def test_faults(self) -> None:
+        """An update comes to its end though every tenth write fails."""
+        self.set_of()
+        self.run_pods()
+        self.edit(template=template("b"))
+        for _ in range(12):
+            self.backend.fails = lambda number: number % 10 == 0
+            self.settle(30)
+            self.backend.fails = lambda number: False
+            for pod in self.pods():
+                if not pod["status"].get("conditions"):
+                    self.run_pod(pod["metadata"]["name"])
+        self.assertEqual(self.images(), ["b", "b", "b"])
+        self.assertEqual(self.status()["currentReplicas"], 3)
+
+    def test_restart(self) -> None:
+        """An update goes on where it was when the server was killed."""
+        self.set_of()
+        self.run_pods()
+        self.edit(template=template("b"))
+        for _ in range(4):
+            self.restart(StatefulSetController)
+        self.run_pods()
+        self.assertEqual(self.images(), ["b", "b", "b"])
+
+    def test_ordinal(self) -> None:
+        """Only a name that is the set's, a dash and a number has one."""
+        for name, number in (("db-7", 7), ("db-x", -1), ("dc-1", -1), ("db", -1), ("db--1", -1), ("a-db-1", -1)):
+            self.assertEqual(ordinal_of("db", name), number, name)
