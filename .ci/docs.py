@@ -49,7 +49,7 @@ def on_post_build(config: Any, **_: Any) -> None:
 
 def flag_tables(flags: Iterable[Any]) -> str:
     """A heading and a table for each section of C{flags}."""
-    from kubetwist.server.flags import shown_default
+    from kubetwist.cli.flagtypes import shown_default
 
     sections: dict[str, list[str]] = {}
     for flag in flags:
@@ -85,8 +85,12 @@ def _cell(text: str) -> str:
 
 
 def _commands() -> dict[str, tuple[Any, ...]]:
-    from kubetwist.commands import backup, migrate, restore
-    from kubetwist.server.flagtable import FLAGS
+    from kubetwist.cli import (
+        backup,
+        migrate,
+        restore,
+    )
+    from kubetwist.cli.flagtable import FLAGS
 
     tools = {options.command: tuple(options.flags) for options in (backup.Options, restore.Options, migrate.Options)}
     return {"kubeapi": FLAGS, **tools}

@@ -203,7 +203,7 @@ class IStorageBackendFactory(Interface):
         """
         Build a backend, not opened yet.
 
-        @param options: The parsed command line, L{kubetwist.server.options.Options}.
+        @param options: The parsed command line, L{kubetwist.cli.kubeapi.Options}.
         """
 
 
@@ -495,7 +495,7 @@ class IAuthenticatorFactory(Interface):
         """
         Build it; L{None} when the options do not ask for it.
 
-        @param options: The parsed command line, L{kubetwist.server.options.Options}.
+        @param options: The parsed command line, L{kubetwist.cli.kubeapi.Options}.
         @param server: What there is of the server: L{kubetwist.server.config.ServerConfig}. Its C{stores} are set
             later than this is called, but before the first request comes.
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.application.service import IService
 
-from .server.options import Options
+from .cli.kubeapi import Options
 
 __all__ = ["Options", "makeService"]
 

@@ -11,9 +11,13 @@ from pathlib import Path
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 import kubetwist
-from kubetwist.commands import backup, migrate, restore
+from kubetwist.cli import (
+    backup,
+    migrate,
+    restore,
+)
+from kubetwist.cli.flagtable import FLAGS
 from kubetwist.extension.options import ExtensionOptions
-from kubetwist.server.flagtable import FLAGS
 
 TESTS = Path(__file__).parent
 DOCS = Path(os.environ.get("KUBETWIST_TEST_DOCS") or TESTS.parent / "docs")

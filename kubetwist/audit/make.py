@@ -26,7 +26,7 @@ def make_auditor(options: Any, server: Any) -> Auditor | None:
     """
     Make it, with nothing started; L{None} when nothing is to be told, or nowhere.
 
-    @param options: The parsed command line, L{kubetwist.server.options.Options}.
+    @param options: The parsed command line, L{kubetwist.cli.kubeapi.Options}.
     @param server: L{kubetwist.server.config.ServerConfig}.
     @raise ValueError: A file that is named can not be used; says which, and why.
     """

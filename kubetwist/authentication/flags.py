@@ -15,7 +15,7 @@ def check_flags(options: Any) -> None:
     """
     Check them, before anything is read or made.
 
-    @param options: L{kubetwist.server.options.Options}.
+    @param options: L{kubetwist.cli.kubeapi.Options}.
     @raise ValueError: They make no sense; the text tells everything that is wrong.
     """
     problems = [*_oidc(options), *_service_accounts(options), *_request_header(options)]

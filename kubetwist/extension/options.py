@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..server.flags import BOOLEAN, DURATION, PORT, STRING, Flag, FlagError
-from ..server.flagtable import FLAGS
-from ..server.options import Options
+from ..cli.flagtable import FLAGS
+from ..cli.flagtypes import (
+    BOOLEAN,
+    DURATION,
+    PORT,
+    STRING,
+    Flag,
+    FlagError,
+)
+from ..cli.kubeapi import Options
 
 _TAKEN: Final = frozenset(
     (

@@ -24,7 +24,7 @@ class ServerConfig:
     """
     One server's configuration, complete.
 
-    @ivar options: The parsed command line: L{kubetwist.server.options.Options}.
+    @ivar options: The parsed command line: L{kubetwist.cli.kubeapi.Options}.
     @ivar kubernetes_version: The release whose definitions are served: C{"1.36"}.
     @ivar backend: Opened before anything is started that needs it.
     @ivar encryption: How what is stored is encrypted, L{kubetwist.storage.encryption.reloading.FileEncryption}; L{None}

@@ -16,7 +16,7 @@ from kubetwist.authentication.configuration import (
     configuration_of_flags,
     read_configuration,
 )
-from kubetwist.server.options import Options
+from kubetwist.cli.kubeapi import Options
 from tests.certificates import root
 
 URL = "https://issuer.example.com"

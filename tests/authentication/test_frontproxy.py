@@ -16,8 +16,8 @@ from kubetwist.authentication.certificates import Authorities, BadAuthorities, C
 from kubetwist.authentication.errors import AuthenticationFailed, RequestRefused
 from kubetwist.authentication.frontproxy import FrontProxy, ProxyHeaders
 from kubetwist.authentication.union import AuthenticatorUnion
+from kubetwist.cli.kubeapi import Options
 from kubetwist.interfaces import IAuthenticator
-from kubetwist.server.options import Options
 from kubetwist.server.watchedfiles import WatchedFiles
 from tests.certificates import Request, root, subject
 

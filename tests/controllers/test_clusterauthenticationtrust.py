@@ -9,6 +9,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from kubetwist.api.options import DeleteOptions, UpdateOptions
+from kubetwist.cli.kubeapi import Options
 from kubetwist.controllers.clusterauthenticationtrust import (
     NAME,
     AuthenticationInfo,
@@ -16,7 +17,6 @@ from kubetwist.controllers.clusterauthenticationtrust import (
     wanted_info,
 )
 from kubetwist.registry.scope import RequestScope
-from kubetwist.server.options import Options
 from tests.certificates import Issued, root, subject
 from tests.registry.storetools import StoreTestCase
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from twisted.logger import LogLevel
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.cli.flagtable import FLAGS
+from kubetwist.cli.flagtypes import (
+    FlagError,
+    parse_flags,
+)
 from kubetwist.logs.verbosity import Verbosity, parse_level, parse_modules
-from kubetwist.server.flags import FlagError, parse_flags
-from kubetwist.server.flagtable import FLAGS
 
 
 class VerbosityTests(SynchronousTestCase):

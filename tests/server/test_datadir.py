@@ -16,12 +16,12 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.cli.kubeapi import Options
 from kubetwist.server import certificates, datadir
 from kubetwist.server.certificates import Authority, BadCertificate, Pair, Subject, alternative_names, serving_names
 from kubetwist.server.datadir import Credentials, DataDirectory
 from kubetwist.server.errors import StartError
 from kubetwist.server.files import write_file
-from kubetwist.server.options import Options
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -14,10 +14,13 @@ from twisted.internet.threads import deferToThread
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from kubetwist.cli.flagtable import FLAGS
+from kubetwist.cli.flagtypes import parse_flags
+from kubetwist.cli.flagvalues import (
+    flags_of,
+    typed_value,
+)
 from kubetwist.server.debugging import ProfilesResource
-from kubetwist.server.flags import parse_flags
-from kubetwist.server.flagtable import FLAGS
-from kubetwist.server.flagvalues import flags_of, typed_value
 from kubetwist.testing import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
 

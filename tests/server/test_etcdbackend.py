@@ -8,9 +8,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock as Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.cli.kubeapi import Options
 from kubetwist.server.certificates import Authority, Subject
 from kubetwist.server.errors import StartError
-from kubetwist.server.options import Options
 from kubetwist.server.plugins import make_backend
 from kubetwist.storage.errors import StorageUnavailable
 from kubetwist.storage.etcd import EtcdStorage

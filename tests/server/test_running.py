@@ -18,11 +18,11 @@ from twisted.internet.ssl import Certificate, PrivateCertificate, optionsForClie
 from twisted.internet.task import deferLater
 from twisted.trial.unittest import TestCase
 
+from kubetwist.cli.kubeapi import Options
 from kubetwist.resources.apis import install_apis
 from kubetwist.server.certificates import Authority, Pair, Subject
 from kubetwist.server.errors import StartError
 from kubetwist.server.notify import notify
-from kubetwist.server.options import Options
 from kubetwist.server.service import KubeAPIService
 from kubetwist.server.site import KubeRequest
 

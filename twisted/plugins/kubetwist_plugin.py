@@ -3,16 +3,16 @@ from twisted.application.service import ServiceMaker
 kubeapi = ServiceMaker("kubetwist", "kubetwist.tap", "The Kubernetes API server.", "kubeapi")
 backup = ServiceMaker(
     "kubetwist-backup",
-    "kubetwist.commands.backup",
+    "kubetwist.cli.backup",
     "Back up a Kubernetes API server's data directory.",
     "kubeapi-backup",
 )
 restore = ServiceMaker(
-    "kubetwist-restore", "kubetwist.commands.restore", "Make a data directory of a backup.", "kubeapi-restore"
+    "kubetwist-restore", "kubetwist.cli.restore", "Make a data directory of a backup.", "kubeapi-restore"
 )
 migrate = ServiceMaker(
     "kubetwist-migrate",
-    "kubetwist.commands.migrate",
+    "kubetwist.cli.migrate",
     "Move what a Kubernetes API server stores to another storage backend.",
     "kubeapi-migrate",
 )

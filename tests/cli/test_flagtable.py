@@ -8,11 +8,11 @@ from typing import Final
 from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.cli.flags.compatibility import ROWS
+from kubetwist.cli.flagtable import FLAGS
+from kubetwist.cli.kubeapi import Options
 from kubetwist.server.ciphers import openssl_ciphers
-from kubetwist.server.flagtable import FLAGS
 from kubetwist.server.namedcertificates import NamedFiles
-from kubetwist.server.options import Options
-from kubetwist.server.otherflags import ROWS
 
 #: The flags that kube-apiserver 1.36 tells of, one a line.
 _NAMES: Final = Path(__file__).with_name("referenceflags.txt")

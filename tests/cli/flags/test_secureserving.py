@@ -19,8 +19,8 @@ from kubetwist.server.certificates import Authority, BadCertificate, Pair, Subje
 from kubetwist.server.errors import StartError
 from kubetwist.server.namedcertificates import NamedCertificates, NamedFiles, certificate_names
 
-from .harness import parse_answers
-from .test_running import ServerCase
+from ...server.harness import parse_answers
+from ...server.test_running import ServerCase
 
 reactor: Any = the_reactor
 

@@ -9,8 +9,15 @@ from twisted.application.service import IService
 from twisted.internet.defer import CancelledError
 from twisted.internet.threads import deferToThread
 
-from ..server.flags import BOOLEAN, STRING, Flag
-from .command import CommandOptions, CommandService
+from .command import (
+    CommandOptions,
+    CommandService,
+)
+from .flagtypes import (
+    BOOLEAN,
+    STRING,
+    Flag,
+)
 
 
 class Options(CommandOptions):

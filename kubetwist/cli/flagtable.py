@@ -6,9 +6,17 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any, Final
 
-from . import metricflags, otherflags, servingflags
-from .auditflags import ROWS as AUDIT_ROWS
 from .flags import (
+    compatibility as otherflags,
+)
+from .flags import (
+    metrics as metricflags,
+)
+from .flags import (
+    secureserving as servingflags,
+)
+from .flags.auditing import ROWS as AUDIT_ROWS
+from .flagtypes import (
     ADDRESS,
     BOOLEAN,
     CIDRS,

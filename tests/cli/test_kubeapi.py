@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.flags} and L{kubetwist.server.options}."""
+"""Tests for L{kubetwist.cli.flagtypes} and L{kubetwist.cli.kubeapi}."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.durations import parse_duration
-from kubetwist.server.flags import shown_duration
-from kubetwist.server.flagtable import FLAGS
-from kubetwist.server.options import Options
+from kubetwist.cli.flagtable import FLAGS
+from kubetwist.cli.flagtypes import shown_duration
+from kubetwist.cli.kubeapi import Options
 
 
 def parsed(*arguments: str) -> Options:

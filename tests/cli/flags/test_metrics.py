@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.metricflags}, and for C{/metrics} as they have it."""
+"""Tests for L{kubetwist.cli.flags.metrics}, and for C{/metrics} as they have it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twisted.internet.threads import deferToThread
 from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from kubetwist.server.options import Options
+from kubetwist.cli.kubeapi import Options
 from kubetwist.testing.trial import KubeAPIMixin
 
 _KEYS = (

@@ -8,9 +8,16 @@ from typing import ClassVar
 
 from ..logs.verbosity import Verbosity
 from ..metrics.shown import Shown
-from .commandline import HELP, FlagOptions
-from .flags import BOOLEAN, Flag, FlagError
+from .commandline import (
+    HELP,
+    FlagOptions,
+)
 from .flagtable import FLAGS
+from .flagtypes import (
+    BOOLEAN,
+    Flag,
+    FlagError,
+)
 
 
 class Options(FlagOptions):
@@ -91,8 +98,8 @@ class Options(FlagOptions):
             self._check_runtime_config()
         from ..audit.flags import check_flags as check_audit_flags
         from ..authentication.flags import check_flags
-        from .metricflags import make_shown
-        from .version import check_kubernetes_version
+        from ..server.version import check_kubernetes_version
+        from .flags.metrics import make_shown
 
         try:
             check_flags(self)
@@ -103,7 +110,10 @@ class Options(FlagOptions):
             raise FlagError(str(error)) from None
 
     def _check_runtime_config(self) -> None:
-        from ..registry.runtimeconfig import BadRuntimeConfig, check_runtime_config
+        from ..registry.runtimeconfig import (
+            BadRuntimeConfig,
+            check_runtime_config,
+        )
 
         try:
             check_runtime_config(self["runtime-config"], fairness=self["enable-priority-and-fairness"])
@@ -114,8 +124,8 @@ class Options(FlagOptions):
         """Tell what this is, and end."""
         from importlib.metadata import version
 
+        from ..server.version import git_version
         from .flagtable import DEFAULT_KUBERNETES_VERSION
-        from .version import git_version
 
         print(f"Kubernetes {git_version(DEFAULT_KUBERNETES_VERSION)} (kubetwist {version('kubetwist')})")
         raise SystemExit(0)

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from ..api.patterns import PatternError, compiled
-from .ciphers import openssl_ciphers
-from .flags import BOOLEAN, DURATION, NATURAL, STRINGS, Kind
-from .namedcertificates import parse_named_files
+from ...api.patterns import (
+    PatternError,
+    compiled,
+)
+from ...server.ciphers import openssl_ciphers
+from ...server.namedcertificates import parse_named_files
+from ..flagtypes import (
+    BOOLEAN,
+    DURATION,
+    NATURAL,
+    STRINGS,
+    Kind,
+)
 
 Row = tuple[str, Kind, Any, str]
 

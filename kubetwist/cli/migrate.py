@@ -10,9 +10,18 @@ from attrs import evolve
 
 from twisted.application.service import IService
 
-from ..server.flags import BOOLEAN, Flag, FlagError, parse_flags
-from ..server.flagtable import FLAGS
-from .command import CommandError, CommandOptions, CommandService
+from .command import (
+    CommandError,
+    CommandOptions,
+    CommandService,
+)
+from .flagtable import FLAGS
+from .flagtypes import (
+    BOOLEAN,
+    Flag,
+    FlagError,
+    parse_flags,
+)
 
 #: The flags of C{twist kubeapi} that say where objects are stored.
 SIDE: Final = (
@@ -70,7 +79,7 @@ class Options(CommandOptions):
 
     def read(self, arguments: Sequence[str]) -> None:
         """Make options of each side's flags."""
-        from ..server.options import Options as ServerOptions
+        from .kubeapi import Options as ServerOptions
 
         given = parse_flags(self.flags, arguments)
         self.update(given)
@@ -131,7 +140,10 @@ class Side:
 
 
 async def _run(service: CommandService) -> None:
-    from ..storage.migration import Migration, MigrationError
+    from ..storage.migration import (
+        Migration,
+        MigrationError,
+    )
 
     options = service.options
     assert isinstance(options, Options)

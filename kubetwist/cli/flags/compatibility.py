@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from .flags import BOOLEAN, DURATION, FLOAT, NATURAL, PORT, STRING, Kind
+from ..flagtypes import (
+    BOOLEAN,
+    DURATION,
+    FLOAT,
+    NATURAL,
+    PORT,
+    STRING,
+    Kind,
+)
 
 Row = tuple[str, Kind, Any, str]
 

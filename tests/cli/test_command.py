@@ -1,5 +1,5 @@
 # mypy: allow-untyped-calls
-"""Tests for L{kubetwist.commands.command} and the flags of the tools."""
+"""Tests for L{kubetwist.cli.command} and the flags of the tools."""
 
 from __future__ import annotations
 
@@ -13,8 +13,16 @@ from twisted.internet.defer import Deferred
 from twisted.python import usage
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.commands import backup, migrate, restore
-from kubetwist.commands.command import FAILED, CommandError, CommandService
+from kubetwist.cli import (
+    backup,
+    migrate,
+    restore,
+)
+from kubetwist.cli.command import (
+    FAILED,
+    CommandError,
+    CommandService,
+)
 from kubetwist.storage.errors import StorageUnavailable
 
 

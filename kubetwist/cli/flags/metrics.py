@@ -12,10 +12,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ..api.decoding import BodyError, decode_yaml
-from ..api.errors import Cause, invalid
-from ..metrics.shown import Shown
-from .flags import DURATION, STRING, STRINGS, Kind
+from ...api.decoding import (
+    BodyError,
+    decode_yaml,
+)
+from ...api.errors import (
+    Cause,
+    invalid,
+)
+from ...metrics.shown import Shown
+from ..flagtypes import (
+    DURATION,
+    STRING,
+    STRINGS,
+    Kind,
+)
 
 Row = tuple[str, Kind, Any, str]
 _LABEL: Final = "[a-zA-Z_][a-zA-Z0-9_]*"

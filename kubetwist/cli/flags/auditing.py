@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .flags import BOOLEAN, DURATION, FLOAT, INTEGER, STRING, Kind
+from ..flagtypes import (
+    BOOLEAN,
+    DURATION,
+    FLOAT,
+    INTEGER,
+    STRING,
+    Kind,
+)
 
 Row = tuple[str, Kind, Any, str]
 

@@ -15,10 +15,10 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger, LogLevel, textFileLogObserver
 from twisted.python.failure import Failure
 
-from ..server.commandline import FlagOptions
 from ..server.errors import StartError
-from ..server.flags import FlagError
 from ..storage.errors import StorageError
+from .commandline import FlagOptions
+from .flagtypes import FlagError
 
 FAILED = 1
 #: As a shell tells of a program that was interrupted.

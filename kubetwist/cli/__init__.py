@@ -1,0 +1,1 @@
+"""Command lines: C{twist kubeapi} and its flags, and the backup, restore and migration commands."""
