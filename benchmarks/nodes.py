@@ -20,7 +20,7 @@ from twisted.internet.task import deferLater, react
 
 from kubetwist.api.authorization import AuthorizerAttributes
 from kubetwist.api.resource import JSONObject, UserInfo
-from kubetwist.authorizers.node import NodeAuthorizer
+from kubetwist.authorization.node import NodeAuthorizer
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.nodegraph import NodeGraph
 from kubetwist.registry.stores import Stores

@@ -19,7 +19,7 @@ from twisted.internet.task import react
 from kubetwist.api.authorization import AuthorizerAttributes
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.resource import JSONObject, UserInfo
-from kubetwist.authorizers.rbac import RBAC
+from kubetwist.authorization.rbac import RBAC
 from kubetwist.registry import bootstraprbac
 from kubetwist.registry.grants import GROUP
 from kubetwist.registry.kinds import kinds_for

@@ -24,8 +24,14 @@ from ..authentication.certificates import Authorities, BadAuthorities, ClientCer
 from ..authentication.frontproxy import FrontProxy, ProxyHeaders
 from ..authentication.union import AuthenticatorUnion
 from ..authentication.webhook import WebhookTokens
-from ..authorizers.union import AuthorizerUnion, PrivilegedGroup
-from ..authorizers.webhook import WebhookAuthorizer, WebhookRules
+from ..authorization.union import (
+    AuthorizerUnion,
+    PrivilegedGroup,
+)
+from ..authorization.webhook import (
+    WebhookAuthorizer,
+    WebhookRules,
+)
 from ..interfaces import IAuthenticator, IAuthorizer
 from ..outgoing.errors import CallError
 from ..outgoing.refusals import check_answer

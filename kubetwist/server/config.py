@@ -8,7 +8,7 @@ from typing import Any
 from attrs import define, field
 
 from ..authentication.frontproxy import ProxyHeaders
-from ..authorizers.webhooktally import WebhookTally
+from ..authorization.webhookmetrics import WebhookTally
 from ..flowcontrol.turns import Turns
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..metrics.registry import Registry

@@ -234,7 +234,10 @@ def make_authorizer(options: Any, server: Any, installed: Iterable[Any] | None =
         problems = list(_mode_problems(modes, options, set(factories)))
         if problems:
             raise StartError("; ".join(problems))
-        from ..authorizers.union import AuthorizerUnion, PrivilegedGroup
+        from ..authorization.union import (
+            AuthorizerUnion,
+            PrivilegedGroup,
+        )
 
         # Metrics tell of authorizers by the names that a file would have for them.
         names = [(mode, "default" if mode == "Webhook" else mode.lower()) for mode in modes]
@@ -251,7 +254,7 @@ def _configured_authorizer(
             "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags"
             " are defined"
         )
-    from ..authorizers.reloaded import ReloadedAuthorizer
+    from ..authorization.reload import ReloadedAuthorizer
 
     authorizer = ReloadedAuthorizer(server.reactor, server.outgoing, known, make, server.authorization_webhooks)
     authorizer.read(server.files, path)

@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from kubetwist.authorizers.rbac import RBAC
+from kubetwist.authorization.rbac import RBAC
 from kubetwist.controllers.clusterroleaggregation import ClusterRoleAggregation
 from kubetwist.registry.bootstraprbac import reconcile
 from kubetwist.registry.bootstraprules import rule

@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from kubetwist.authorizers.rbac import RBAC
+from kubetwist.authorization.rbac import RBAC
 from kubetwist.controllers.machinery.manager import RunningControllers
 from kubetwist.controllers.machinery.selection import chosen
 from kubetwist.controllers.serviceaccounts.serviceaccounttokens import (

@@ -10,8 +10,11 @@ from zope.interface import implementer
 
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication.union import TokenFinding
-from kubetwist.authorizers.rbac import RBAC
-from kubetwist.authorizers.union import AuthorizerUnion, PrivilegedGroup
+from kubetwist.authorization.rbac import RBAC
+from kubetwist.authorization.union import (
+    AuthorizerUnion,
+    PrivilegedGroup,
+)
 from kubetwist.filters.stack import with_filters
 from kubetwist.interfaces import IAuthenticator
 from kubetwist.registry.grants import GROUP

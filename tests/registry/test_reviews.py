@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.authorization import Decision, Verdict
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.selectors import Requirement
-from kubetwist.authorizers.union import AuthorizerUnion
+from kubetwist.authorization.union import AuthorizerUnion
 from kubetwist.registry.kinds import ResourceInfo
 from kubetwist.registry.reviews import AccessReview, question
 from kubetwist.registry.scope import RequestScope

@@ -122,9 +122,9 @@ class AuthorizationModeTests(SynchronousTestCase):
     def allows(self, user: UserInfo, *modes: str) -> bool:
         """Whether these modes let a user list pods; Node and RBAC allow nothing here."""
         installed: list[Any] = [
-            AuthorizerFactory("AlwaysAllow", "kubetwist.authorizers.always:make_allow"),
+            AuthorizerFactory("AlwaysAllow", "kubetwist.authorization.always:make_allow"),
             *(
-                AuthorizerFactory(name, "kubetwist.authorizers.always:make_deny")
+                AuthorizerFactory(name, "kubetwist.authorization.always:make_deny")
                 for name in ("AlwaysDeny", "Node", "RBAC")
             ),
         ]

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.why} and L{kubetwist.authorizers.rbacwhy}."""
+"""Tests for L{kubetwist.server.why} and L{kubetwist.authorization.rbacexplain}."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.authorizers.abac import ABAC, read_policies
-from kubetwist.authorizers.node import NodeAuthorizer
-from kubetwist.authorizers.union import AuthorizerUnion, PrivilegedGroup
+from kubetwist.authorization.abac import (
+    ABAC,
+    read_policies,
+)
+from kubetwist.authorization.node import NodeAuthorizer
+from kubetwist.authorization.union import (
+    AuthorizerUnion,
+    PrivilegedGroup,
+)
 from kubetwist.filters.authorization import WHY
 from kubetwist.filters.stack import with_filters
 from kubetwist.registry.grants import GROUP

@@ -1,8 +1,8 @@
 from kubetwist.server.plugins import AuthorizerFactory
 
-always_allow = AuthorizerFactory("AlwaysAllow", "kubetwist.authorizers.always:make_allow")
-always_deny = AuthorizerFactory("AlwaysDeny", "kubetwist.authorizers.always:make_deny")
-rbac = AuthorizerFactory("RBAC", "kubetwist.authorizers.rbac:make")
-node = AuthorizerFactory("Node", "kubetwist.authorizers.node:make")
-abac = AuthorizerFactory("ABAC", "kubetwist.authorizers.abac:make")
-webhook = AuthorizerFactory("Webhook", "kubetwist.authorizers.webhook:make")
+always_allow = AuthorizerFactory("AlwaysAllow", "kubetwist.authorization.always:make_allow")
+always_deny = AuthorizerFactory("AlwaysDeny", "kubetwist.authorization.always:make_deny")
+rbac = AuthorizerFactory("RBAC", "kubetwist.authorization.rbac:make")
+node = AuthorizerFactory("Node", "kubetwist.authorization.node:make")
+abac = AuthorizerFactory("ABAC", "kubetwist.authorization.abac:make")
+webhook = AuthorizerFactory("Webhook", "kubetwist.authorization.webhook:make")

@@ -14,11 +14,25 @@ from attrs import define, field
 
 from zope.interface import implementer
 
-from ..api.authorization import AuthorizerAttributes, Decision, Verdict
+from ..api.authorization import (
+    AuthorizerAttributes,
+    Decision,
+    Verdict,
+)
 from ..api.rbacrules import Rule
-from ..api.resource import JSONObject, UserInfo
-from ..interfaces import IAuthorizer, IGrantExplainer, IRuleResolver
-from ..registry.grants import Grants, UnknownRole
+from ..api.resource import (
+    JSONObject,
+    UserInfo,
+)
+from ..interfaces import (
+    IAuthorizer,
+    IGrantExplainer,
+    IRuleResolver,
+)
+from ..registry.grants import (
+    Grants,
+    UnknownRole,
+)
 
 #: Decisions that are remembered; all are forgotten when there are more.
 REMEMBERED = 65536
@@ -88,19 +102,19 @@ class RBAC:
 
     def explain(self, attributes: AuthorizerAttributes) -> JSONObject | None:
         """See L{IGrantExplainer.explain}."""
-        from .rbacwhy import explain
+        from .rbacexplain import explain
 
         return explain(self.grants, attributes)
 
     def near_misses(self, attributes: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
         """See L{IGrantExplainer.near_misses}."""
-        from .rbacwhy import near_misses
+        from .rbacexplain import near_misses
 
         return near_misses(self.grants, attributes)
 
     def grants_of(self, attributes: AuthorizerAttributes) -> list[JSONObject]:
         """See L{IGrantExplainer.grants_of}."""
-        from .rbacwhy import grants_of
+        from .rbacexplain import grants_of
 
         return grants_of(self.grants, attributes)
 

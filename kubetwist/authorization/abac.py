@@ -16,11 +16,22 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from ..api._documents import json_type
-from ..api.authorization import AuthorizerAttributes, Decision, Verdict
+from ..api.authorization import (
+    AuthorizerAttributes,
+    Decision,
+    Verdict,
+)
 from ..api.goquote import quoted
-from ..api.resource import JSONObject, UserInfo
+from ..api.resource import (
+    JSONObject,
+    UserInfo,
+)
 from ..api.users import AUTHENTICATED
-from ..interfaces import IAuthorizer, IRuleExplainer, IRuleResolver
+from ..interfaces import (
+    IAuthorizer,
+    IRuleExplainer,
+    IRuleResolver,
+)
 
 #: Bytes of a line.
 LONGEST_LINE: Final = 64 * 1024

@@ -23,12 +23,25 @@ from ..api.configurations import (
     Struct,
     decode_configuration,
 )
-from ..api.durations import format_duration, parse_nanoseconds
-from ..api.errors import Cause, aggregate, duplicate, invalid, not_supported, required
+from ..api.durations import (
+    format_duration,
+    parse_nanoseconds,
+)
+from ..api.errors import (
+    Cause,
+    aggregate,
+    duplicate,
+    invalid,
+    not_supported,
+    required,
+)
 from ..api.names import is_dns1123_subdomain_problems
 from ..api.resource import JSONObject
 from ..outgoing.errors import BadSettings
-from ..outgoing.kubeconfig import named_files, read_kubeconfig
+from ..outgoing.kubeconfig import (
+    named_files,
+    read_kubeconfig,
+)
 from ..outgoing.settings import CallSettings
 from .webhook import WebhookRules
 

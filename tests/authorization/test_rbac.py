@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authorizers.rbac} and L{kubetwist.registry.grants}."""
+"""Tests for L{kubetwist.authorization.rbac} and L{kubetwist.registry.grants}."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.namespacelifecycle import NamespaceLifecycle
 from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.resource import UserInfo
-from kubetwist.authorizers import rbac
+from kubetwist.authorization import rbac
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
 from kubetwist.registry.grants import GROUP
 from kubetwist.registry.stores import Stores

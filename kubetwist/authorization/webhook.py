@@ -17,16 +17,33 @@ from twisted.internet.defer import CancelledError
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from ..api.authorization import AuthorizerAttributes, Decision, Verdict
-from ..api.resource import JSONObject, UserInfo
-from ..interfaces import IAuthorizer, IRuleResolver
+from ..api.authorization import (
+    AuthorizerAttributes,
+    Decision,
+    Verdict,
+)
+from ..api.resource import (
+    JSONObject,
+    UserInfo,
+)
+from ..interfaces import (
+    IAuthorizer,
+    IRuleResolver,
+)
 from ..outgoing.client import Answer
 from ..outgoing.errors import CallError
 from ..outgoing.refusals import check_answer
-from ..outgoing.remembered import ExpiringCache, SharedCalls
-from ..outgoing.retrying import USUAL_BACKOFF, Backoff, with_backoff
+from ..outgoing.remembered import (
+    ExpiringCache,
+    SharedCalls,
+)
+from ..outgoing.retrying import (
+    USUAL_BACKOFF,
+    Backoff,
+    with_backoff,
+)
 from ..outgoing.reviews import review_status
-from .webhooktally import WebhookTally
+from .webhookmetrics import WebhookTally
 
 #: What the webhook is called that flags describe, and no file.
 DEFAULT_NAME: Final = "default"

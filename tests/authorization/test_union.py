@@ -10,8 +10,11 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import UserInfo
-from kubetwist.authorizers import always
-from kubetwist.authorizers.union import AuthorizerUnion, PrivilegedGroup
+from kubetwist.authorization import always
+from kubetwist.authorization.union import (
+    AuthorizerUnion,
+    PrivilegedGroup,
+)
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
 
 ALICE = UserInfo("alice", groups=("system:authenticated",))

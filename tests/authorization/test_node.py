@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authorizers.node} and L{kubetwist.registry.nodegraph}."""
+"""Tests for L{kubetwist.authorization.node} and L{kubetwist.registry.nodegraph}."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import JSONObject, UserInfo
-from kubetwist.authorizers.node import NodeAuthorizer
+from kubetwist.authorization.node import NodeAuthorizer
 from kubetwist.interfaces import IAuthorizer, IRuleExplainer, IRuleResolver
 from kubetwist.registry import nodegraph
 from kubetwist.registry.nodegraph import NodeGraph

@@ -7,10 +7,22 @@ from typing import Any, Final
 
 from ..api.authorization import AuthorizerAttributes
 from ..api.goquote import quoted
-from ..api.rbacrules import Rule, allows, lacking
-from ..api.resource import JSONObject, UserInfo
+from ..api.rbacrules import (
+    Rule,
+    allows,
+    lacking,
+)
+from ..api.resource import (
+    JSONObject,
+    UserInfo,
+)
 from ..api.users import split_service_account
-from ..registry.grants import CLUSTER, Binding, Grants, UnknownRole
+from ..registry.grants import (
+    CLUSTER,
+    Binding,
+    Grants,
+    UnknownRole,
+)
 from .rbacremedies import bind
 
 #: Of a list in a rule, what is shown.

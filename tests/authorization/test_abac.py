@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authorizers.abac}."""
+"""Tests for L{kubetwist.authorization.abac}."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.resource import UserInfo
-from kubetwist.authorizers.abac import ABAC, BadPolicy, make, read_policies
+from kubetwist.authorization.abac import (
+    ABAC,
+    BadPolicy,
+    make,
+    read_policies,
+)
 from kubetwist.interfaces import IAuthorizer, IRuleExplainer, IRuleResolver
 from kubetwist.server.watchedfiles import INTERVAL, WatchedFiles
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authorizers.configuration} and L{kubetwist.authorizers.reloaded}."""
+"""Tests for L{kubetwist.authorization.configuration} and L{kubetwist.authorization.reload}."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.resource import UserInfo
-from kubetwist.authorizers import always
-from kubetwist.authorizers.configuration import load_configuration
-from kubetwist.authorizers.reloaded import ReloadedAuthorizer
+from kubetwist.authorization import always
+from kubetwist.authorization.configuration import load_configuration
+from kubetwist.authorization.reload import ReloadedAuthorizer
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
 from kubetwist.outgoing.outgoing import Outgoing
 from kubetwist.server.watchedfiles import INTERVAL, WatchedFiles

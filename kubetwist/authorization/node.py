@@ -17,12 +17,23 @@ from attrs import define, field
 from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
-from ..api.authorization import AuthorizerAttributes, Decision, Verdict
+from ..api.authorization import (
+    AuthorizerAttributes,
+    Decision,
+    Verdict,
+)
 from ..api.goquote import quoted
 from ..api.rbacrules import RoleRules
-from ..api.resource import JSONObject, UserInfo
+from ..api.resource import (
+    JSONObject,
+    UserInfo,
+)
 from ..api.users import node_of
-from ..interfaces import IAuthorizer, IRuleExplainer, IRuleResolver
+from ..interfaces import (
+    IAuthorizer,
+    IRuleExplainer,
+    IRuleResolver,
+)
 from ..registry.bootstraproles import CLUSTER_ROLES
 from ..registry.nodegraph import NodeGraph
 

@@ -8,10 +8,20 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
-from ..api.authorization import AuthorizerAttributes, Decision, Verdict
-from ..api.resource import JSONObject, UserInfo
+from ..api.authorization import (
+    AuthorizerAttributes,
+    Decision,
+    Verdict,
+)
+from ..api.resource import (
+    JSONObject,
+    UserInfo,
+)
 from ..api.users import MASTERS
-from ..interfaces import IAuthorizer, IRuleResolver
+from ..interfaces import (
+    IAuthorizer,
+    IRuleResolver,
+)
 
 _ALLOWED = Verdict(Decision.ALLOW)
 _NO_OPINION = Decision.NO_OPINION

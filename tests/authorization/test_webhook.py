@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authorizers.webhook}; what it says over HTTP is in L{tests.server.test_authwebhooks}."""
+"""Tests for L{kubetwist.authorization.webhook}; what it says over HTTP is in L{tests.server.test_authwebhooks}."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from zope.interface.verify import verifyObject
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import UserInfo
 from kubetwist.api.selectors import parse_field_selector, parse_label_selector
-from kubetwist.authorizers import webhook
-from kubetwist.authorizers.union import AuthorizerUnion
-from kubetwist.authorizers.webhook import WebhookAuthorizer, WebhookRules, review_spec
+from kubetwist.authorization import webhook
+from kubetwist.authorization.union import AuthorizerUnion
+from kubetwist.authorization.webhook import (
+    WebhookAuthorizer,
+    WebhookRules,
+    review_spec,
+)
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
 from kubetwist.outgoing.client import Answer
 from kubetwist.outgoing.errors import CallError

@@ -6,10 +6,20 @@ from typing import Any
 
 from zope.interface import implementer
 
-from ..api.authorization import AuthorizerAttributes, Decision, Verdict
+from ..api.authorization import (
+    AuthorizerAttributes,
+    Decision,
+    Verdict,
+)
 from ..api.rbacrules import FULL_AUTHORITY
-from ..api.resource import JSONObject, UserInfo
-from ..interfaces import IAuthorizer, IRuleResolver
+from ..api.resource import (
+    JSONObject,
+    UserInfo,
+)
+from ..interfaces import (
+    IAuthorizer,
+    IRuleResolver,
+)
 
 
 @implementer(IAuthorizer, IRuleResolver)

@@ -8,15 +8,32 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
-from ..api.authorization import AuthorizerAttributes, Verdict
-from ..api.resource import JSONObject, UserInfo
-from ..interfaces import IAuthorizer, IRuleResolver
+from ..api.authorization import (
+    AuthorizerAttributes,
+    Verdict,
+)
+from ..api.resource import (
+    JSONObject,
+    UserInfo,
+)
+from ..interfaces import (
+    IAuthorizer,
+    IRuleResolver,
+)
 from ..outgoing.client import WebhookClient
 from ..outgoing.outgoing import Outgoing
-from .configuration import WEBHOOK, AuthorizationConfiguration, Configured, load_configuration
-from .union import AuthorizerUnion, PrivilegedGroup
+from .configuration import (
+    WEBHOOK,
+    AuthorizationConfiguration,
+    Configured,
+    load_configuration,
+)
+from .union import (
+    AuthorizerUnion,
+    PrivilegedGroup,
+)
 from .webhook import WebhookAuthorizer
-from .webhooktally import WebhookTally
+from .webhookmetrics import WebhookTally
 
 #: Makes the authorizer of a type that is no webhook.
 Make = Callable[[str], IAuthorizer]

@@ -1,0 +1,1 @@
+"""Authorization: the built-in authorizers, their union and their configuration."""

@@ -1,1 +1,0 @@
-"""May they: the built-in authorizers."""
