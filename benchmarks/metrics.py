@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.filters.requestinfo import request_info_of
+from kubetwist.http.requestinfo import request_info_of
 from kubetwist.metrics.registry import Distribution, Registry
 from kubetwist.metrics.requests import RequestMetrics
 from kubetwist.resources.watching import WatchTally

@@ -25,8 +25,8 @@ from twisted.internet.ssl import Certificate, CertificateOptions, trustRootFromC
 from twisted.internet.task import LoopingCall
 from zope.interface import implementer
 
+from kubetwist.http.site import KubeRequest, KubeSite
 from kubetwist.server.certificates import Authority, Subject
-from kubetwist.server.site import KubeRequest, KubeSite
 from tests.streams.serving import Session, serve_command, serve_port_forward
 
 PIECE = 64 * 1024

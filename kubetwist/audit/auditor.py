@@ -57,7 +57,7 @@ class Auditor:
         """
         Begin to follow a request; L{None} if it is not told of.
 
-        @param request: A L{kubetwist.server.auditedrequest.AuditedRequest} whose C{info} is known.
+        @param request: A L{kubetwist.audit.auditedrequest.AuditedRequest} whose C{info} is known.
         """
         info = request.info
         ruling = self._policy.ruling(info, user)

@@ -131,7 +131,7 @@ class Policy:
         """
         What to tell of a request.
 
-        @param info: L{kubetwist.filters.requestinfo.RequestInfo}.
+        @param info: L{kubetwist.http.requestinfo.RequestInfo}.
         @param user: Who sends it; L{None} when that is not known.
         """
         name = info.name if self._by_name else ""

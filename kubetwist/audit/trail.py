@@ -74,7 +74,7 @@ class Trail:
 
     def __init__(self, about: About, info: Any, ruling: Ruling, emit: Emit) -> None:
         """
-        @param info: L{kubetwist.filters.requestinfo.RequestInfo}.
+        @param info: L{kubetwist.http.requestinfo.RequestInfo}.
         """
         self.about = about
         self.level = ruling.level

@@ -17,11 +17,8 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from ..api.durations import parse_duration
-from ..logs.verbosity import (
-    parse_level,
-    parse_modules,
-)
-from ..server.memorylimit import parse_memory
+from ..http.connection.memorylimit import parse_memory
+from ..logs.verbosity import parse_level, parse_modules
 
 #: The one flag with a single letter: -v=3, -v3, -v 3.
 _SHORT: Final = re.compile("-v(=|[0-9]|$)")

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ..api.latency import times
-from .requestinfo import sanitized
+from ..http.requestinfo import sanitized
 
 if TYPE_CHECKING:
+    from ..audit.auditedrequest import AuditedRequest
     from ..audit.auditor import Auditor
     from ..audit.trail import Trail
-    from ..server.auditedrequest import AuditedRequest
-    from ..server.site import Handler, KubeRequest
+    from ..http.site import Handler, KubeRequest
 
 
 def with_audit(handler: Handler, auditor: Auditor) -> Handler:
     """
     Have the requests that the policy means leave a trail; what is known later is added to it, see
-    L{kubetwist.server.auditedrequest}.
+    L{kubetwist.audit.auditedrequest}.
 
     A request goes on once its first event is written, where somebody insists on that, and fails when it can not be.
     """

@@ -6,7 +6,7 @@ from os import register_at_fork, urandom
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from ..server.site import Handler, KubeRequest
+    from ..http.site import Handler, KubeRequest
 
 
 def with_audit_id(handler: Handler) -> Handler:

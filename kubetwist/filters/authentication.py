@@ -18,7 +18,7 @@ from ..logs.ratelimit import RateLimiter
 
 if TYPE_CHECKING:
     from ..api.resource import UserInfo
-    from ..server.site import Handler, KubeRequest
+    from ..http.site import Handler, KubeRequest
 
 _log = Logger()
 

@@ -15,13 +15,13 @@ from ..api.errors import APIStatusError
 from ..api.goquote import quoted
 from ..api.resource import GroupResource
 from ..api.selectors import ParsedLater, Requirement, parse_field_selector, parse_label_selector
+from ..http.requestinfo import sanitized
 from ..interfaces import IAuthorizer
 from ..registry.targets import clean_path
 from .denials import DenialLog, sought
-from .requestinfo import sanitized
 
 if TYPE_CHECKING:
-    from ..server.site import Handler, KubeRequest
+    from ..http.site import Handler, KubeRequest
 
 _log = Logger()
 _ALLOW = Decision.ALLOW

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..server.site import Handler, KubeRequest
+    from ..http.site import Handler, KubeRequest
 
 
 def with_body(handler: Handler) -> Handler:

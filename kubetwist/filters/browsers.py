@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from ..api.patterns import compiled
 
 if TYPE_CHECKING:
-    from ..server.site import Handler, KubeRequest
+    from ..http.site import Handler, KubeRequest
 
 _METHODS: Final = b"POST, GET, OPTIONS, PUT, DELETE, PATCH"
 _HEADERS: Final = (

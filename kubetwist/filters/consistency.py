@@ -25,7 +25,7 @@ from ..metrics.registry import Registry
 from ..storage.errors import FutureRevision
 
 if TYPE_CHECKING:
-    from ..server.site import Handler, KubeRequest
+    from ..http.site import Handler, KubeRequest
     from ..storage.watchcache import WatchCache
 
 #: Seconds that a cache is waited for; then reads go to the storage itself.

@@ -8,7 +8,7 @@ from ..api.durations import parse_duration
 from ..api.errors import APIStatusError
 
 if TYPE_CHECKING:
-    from ..server.site import Handler, KubeRequest
+    from ..http.site import Handler, KubeRequest
 
 
 def with_deadline(handler: Handler, reactor: Any, longest: float) -> Handler:

@@ -16,7 +16,7 @@ from ..logs.ratelimit import RateLimiter, RepeatFilter
 from ..logs.verbosity import DEBUG
 
 if TYPE_CHECKING:
-    from ..server.site import KubeRequest
+    from ..http.site import KubeRequest
 
 _ANONYMOUS: Final = "system:anonymous"
 #: Seconds during which the same denial is not logged again.

@@ -13,7 +13,7 @@ from ..flowcontrol.levels import Assignment, FlowControl
 from ..flowcontrol.work import Sizes, seats
 
 if TYPE_CHECKING:
-    from ..server.site import Handler, KubeRequest
+    from ..http.site import Handler, KubeRequest
 
 _READING: Final = frozenset(("get", "list", "watch"))
 _COLLECTIONS: Final = frozenset(("list", "watch"))

@@ -21,7 +21,7 @@ from .denials import DenialLog
 from .impersonationmodes import Modes, Refused
 
 if TYPE_CHECKING:
-    from ..server.site import Handler, KubeRequest
+    from ..http.site import Handler, KubeRequest
 
 #: What such headers begin with; gateways may make the second of the first, and others the first of the second.
 _PREFIXES: Final = (b"impersonate-", b"impersonate_")

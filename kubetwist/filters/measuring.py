@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..api.latency import QUEUE, times
 
 if TYPE_CHECKING:
-    from ..server.site import Handler, KubeRequest
+    from ..http.site import Handler, KubeRequest
 
 
 def with_measuring(handler: Handler) -> Handler:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from ..server.memorylimit import MemoryGuard
-    from ..server.site import Handler, KubeRequest
+    from ..http.connection.memorylimit import MemoryGuard
+    from ..http.site import Handler, KubeRequest
 
 #: Maximum bytes of memory per byte of a body: decoded, defaulted, compared with the stored object, and encoded.
 _FACTOR: Final = 40

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
-    from ..server.site import Handler, KubeRequest
+    from ..http.site import Handler, KubeRequest
 
 
 def with_panic_recovery(handler: Handler) -> Handler:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..authentication.frontproxy import ProxyHeaders
+from ..http.requestinfo import with_request_info
 from ..interfaces import IAuthenticator, IAuthorizer
 from .audit import with_audit
 from .auditid import with_audit_id
@@ -23,12 +24,11 @@ from .denials import DenialLog
 from .impersonation import with_impersonation
 from .measuring import with_measuring
 from .panicrecovery import with_panic_recovery
-from .requestinfo import with_request_info
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
+    from ..http.site import Handler
     from ..metrics.requests import RequestMetrics
-    from ..server.site import Handler
     from .consistency import Consistency
     from .tracing import RequestTracing
 
@@ -61,7 +61,7 @@ def with_filters(
     @param memory: Wraps a handler with the memory limit; L{None} without one.
     @param metrics: Counts requests; the site reports their end.
     @param tracing: Creates spans for requests; the site reports their end.
-    @param auditor: Audits requests, which are L{AuditedRequest<kubetwist.server.auditedrequest.AuditedRequest>}s then.
+    @param auditor: Audits requests, which are L{AuditedRequest<kubetwist.audit.auditedrequest.AuditedRequest>}s then.
     """
 
     def behind(name: str, handler: Handler, *, again: bool = False) -> Handler:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from ..server.site import Handler, KubeRequest
+    from ..http.site import Handler, KubeRequest
 
 #: What is answered to the end.
 _EXEMPT: Final = (b"/readyz", b"/livez", b"/healthz", b"/metrics")

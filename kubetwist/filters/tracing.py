@@ -20,7 +20,7 @@ from ..tracing.propagation import BAGGAGE, TRACEPARENT, baggage_of, remote_of
 from ..tracing.spans import Span, Tracer, Value, current
 
 if TYPE_CHECKING:
-    from ..server.site import Handler, KubeRequest
+    from ..http.site import Handler, KubeRequest
 
 #: Who decides whether the traces are recorded that they take part in.
 TRUSTED: Final = frozenset((MASTERS, MONITORING))
@@ -53,7 +53,7 @@ class RequestTracing:
 
     def __init__(self, tracer: Tracer, now: Callable[[], float]) -> None:
         """
-        @param now: In the time of L{KubeRequest.begun<kubetwist.server.request.KubeRequest>}.
+        @param now: In the time of L{KubeRequest.begun<kubetwist.http.request.KubeRequest>}.
         """
         self._begin = tracer.begin
         self._now = now

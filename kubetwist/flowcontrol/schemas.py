@@ -18,7 +18,7 @@ _SERVICE_ACCOUNT: Final = "ServiceAccount"
 
 
 class Sought(Protocol):
-    """What a request is about: L{kubetwist.filters.requestinfo.RequestInfo}."""
+    """What a request is about: L{kubetwist.http.requestinfo.RequestInfo}."""
 
     verb: str
     path: str

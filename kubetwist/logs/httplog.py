@@ -49,7 +49,7 @@ class RequestLog:
         """
         A request is answered, or its client has gone.
 
-        @param now: In the time of L{KubeRequest.begun<kubetwist.server.request.KubeRequest>}.
+        @param now: In the time of L{KubeRequest.begun<kubetwist.http.request.KubeRequest>}.
         """
         took = now - request.begun
         if self._verbosity.requests:

@@ -113,7 +113,7 @@ class RequestMetrics:
         deprecated: Deprecated = lambda resource: False,
     ) -> None:
         """
-        @param requests: Those that are open: L{kubetwist.server.site.KubeRequest}s.
+        @param requests: Those that are open: L{kubetwist.http.site.KubeRequest}s.
         """
         self._known = known
         self._deprecated = deprecated

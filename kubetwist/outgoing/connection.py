@@ -15,9 +15,9 @@ from twisted.python.failure import Failure
 from twisted.web.http import _ChunkedTransferDecoder, _MalformedChunkedDataError
 from zope.interface import implementer
 
+from ..http.connection.flow import Flow, Leaving, RawTransport, keep_alive
 from .dialing import broken_off, ends_of
 from .errors import Unreachable
-from .flow import Flow, Leaving, RawTransport, keep_alive
 from .heads import MAX_HEAD, BadHead, Fields, Head, body_length, parse_head
 
 if TYPE_CHECKING:
@@ -462,13 +462,13 @@ class BackendConnection(Protocol):
     # What its answers say.
 
     def read_on(self) -> None:
-        """@see: L{kubetwist.outgoing.flow.Source}."""
+        """@see: L{kubetwist.http.connection.flow.Source}."""
         if self._paused and not self._lost:
             self._paused = False
             self.transport.resumeProducing()
 
     def read_no_further(self) -> None:
-        """@see: L{kubetwist.outgoing.flow.Source}."""
+        """@see: L{kubetwist.http.connection.flow.Source}."""
         if not (self._paused or self._lost):
             self._paused = True
             self.transport.pauseProducing()

@@ -17,14 +17,7 @@ from twisted.web.server import NOT_DONE_YET
 from ..api.gourl import escape_path, normalized_query
 from ..api.identityheaders import OddHeader, identity_fields
 from ..api.resource import GroupVersion
-from ..controllers.aggregation.apiservices import (
-    GROUP,
-    Aggregation,
-    Registered,
-    Remote,
-    ServiceReference,
-    name_of,
-)
+from ..controllers.aggregation.apiservices import GROUP, Aggregation, Registered, Remote, ServiceReference, name_of
 from ..metrics.registry import Reading, Registry
 from ..outgoing.errors import BadSettings, Unreachable
 from ..registry.kinds import Priority
@@ -38,8 +31,8 @@ from .layer import Layer
 if TYPE_CHECKING:
     from ..controllers.aggregation.availability import Availability
     from ..controllers.aggregation.serviceendpoints import Backends
+    from ..http.site import KubeRequest
     from ..registry.stores import Stores
-    from ..server.site import KubeRequest
 
 UNAVAILABLE: Final = "service unavailable\n"
 #: How many proxies a request may have come through: an APIService can name a service that leads back to this server.

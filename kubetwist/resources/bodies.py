@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from ..api.decoding import BodyError, Decoded, decode_json, decode_yaml
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
+from ..http.negotiation import body_media
 from ..registry.codec import report_problems
 from .endpoint import Endpoint
-from .negotiation import body_media
 
 if TYPE_CHECKING:
-    from ..server.site import KubeRequest
+    from ..http.site import KubeRequest
 
 #: YAML of more bytes is read, and what becomes YAML is written, in a thread: the reactor must not stop for it.
 YAML_IN_REACTOR = 16 * 1024

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..api.errors import APIStatusError
 from ..api.gourl import URL
+from ..http.negotiation import negotiate_log
 from ..outgoing.errors import AddressNotAllowed, BadSettings, NoSuchHost
 from ..registry.kubelets import not_allowed
 from .endpoint import Endpoint
-from .negotiation import negotiate_log
 from .reads import check_name
 
 if TYPE_CHECKING:
-    from ..filters.requestinfo import RequestInfo
+    from ..http.requestinfo import RequestInfo
+    from ..http.site import KubeRequest
     from ..registry.targets import Target
-    from ..server.site import KubeRequest
     from ..streams.handlers import Streams
     from .proxying import ProxyError
     from .targetclients import TargetClients
@@ -91,7 +91,7 @@ def passes_on(request: KubeRequest) -> bool:
     """Whether the body of a request, of which only the head is there, is passed on to somebody behind a proxy."""
     if b"/proxy" not in request.path:
         return False
-    from ..filters.requestinfo import UnknownRequest, request_info_of
+    from ..http.requestinfo import UnknownRequest, request_info_of
 
     try:
         info = request_info_of(request.method, request.uri)

@@ -18,6 +18,7 @@ from twisted.logger import Logger
 from ..api.errors import APIStatusError, named
 from ..api.resource import GroupResource, GroupVersion, GroupVersionKind, JSONObject
 from ..flowcontrol.computing import Computing
+from ..http.negotiation import CUSTOM_PATCH_TYPES, patch_media
 from ..interfaces import IAuthorizer
 from ..registry.codec import Codec
 from ..registry.customresources.codec import CustomCodec, CustomScaleCodec
@@ -30,7 +31,6 @@ from .discovery import DefinedGroupVersion, Group, page_not_found
 from .endpoint import Endpoint, InThread, in_threads_of
 from .installed import IInstalled, InstalledGroups, InstalledResource, Priority
 from .layer import Layer
-from .negotiation import CUSTOM_PATCH_TYPES, patch_media
 from .openapi_custom import CustomSchemas
 from .reads import Reads
 from .routing import HandlerResource
@@ -39,10 +39,10 @@ from .watching import Flusher
 from .writes import Writes
 
 if TYPE_CHECKING:
+    from ..http.site import KubeRequest
     from ..registry.customresources.conversion import Conversion
     from ..registry.stores import Stores
     from ..schema.definitions import Definitions
-    from ..server.site import KubeRequest
 
 #: Where groups of custom resources stand among the others.
 PRIORITY: Final = Priority(1000, 100)

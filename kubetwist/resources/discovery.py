@@ -15,6 +15,15 @@ from twisted.web.server import Request
 
 from ..api.errors import APIStatusError
 from ..api.resource import GroupVersion, JSONObject
+from ..http.negotiation import (
+    Negotiated,
+    Negotiator,
+    NotAcceptable,
+    negotiate_aggregated,
+    negotiate_aggregated_with_beta,
+    negotiate_document,
+    negotiate_unrouted,
+)
 from .discovery_documents import (
     EncodedVersions,
     IRemoteVersions,
@@ -26,15 +35,6 @@ from .discovery_documents import (
 )
 from .discovery_http import Document, Kept, Leaf, answer, answer_bare, answer_document, answer_error, header, indented
 from .installed import IInstalled
-from .negotiation import (
-    Negotiated,
-    Negotiator,
-    NotAcceptable,
-    negotiate_aggregated,
-    negotiate_aggregated_with_beta,
-    negotiate_document,
-    negotiate_unrouted,
-)
 
 #: Finds what others serve; L{None} as long as there are no others.
 FindRemote = Callable[[], IRemoteVersions | None]

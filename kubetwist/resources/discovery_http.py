@@ -14,7 +14,7 @@ from zope.interface import implementer
 
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
-from .negotiation import Negotiated, encode_yaml, error_media, wants_pretty
+from ..http.negotiation import Negotiated, encode_yaml, error_media, wants_pretty
 
 #: Answers of this many bytes are compressed for clients that take gzip.
 GZIP_FROM = 128 * 1024
@@ -109,7 +109,7 @@ def encoded(content: JSONObject, media: str) -> bytes:
     if media == "yaml":
         return encode_yaml(content)
     if media == "protobuf":
-        from .metaprotobuf import encode_protobuf
+        from ..schema.metaprotobuf import encode_protobuf
 
         return encode_protobuf(content)
     return indented(content)

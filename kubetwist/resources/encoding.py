@@ -14,10 +14,10 @@ import orjson
 
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
+from ..http.negotiation import encode_yaml
+from ..http.responses import Body
 from ..storage.listing import Listing
 from ..storage.record import Record, without_kind
-from .negotiation import encode_yaml
-from .respond import Body
 from .slices import Slices, slices
 
 if TYPE_CHECKING:

@@ -13,17 +13,17 @@ from twisted.internet.threads import deferToThreadPool
 
 from ..api.resource import GroupVersion, GroupVersionKind
 from ..api.times import now
+from ..http.negotiation import BUILT_IN, CUSTOM, PATCH_TYPES, Forms
 from ..interfaces import ILister
 from ..registry.codec import Codec
 from ..registry.scope import RequestScope
-from .negotiation import BUILT_IN, CUSTOM, PATCH_TYPES, Forms
 
 if TYPE_CHECKING:
+    from ..http.site import KubeRequest
     from ..interfaces import IAuthorizer
     from ..registry.fieldmanager import FieldManager
     from ..registry.kinds import ResourceInfo
     from ..registry.strategy import Strategy
-    from ..server.site import KubeRequest
 
 
 #: Groups whose objects contain CEL expressions or schemas, of which a kilobyte takes tens of milliseconds to validate.

@@ -19,10 +19,10 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET, Request
 
+from ..http.negotiation import parse_accept
 from .discovery import page_not_found
 from .discovery_http import Leaf, answer_bare, header
 from .installed import IInstalled
-from .negotiation import parse_accept
 from .openapi_packed import V2_PROTOBUF, V3_PROTOBUF, Packed, answer_packed, to_be_unpacked
 from .remotes import FAILURES, IRunInThread
 

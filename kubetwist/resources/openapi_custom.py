@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import evolve
 
 from ..api.resource import GroupVersionKind, JSONObject
+from ..http.negotiation import CUSTOM_PATCH_TYPES, JSON, YAML
 from ..schema.openapi import V2_REFERENCE
-from .negotiation import CUSTOM_PATCH_TYPES, JSON, YAML
 from .openapi_operations import Operation, Path
 from .openapi_parameters import RESOURCE_VERSION, name_of
 

@@ -13,9 +13,9 @@ from typing import Final
 from attrs import frozen
 
 from ..api.resource import GroupVersion, GroupVersionKind
+from ..http.negotiation import JSON, MEDIA_TYPES, PATCH_TYPES, STREAM_TYPES
 from . import openapi_parameters as parameters
 from .installed import InstalledResource
-from .negotiation import JSON, MEDIA_TYPES, PATCH_TYPES, STREAM_TYPES
 from .openapi_parameters import Parameter
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."

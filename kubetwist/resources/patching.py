@@ -14,6 +14,7 @@ from ..api.mergepatch import bad_merge_patch, check_merge_patch, merge_patch
 from ..api.options import PatchOptions
 from ..api.resource import JSONObject
 from ..api.times import now
+from ..http.negotiation import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from ..registry.codec import MissingField, patch_failure, warnings_of
 from ..registry.conversions.internal import ConversionError
 from ..schema.gotext import go_text
@@ -22,11 +23,10 @@ from ..schema.objecttype import ObjectType
 from ..schema.strategicmerge import StrategicMergeError, strategic_merge
 from .bodies import JSON_IN_REACTOR, YAML_IN_REACTOR
 from .endpoint import Endpoint
-from .negotiation import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from .patchtexts import merged_text, stepwise_text
 
 if TYPE_CHECKING:
-    from ..server.site import KubeRequest
+    from ..http.site import KubeRequest
 
 
 class Patch(ABC):

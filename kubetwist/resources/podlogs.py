@@ -22,9 +22,9 @@ from ..registry.kubelets import not_allowed
 from ..streams.handshakes import is_websocket
 
 if TYPE_CHECKING:
+    from ..http.site import KubeRequest
     from ..metrics.streams import StreamMetrics
     from ..outgoing.streaming import StreamedAnswer
-    from ..server.site import KubeRequest
 
 #: Bytes of what a kubelet says against it that are told.
 _TOLD: Final = 50_000

@@ -16,14 +16,14 @@ import orjson
 
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
+from ..http.responses import Body
 from ..registry.codec import Codec
+from ..schema.metaprotobuf import encode_protobuf
 from ..schema.protobufwriting import ENVELOPE_END, envelope, envelope_start
 from ..schema.wire import LENGTH, WireError, put_counted, put_key, put_varint
 from ..storage.listing import Listing
 from ..storage.record import Record
 from .encoding import Result, list_meta
-from .metaprotobuf import encode_protobuf
-from .respond import Body
 
 if TYPE_CHECKING:
     from ..flowcontrol.turns import Turns

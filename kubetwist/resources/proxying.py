@@ -26,8 +26,8 @@ from ..outgoing.errors import Unreachable
 from .splicing import splice
 
 if TYPE_CHECKING:
+    from ..http.site import KubeRequest
     from ..outgoing.streaming import StreamedAnswer, StreamingClient
-    from ..server.site import KubeRequest
 
 _log = Logger()
 

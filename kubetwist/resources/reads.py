@@ -12,6 +12,7 @@ from ..api.listoptions import get_options, list_options
 from ..api.options import GetOptions, ListOptions
 from ..api.resource import GroupResource
 from ..api.selectors import parse_field_selector
+from ..http.responses import Body, pretty, respond_body
 from ..interfaces import IWatcher
 from ..registry.fieldselectors import check_field_selector
 from ..registry.reading import continue_token
@@ -22,14 +23,13 @@ from ..streams.handshakes import is_websocket
 from .bodies import PRETTY_IN_REACTOR, PROTOBUF_IN_REACTOR, YAML_IN_REACTOR
 from .encoding import YAMLEncoder, to_yaml
 from .endpoint import Endpoint
-from .respond import Body, pretty, respond_body
 from .slices import Slices, first_slice, other_slices
 from .traced import TracedReading
 from .views import AnyView, ProtobufView, Unshown, view
 from .watching import Flusher, UnshownStream, WatchStream
 
 if TYPE_CHECKING:
-    from ..server.site import KubeRequest
+    from ..http.site import KubeRequest
 
 _NEWEST = GetOptions()
 #: Length of a URL up to which selectors are parsed in the reactor's thread, which takes some milliseconds.

@@ -22,11 +22,11 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from ..api.errors import APIStatusError, forget_frames
+from ..http.responses import respond_error, respond_status
 from ..storage.errors import OutcomeUnknown, StorageUnavailable
-from .respond import respond_error, respond_status
 
 if TYPE_CHECKING:
-    from ..server.site import KubeRequest
+    from ..http.site import KubeRequest
 
 #: Matches that are remembered per app; all are forgotten when there are more.
 REMEMBERED = 16384

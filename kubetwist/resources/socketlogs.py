@@ -17,8 +17,8 @@ from ..streams.handshakes import NoWebSocket, check_handshake
 from ..streams.websocket import NORMAL, WebSocketConnection
 
 if TYPE_CHECKING:
+    from ..http.site import KubeRequest
     from ..outgoing.streaming import StreamedAnswer
-    from ..server.site import KubeRequest
 
 _BASE64: Final = "base64.binary.k8s.io"
 _PROTOCOLS: Final = ("", "binary.k8s.io", _BASE64)

@@ -12,7 +12,7 @@ from ..tracing.spans import Span, Value, current, within
 
 if TYPE_CHECKING:
     from ..api.resource import GroupResource
-    from ..server.site import KubeRequest
+    from ..http.site import KubeRequest
 
 #: What spans are called, by the handlers that they are of; a watch has none, as it has no end to speak of.
 _NAMES: Final = {

@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from ..api.errors import APIStatusError
 from ..api.latency import SERIALIZATION, Spending
 from ..api.resource import JSONObject
+from ..http.negotiation import Negotiated, wants_pretty
+from ..http.responses import pretty
 from ..storage.record import Record
 from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, failed_event, not_a_list
-from .negotiation import (
-    Negotiated,
-    wants_pretty,
-)
 from .protobufencoding import ProtobufEncoder, failed_frame
-from .respond import pretty
 from .tables import TableEncoder, check_include
 from .traced import TracedEncoder
 
 if TYPE_CHECKING:
+    from ..http.site import KubeRequest
     from ..registry.scope import RequestScope
-    from ..server.site import KubeRequest
     from .endpoint import Endpoint
 
 _WITH_BODY = (b"POST", b"PUT", b"PATCH")

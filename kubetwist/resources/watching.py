@@ -19,13 +19,13 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from ..api.errors import APIStatusError
+from ..http.responses import start_response
 from ..interfaces import IPacedSink, IPacedWatch
 from ..metrics.registry import Distribution, Reading, exponential
 from ..storage.record import Record
-from .respond import start_response
 
 if TYPE_CHECKING:
-    from ..server.site import KubeRequest
+    from ..http.site import KubeRequest
 
 #: Seconds between bookmarks, for watches that ask for them.
 BOOKMARK_EVERY = 60.0
@@ -147,7 +147,7 @@ class Flusher:
         return shared
 
     def tally(self, info: Any) -> WatchTally:
-        """Where the events of a watch are counted, by L{kubetwist.filters.requestinfo.RequestInfo}."""
+        """Where the events of a watch are counted, by L{kubetwist.http.requestinfo.RequestInfo}."""
         return self._tallies.setdefault((info.group, info.version, info.resource), WatchTally())
 
     def told_all(self, info: Any, took: float) -> None:

@@ -22,21 +22,21 @@ from ..api.listoptions import (
 from ..api.options import DeleteOptions, ListOptions, WriteOptions
 from ..api.resource import GroupResource, JSONObject
 from ..filters.authorization import attributes_of, forbidden
+from ..http.negotiation import APPLY_PATCH, PATCH_TYPES, patch_media
+from ..http.responses import respond_status
 from ..interfaces import IUnreadableDeleter
 from ..registry.reading import continue_token
 from ..storage.record import Record
 from .auditing import tell_delete_options, tell_object
 from .bodies import decode_object, named_otherwise, placed_otherwise, read_delete_body, read_document
 from .endpoint import Endpoint
-from .negotiation import APPLY_PATCH, PATCH_TYPES, patch_media
 from .patching import Patch, make_patch
 from .reads import Reads, check_name
-from .respond import respond_status
 from .views import view
 
 if TYPE_CHECKING:
+    from ..http.site import KubeRequest
     from ..registry.scope import RequestScope
-    from ..server.site import KubeRequest
 
 #: Metadata that clients can not choose for a new object: what they send is dropped before anybody looks.
 SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")

@@ -8,9 +8,9 @@ from typing import Any
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
+from ..http.site import KubeRequest
 from .config import ServerConfig
 from .generic import GenericServer
-from .site import KubeRequest
 
 #: Puts APIs on the three servers.
 Installer = Callable[[ServerConfig, GenericServer, GenericServer, GenericServer], Any]

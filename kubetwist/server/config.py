@@ -62,7 +62,7 @@ class ServerConfig:
     @ivar authorization_webhooks: What is counted of webhooks that decide.
     @ivar running_controllers: L{kubetwist.controllers.machinery.manager.RunningControllers}, once they are begun with.
     @ivar outgoing: How others are called: L{kubetwist.outgoing.outgoing.Outgoing}; closed when the server stops.
-    @ivar streams: Which bodies are passed on as they arrive: L{kubetwist.server.site.KubeSite.streams}.
+    @ivar streams: Which bodies are passed on as they arrive: L{kubetwist.http.site.KubeSite.streams}.
     @ivar files: Looks again at the files that were read at the start.
     @ivar address: Where clients are told to find this server, once it listens: C{"127.0.0.1:6443"}.
     """

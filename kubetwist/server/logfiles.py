@@ -19,8 +19,8 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 from zope.interface import implementer
 
+from ..http.site import TEXT, KubeRequest
 from ..resources.layer import Layer
-from .site import TEXT, KubeRequest
 
 if TYPE_CHECKING:
     from .config import ServerConfig

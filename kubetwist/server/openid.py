@@ -13,10 +13,10 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from ..api.errors import APIStatusError
+from ..http.negotiation import check_router
+from ..http.site import KubeRequest
 from ..registry.tokenkeys import TokenKey
 from ..resources.layer import Layer
-from ..resources.negotiation import check_router
-from .site import KubeRequest
 
 CONFIGURATION = "/.well-known/openid-configuration"
 KEYS = "/openid/v1/jwks"

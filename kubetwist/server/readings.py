@@ -62,7 +62,7 @@ def tell_of(config: Any) -> None:
 
 
 def tell_of_connections(registry: Registry, site: Any) -> None:
-    """Have a registry tell of those that a L{kubetwist.server.site.KubeSite} had, or did not."""
+    """Have a registry tell of those that a L{kubetwist.http.site.KubeSite} had, or did not."""
 
     def readings() -> Iterator[Reading]:
         text = "Connections that ended in the TLS handshake."

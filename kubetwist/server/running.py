@@ -20,21 +20,26 @@ from twisted.logger import Logger
 
 from ..admission.configuration import BadAdmission
 from ..api.resource import UserInfo
+from ..audit.auditedrequest import audited_request
 from ..authentication.signinlinks import LIFETIME
 from ..authentication.union import authenticated
 from ..filters.authorization import WHY
 from ..filters.consistency import Consistency
 from ..filters.memory import with_memory_limit
 from ..filters.stack import with_filters
+from ..http.connection.ciphers import openssl_ciphers
+from ..http.connection.memorylimit import MemoryGuard, make_guard
+from ..http.connection.memoryrelease import MemoryRelease, find_trim
+from ..http.connection.neighbours import Neighbours
+from ..http.http1.requestbody import MAX_BODY
+from ..http.site import Handler, KubeRequest, KubeSite, traverse
 from ..logs.httplog import RequestLog
 from ..metrics.requests import RequestMetrics
 from ..registry.runtimeconfig import BadRuntimeConfig
 from ..storage.errors import StorageError
 from ..storage.layers import shared_storage
-from .auditedrequest import audited_request
 from .certificates import Pair
 from .chain import Installer, create_server_chain
-from .ciphers import openssl_ciphers
 from .config import ServerConfig
 from .datadir import ADMIN, Credentials, DataDirectory
 from .debugging import claim_debugging
@@ -48,16 +53,11 @@ from .frontproxy import show_front_proxy
 from .generic import GenericServer
 from .listening import BoundAddress
 from .logfiles import claim_logs
-from .memorylimit import MemoryGuard, make_guard
-from .memoryrelease import MemoryRelease, find_trim
 from .metricsresource import Served, claim_metrics
-from .neighbours import Neighbours
 from .openid import serve_documents
 from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
 from .readings import tell_of, tell_of_connections
-from .requestbody import MAX_BODY
 from .serverchecks import ServerChecks
-from .site import Handler, KubeRequest, KubeSite, traverse
 from .tokens import make_token_issuer, read_token_keys
 from .tracing import make_tracing
 from .versionresource import VersionResource
@@ -350,7 +350,7 @@ class APIServer:
         checks.claim(server)
 
     def _listen(self, credentials: Credentials) -> None:
-        from .prompttls import PromptFactory
+        from ..http.connection.prompttls import PromptFactory
         from .tls import ServerContext
 
         options = self._options

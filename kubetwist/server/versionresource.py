@@ -10,8 +10,8 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from ..api.errors import APIStatusError
-from ..resources.negotiation import check_router
-from .site import KubeRequest
+from ..http.negotiation import check_router
+from ..http.site import KubeRequest
 from .version import version_document
 
 

@@ -27,11 +27,11 @@ from ..api.selectors import SelectorError, parse_field_selector, parse_label_sel
 from ..filters.authorization import WHY
 from ..filters.denials import sought
 from ..filters.impersonationmodes import completed
+from ..http.negotiation import check_router
+from ..http.site import TEXT, KubeRequest
 from ..interfaces import IGrantExplainer, IRuleExplainer
 from ..registry.kinds import groups_in_order
 from ..registry.kindtable import KINDS
-from ..resources.negotiation import check_router
-from .site import TEXT, KubeRequest
 
 JSON: Final = "application/json"
 PLAIN: Final = "text/plain"

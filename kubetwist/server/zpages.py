@@ -17,9 +17,9 @@ from twisted.web.server import NOT_DONE_YET
 
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
+from ..http.negotiation import encode_yaml, parse_accept
+from ..http.site import TEXT, KubeRequest
 from ..resources.layer import Layer
-from ..resources.negotiation import encode_yaml, parse_accept
-from .site import TEXT, KubeRequest
 from .version import git_version, version_document
 
 if TYPE_CHECKING:

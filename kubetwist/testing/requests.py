@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 
 from ..api.errors import APIStatusError
 from ..api.resource import GroupResource
-from ..filters.requestinfo import RequestInfo, UnknownRequest, request_info_of
+from ..http.requestinfo import RequestInfo, UnknownRequest, request_info_of
 
 #: Larger bodies are not kept in a log.
 KEPT_BODY: Final = 256 * 1024
@@ -70,7 +70,7 @@ class SentRequest:
 
     @classmethod
     def of(cls, request: Any, info: RequestInfo) -> SentRequest:
-        """What has arrived, of L{kubetwist.server.site.KubeRequest}."""
+        """What has arrived, of L{kubetwist.http.site.KubeRequest}."""
         body: bytes = request._body
         path, _, query = request.uri.decode("utf-8", "replace").partition("?")
         return cls(

@@ -19,7 +19,7 @@ from .signingin import SESSION, SigningIn
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
-    from ..server.site import Handler, KubeRequest
+    from ..http.site import Handler, KubeRequest
 
 PATH: Final = b"/ui"
 SWAGGER_PATH: Final = b"/swagger-ui"

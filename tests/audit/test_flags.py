@@ -16,7 +16,7 @@ from kubetwist.audit.batching import Batching, Blocking
 from kubetwist.audit.make import make_auditor
 from kubetwist.audit.policy import REQUEST
 from kubetwist.cli.kubeapi import Options
-from kubetwist.filters.requestinfo import request_info_of
+from kubetwist.http.requestinfo import request_info_of
 from kubetwist.server.watchedfiles import INTERVAL, WatchedFiles
 
 POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"

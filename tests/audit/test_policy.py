@@ -23,7 +23,7 @@ from kubetwist.audit.policy import (
     path_matches,
     read_policy,
 )
-from kubetwist.filters.requestinfo import RequestInfo, request_info_of
+from kubetwist.http.requestinfo import RequestInfo, request_info_of
 
 JANE = UserInfo("jane", groups=("devs", "system:authenticated"))
 

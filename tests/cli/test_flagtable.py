@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.cli.flags.compatibility import ROWS
 from kubetwist.cli.flagtable import FLAGS
 from kubetwist.cli.kubeapi import Options
-from kubetwist.server.ciphers import openssl_ciphers
+from kubetwist.http.connection.ciphers import openssl_ciphers
 from kubetwist.server.namedcertificates import NamedFiles
 
 #: The flags that kube-apiserver 1.36 tells of, one a line.

@@ -17,16 +17,16 @@ from kubetwist.api.authorization import Decision, Verdict
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.latency import ETCD, Spending, times
 from kubetwist.api.resource import UserInfo
+from kubetwist.audit.auditedrequest import PATIENCE, audited_request
 from kubetwist.audit.auditor import Auditor
 from kubetwist.audit.failures import Counts
 from kubetwist.audit.policy import read_policy
 from kubetwist.filters.stack import with_filters
+from kubetwist.http.site import KubeRequest, KubeSite, traverse
 from kubetwist.resources.discovery_http import answer_error
-from kubetwist.server.auditedrequest import PATIENCE, audited_request
-from kubetwist.server.site import KubeRequest, KubeSite, traverse
 
 from ..audit.events import Kept
-from ..server.harness import Allow, Client, Everyone, Leaf, echo, make_site
+from ..http.harness import Allow, Client, Everyone, Leaf, echo, make_site
 
 PODS = "/api/v1/namespaces/ns/pods"
 POD = f"{PODS}/web"

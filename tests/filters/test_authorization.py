@@ -14,7 +14,7 @@ from kubetwist.filters import authorization
 from kubetwist.filters.denials import DenialLog
 from kubetwist.logs.ratelimit import LINES_PER_SECOND
 from kubetwist.logs.verbosity import DEBUG
-from tests.server.harness import Client, Everyone, filtered_site
+from tests.http.harness import Client, Everyone, filtered_site
 
 
 class Refuse:

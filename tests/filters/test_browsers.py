@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.filters.browsers import with_origins, with_transport_security
-from tests.server.harness import Client, echo, make_site
+from tests.http.harness import Client, echo, make_site
 
 ORIGIN = "https://page.example.com"
 

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.filters.consistency import MOST_TURNS, PATIENCE, TURN, Consistency
-from kubetwist.filters.requestinfo import request_info_of
+from kubetwist.http.requestinfo import request_info_of
 from kubetwist.metrics.registry import Registry
 from kubetwist.storage.errors import FutureRevision, StorageUnavailable
 

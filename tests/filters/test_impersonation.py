@@ -14,9 +14,9 @@ from kubetwist.api.users import split_service_account
 from kubetwist.filters.authorization import forbidden
 from kubetwist.filters.impersonation import wanted_user
 from kubetwist.filters.impersonationmodes import Impersonated, Modes, Refused, completed, constrained_modes, questions
-from kubetwist.server.site import KubeRequest
+from kubetwist.http.site import KubeRequest
 
-from ..server.harness import Answer, Client, Everyone, filtered_site
+from ..http.harness import Answer, Client, Everyone, filtered_site
 
 BOSS = UserInfo("boss", groups=("system:authenticated",))
 PODS = "/api/v1/namespaces/ns/pods"

@@ -18,10 +18,10 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.authentication.errors import AuthenticationFailed
 from kubetwist.filters.auditid import random_uuid
 from kubetwist.filters.authentication import LINES_PER_SECOND, with_authentication
-from kubetwist.filters.warnings import Warnings
-from kubetwist.server.site import KubeRequest
+from kubetwist.http.site import KubeRequest
+from kubetwist.http.warnings import Warnings
 
-from ..server.harness import Allow, Client, Everyone, filtered_site, make_site
+from ..http.harness import Allow, Client, Everyone, filtered_site, make_site
 
 PODS = "/api/v1/namespaces/ns/pods"
 

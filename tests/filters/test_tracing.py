@@ -15,10 +15,10 @@ from kubetwist.api.authorization import Decision, Verdict
 from kubetwist.api.resource import UserInfo
 from kubetwist.filters.stack import with_filters
 from kubetwist.filters.tracing import RequestTracing
-from kubetwist.server.site import KubeRequest, KubeSite, traverse
+from kubetwist.http.site import KubeRequest, KubeSite, traverse
 from kubetwist.tracing.spans import SERVER, Span, Tracer, current, here
 
-from ..server.harness import Allow, Answer, Client, Everyone, Leaf, echo, make_site
+from ..http.harness import Allow, Answer, Client, Everyone, Leaf, echo, make_site
 
 PODS = "/api/v1/namespaces/ns/pods"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -13,9 +13,9 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import JSONObject, UserInfo
-from kubetwist.filters.requestinfo import request_info_of
 from kubetwist.flowcontrol.levels import FlowControl
 from kubetwist.flowcontrol.turns import ALONE, Turns
+from kubetwist.http.requestinfo import request_info_of
 
 JANE = UserInfo("jane", groups=("system:authenticated",))
 INFO = request_info_of(b"GET", b"/api/v1/pods")

@@ -7,8 +7,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.filters.requestinfo import request_info_of
 from kubetwist.flowcontrol.schemas import FlowSchema, in_order
+from kubetwist.http.requestinfo import request_info_of
 
 ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": True}
 

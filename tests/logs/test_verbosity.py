@@ -6,10 +6,7 @@ from twisted.logger import LogLevel
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.cli.flagtable import FLAGS
-from kubetwist.cli.flagtypes import (
-    FlagError,
-    parse_flags,
-)
+from kubetwist.cli.flagtypes import FlagError, parse_flags
 from kubetwist.logs.verbosity import Verbosity, parse_level, parse_modules
 
 
@@ -33,7 +30,7 @@ class VerbosityTests(SynchronousTestCase):
         verbosity.set(4)
         self.assertTrue(verbosity.requests)
         self.assertEqual(verbosity.of("kubetwist.server.running"), 4)
-        self.assertEqual(verbosity.of("kubetwist.server.site"), 1)
+        self.assertEqual(verbosity.of("kubetwist.http.site"), 1)
 
     def test_requests(self) -> None:
         """Lines about requests can be had without anything else, and be left out of everything else."""

@@ -12,8 +12,8 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from kubetwist.http.connection.flow import Flow
 from kubetwist.outgoing.errors import AddressNotAllowed, BadSettings, Unreachable
-from kubetwist.outgoing.flow import Flow
 from kubetwist.outgoing.heads import MAX_HEAD, BadHead, body_length, parse_head
 from kubetwist.outgoing.outgoing import Outgoing
 from kubetwist.outgoing.settings import CallSettings

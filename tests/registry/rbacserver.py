@@ -11,11 +11,9 @@ from zope.interface import implementer
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication.union import TokenFinding
 from kubetwist.authorization.rbac import RBAC
-from kubetwist.authorization.union import (
-    AuthorizerUnion,
-    PrivilegedGroup,
-)
+from kubetwist.authorization.union import AuthorizerUnion, PrivilegedGroup
 from kubetwist.filters.stack import with_filters
+from kubetwist.http.site import traverse
 from kubetwist.interfaces import IAuthenticator
 from kubetwist.registry.grants import GROUP
 from kubetwist.resources.apis import ServerContext
@@ -23,9 +21,8 @@ from kubetwist.resources.install import Installer
 from kubetwist.resources.layer import Layer
 from kubetwist.resources.watching import Flusher
 from kubetwist.server.chain import NotFound
-from kubetwist.server.site import traverse
+from tests.http.harness import make_site
 from tests.resources.server import Server, definitions
-from tests.server.harness import make_site
 
 API = f"/apis/{GROUP}/v1"
 REVIEWS = "/apis/authorization.k8s.io/v1"

@@ -8,12 +8,12 @@ from twisted.internet import reactor as installed_reactor
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import TestCase
 
-from kubetwist.filters.requestinfo import with_request_info
+from kubetwist.http.requestinfo import with_request_info
+from kubetwist.http.site import KubeRequest, KubeSite
 from kubetwist.outgoing.outgoing import Outgoing
 from kubetwist.outgoing.settings import CallSettings
 from kubetwist.resources.proxying import proxy_request, run
 from kubetwist.server.certificates import Authority, Subject
-from kubetwist.server.site import KubeRequest, KubeSite
 from kubetwist.server.tls import ServerContext
 from tests.wires import Backend, Wire, connect
 

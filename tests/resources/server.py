@@ -13,6 +13,7 @@ from twisted.internet.task import Clock
 
 from kubetwist.api.resource import UserInfo
 from kubetwist.filters.stack import with_filters
+from kubetwist.http.site import traverse
 from kubetwist.registry.kinds import ResourceInfo, kinds_for
 from kubetwist.registry.stores import Stores
 from kubetwist.resources.apis import ServerContext
@@ -21,9 +22,8 @@ from kubetwist.resources.layer import Layer
 from kubetwist.resources.watching import Flusher
 from kubetwist.schema.definitions import Definitions
 from kubetwist.server.chain import NotFound
-from kubetwist.server.site import traverse
 from kubetwist.storage.memory import MemoryStorage
-from tests.server.harness import Allow, Answer, Client, Everyone, make_site
+from tests.http.harness import Allow, Answer, Client, Everyone, make_site
 
 ADMIN = UserInfo("admin", groups=("system:masters", "system:authenticated"))
 

@@ -16,23 +16,23 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersion, GroupVersionKind
+from kubetwist.audit.auditedrequest import audited_request
 from kubetwist.audit.auditor import Auditor
 from kubetwist.audit.failures import Counts
 from kubetwist.audit.policy import read_policy
 from kubetwist.filters.stack import with_filters
 from kubetwist.flowcontrol.turns import Turns
+from kubetwist.http.site import traverse
 from kubetwist.resources import reads
 from kubetwist.resources.protobufencoding import AT_ONCE
 from kubetwist.schema.protobuf import read_envelope
 from kubetwist.schema.protobufwriting import envelope
 from kubetwist.schema.wire import WireError
-from kubetwist.server.auditedrequest import audited_request
-from kubetwist.server.site import traverse
 from tests.audit.events import Kept
+from tests.http.harness import Allow, Everyone, make_site
 from tests.resources.server import ADMIN, JSONClient, Server, chunks, config_map, definitions, pod
 from tests.resources.test_socketwatching import ASKED
 from tests.resources.test_watching import END
-from tests.server.harness import Allow, Everyone, make_site
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 STREAM = f"{PROTOBUF};stream=watch"

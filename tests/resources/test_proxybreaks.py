@@ -8,9 +8,9 @@ from twisted.internet import reactor as installed_reactor
 from twisted.internet.error import ConnectionDone
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.outgoing.flow import has_hung_up
+from kubetwist.http.connection.flow import has_hung_up
+from kubetwist.http.site import STALLED
 from kubetwist.resources.proxying import proxy_request
-from kubetwist.server.site import STALLED
 
 from .proxied import SWITCHED, UPGRADE, Flood, Proxied
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from twisted.internet import reactor as installed_reactor
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.http.request import KubeRequest
 from kubetwist.resources.proxying import (
     fail_with_status,
     fail_with_text,
@@ -18,8 +19,7 @@ from kubetwist.resources.proxying import (
     redirect_to_slash,
     rewritten_location,
 )
-from kubetwist.server.request import KubeRequest
-from tests.server.harness import Client, make_site
+from tests.http.harness import Client, make_site
 
 from .proxied import Proxied
 

@@ -12,15 +12,15 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.filters.stack import with_filters
+from kubetwist.http.site import KubeRequest, traverse
 from kubetwist.resources import routing
 from kubetwist.resources.install import add, group_version_path, verbs
 from kubetwist.resources.layer import Layer
 from kubetwist.resources.routing import RoutedResource
 from kubetwist.server.chain import NotFound
-from kubetwist.server.site import KubeRequest, traverse
 from kubetwist.storage.errors import OutcomeUnknown, StorageUnwritable
+from tests.http.harness import Allow, Everyone, make_site
 from tests.resources.server import JSONClient, Server, all_kinds, config_map
-from tests.server.harness import Allow, Everyone, make_site
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.http.responses import Body
 from kubetwist.registry.printers import AgeCell
 from kubetwist.resources import tables
 from kubetwist.resources.encoding import list_body
-from kubetwist.resources.respond import Body
 from kubetwist.resources.tables import cell_pieces
 from kubetwist.storage.record import Draft, Record, without_kind
 from tests.resources.server import Server, config_map, events, pod

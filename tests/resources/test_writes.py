@@ -15,9 +15,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.decoding import decode_yaml
 from kubetwist.flowcontrol.computing import Computing
+from kubetwist.http.http1.requestbody import MAX_BODY
 from kubetwist.registry.scope import IN_REACTOR
 from kubetwist.resources import endpoint
-from kubetwist.server.requestbody import MAX_BODY
 from tests.resources.server import Answer, Server, config_map, pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"

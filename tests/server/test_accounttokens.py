@@ -12,6 +12,7 @@ from kubetwist.authentication.bearer import UnclaimedTokens
 from kubetwist.authentication.serviceaccounts import make
 from kubetwist.authentication.union import AuthenticatorUnion
 from kubetwist.filters.stack import with_filters
+from kubetwist.http.site import traverse
 from kubetwist.registry.tokenkeys import load_token_keys
 from kubetwist.registry.tokens import TokenIssuer
 from kubetwist.resources.apis import ServerContext
@@ -19,10 +20,9 @@ from kubetwist.resources.install import Installer
 from kubetwist.resources.layer import Layer
 from kubetwist.resources.watching import Flusher
 from kubetwist.server.chain import NotFound
-from kubetwist.server.site import traverse
+from tests.http.harness import Allow, make_site
 from tests.registry.rbacserver import Tokens
 from tests.resources.server import Server, definitions
-from tests.server.harness import Allow, make_site
 from tests.tokenkeys import private_pem
 
 HERE = "https://here"

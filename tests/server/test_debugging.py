@@ -16,15 +16,12 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from kubetwist.cli.flagtable import FLAGS
 from kubetwist.cli.flagtypes import parse_flags
-from kubetwist.cli.flagvalues import (
-    flags_of,
-    typed_value,
-)
+from kubetwist.cli.flagvalues import flags_of, typed_value
 from kubetwist.server.debugging import ProfilesResource
 from kubetwist.testing import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
 
-from .harness import Client, filtered_site
+from ..http.harness import Client, filtered_site
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 AS_STATUS = "application/json;g=config.k8s.io;v={};as=Statusz"

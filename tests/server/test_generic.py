@@ -8,13 +8,13 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 
+from kubetwist.http.site import traverse
 from kubetwist.server.chain import NotFound, create_server_chain
 from kubetwist.server.generic import LIVEZ, READYZ, GenericServer
 from kubetwist.server.health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from kubetwist.server.hooknames import ORDER
-from kubetwist.server.site import traverse
 
-from .harness import Client, Leaf, filtered_site, make_site
+from ..http.harness import Client, Leaf, filtered_site, make_site
 
 
 class ChainTests(SynchronousTestCase):

@@ -11,12 +11,12 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.filters.stack import with_filters
+from kubetwist.http.site import traverse
 from kubetwist.registry.tokenkeys import load_token_keys
 from kubetwist.resources.layer import Layer
 from kubetwist.server.chain import NotFound
 from kubetwist.server.openid import CONFIGURATION, KEYS, BadIssuer, check_issuer, serve_documents
-from kubetwist.server.site import traverse
-from tests.server.harness import Allow, Answer, Client, Everyone, make_site
+from tests.http.harness import Allow, Answer, Client, Everyone, make_site
 from tests.tokenkeys import private_pem
 
 (KEY,) = load_token_keys(private_pem(rsa.generate_private_key(65537, 2048)))

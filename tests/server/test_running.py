@@ -19,14 +19,14 @@ from twisted.internet.task import deferLater
 from twisted.trial.unittest import TestCase
 
 from kubetwist.cli.kubeapi import Options
+from kubetwist.http.site import KubeRequest
 from kubetwist.resources.apis import install_apis
 from kubetwist.server.certificates import Authority, Pair, Subject
 from kubetwist.server.errors import StartError
 from kubetwist.server.notify import notify
 from kubetwist.server.service import KubeAPIService
-from kubetwist.server.site import KubeRequest
 
-from .harness import Answer, Leaf, parse_answers
+from ..http.harness import Answer, Leaf, parse_answers
 
 reactor: Any = the_reactor
 

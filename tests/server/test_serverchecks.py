@@ -9,15 +9,15 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.filters.stack import with_filters
+from kubetwist.http.site import traverse
 from kubetwist.metrics.registry import Registry
 from kubetwist.server.chain import NotFound
 from kubetwist.server.generic import GenericServer
 from kubetwist.server.serverchecks import ServerChecks
-from kubetwist.server.site import traverse
 from kubetwist.storage.errors import StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
 
-from .harness import Allow, Client, Everyone, make_site
+from ..http.harness import Allow, Client, Everyone, make_site
 
 
 class ServerChecksTests(SynchronousTestCase):

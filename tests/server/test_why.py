@@ -7,25 +7,19 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.authorization.abac import (
-    ABAC,
-    read_policies,
-)
+from kubetwist.authorization.abac import ABAC, read_policies
 from kubetwist.authorization.node import NodeAuthorizer
-from kubetwist.authorization.union import (
-    AuthorizerUnion,
-    PrivilegedGroup,
-)
+from kubetwist.authorization.union import AuthorizerUnion, PrivilegedGroup
 from kubetwist.filters.authorization import WHY
 from kubetwist.filters.stack import with_filters
+from kubetwist.http.site import traverse
 from kubetwist.registry.grants import GROUP
 from kubetwist.resources.layer import Layer
 from kubetwist.server import why
 from kubetwist.server.chain import NotFound
-from kubetwist.server.site import traverse
+from tests.http.harness import Answer, make_site
 from tests.registry.rbacserver import API, RBACServer, Tokens, binding, role, rule
 from tests.resources.server import JSONClient
-from tests.server.harness import Answer, make_site
 
 ROLES, BINDINGS = f"{API}/namespaces/default/roles", f"{API}/namespaces/default/rolebindings"
 

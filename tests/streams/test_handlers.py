@@ -13,14 +13,14 @@ from twisted.internet.protocol import Protocol
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from kubetwist.filters.requestinfo import with_request_info
+from kubetwist.http.requestinfo import with_request_info
+from kubetwist.http.site import KubeRequest, KubeSite
 from kubetwist.metrics.registry import Number, Registry
 from kubetwist.metrics.streams import StreamMetrics
 from kubetwist.outgoing.outgoing import Outgoing
 from kubetwist.outgoing.settings import CallSettings
 from kubetwist.resources.proxying import proxy_request, run
 from kubetwist.server.certificates import Authority, Subject
-from kubetwist.server.site import KubeRequest, KubeSite
 from kubetwist.server.tls import ServerContext
 from kubetwist.streams.channels import BASE64_V4, V4, V5
 from kubetwist.streams.commands import Command

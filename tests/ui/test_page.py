@@ -16,10 +16,10 @@ from kubetwist.authentication.sessions import SessionAuthenticator, Sessions
 from kubetwist.authentication.signinlinks import SignInLinks
 from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
 from kubetwist.filters.stack import with_filters
-from kubetwist.server.site import traverse
+from kubetwist.http.site import traverse
 from kubetwist.ui.assets import STATIC, SWAGGER_UI, UI, read_assets
 from kubetwist.ui.page import POLICY, with_pages
-from tests.server.harness import Allow, Answer, Client, Leaf, echo, make_site
+from tests.http.harness import Allow, Answer, Client, Leaf, echo, make_site
 
 COOKIE = "__Host-kubetwist-6443"
 JSON = {"Content_Type": "application/json"}

@@ -10,17 +10,17 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
+from kubetwist.audit.auditedrequest import audited_request
 from kubetwist.audit.auditor import Auditor
 from kubetwist.audit.failures import Counts
 from kubetwist.audit.policy import read_policy
 from kubetwist.authentication.sessions import SessionAuthenticator, Sessions
 from kubetwist.authentication.signinlinks import LIFETIME, SignInLinks
 from kubetwist.authentication.union import TokenFinding
-from kubetwist.server.auditedrequest import audited_request
 from kubetwist.ui.page import with_pages
 
 from ..audit.events import Kept
-from ..server.harness import Answer, Client, echo, make_site
+from ..http.harness import Answer, Client, echo, make_site
 
 ALICE = UserInfo("alice", groups=("qa",))
 

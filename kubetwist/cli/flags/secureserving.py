@@ -5,19 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from ...api.patterns import (
-    PatternError,
-    compiled,
-)
-from ...server.ciphers import openssl_ciphers
+from ...api.patterns import PatternError, compiled
+from ...http.connection.ciphers import openssl_ciphers
 from ...server.namedcertificates import parse_named_files
-from ..flagtypes import (
-    BOOLEAN,
-    DURATION,
-    NATURAL,
-    STRINGS,
-    Kind,
-)
+from ..flagtypes import BOOLEAN, DURATION, NATURAL, STRINGS, Kind
 
 Row = tuple[str, Kind, Any, str]
 

@@ -19,7 +19,7 @@ from kubetwist.server.certificates import Authority, BadCertificate, Pair, Subje
 from kubetwist.server.errors import StartError
 from kubetwist.server.namedcertificates import NamedCertificates, NamedFiles, certificate_names
 
-from ...server.harness import parse_answers
+from ...http.harness import parse_answers
 from ...server.test_running import ServerCase
 
 reactor: Any = the_reactor

@@ -1,0 +1,1 @@
+"""Connections: transports, TLS, and limits of connections and memory."""

@@ -1,0 +1,297 @@
+"""
+Connections that speak HTTP/1.1: their life, requests in turn, deadlines, and other protocols that take them over.
+
+Twisted's own channel parses a head line by line and sets a timer for every request. Here a head is parsed in one go
+(L{kubetwist.http.http1.requesthead}), and one clock of the site checks the deadlines of all connections. Bodies are
+L{kubetwist.http.http1.requestbody}'s.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from OpenSSL import SSL
+
+from twisted.internet.error import ConnectionDone
+from twisted.python.failure import Failure
+from twisted.web.http import _MalformedChunkedDataError
+
+from ..connection.flow import RawTransport, bound_unsent, is_left, keep_alive
+from .requestbody import ANSWER, BODY, DISCARD, HEAD, STREAM, SWITCHED, BodyReader
+from .requesthead import MAX_HEAD, MAX_LINE, Malformed, body_length, expects_continue, parse_head, refusal
+
+if TYPE_CHECKING:
+    from ..request import KubeRequest
+
+#: How much a client may send ahead while its request is answered before it is read from no more.
+MAX_AHEAD: Final = 64 * 1024
+
+#: Seconds between requests; the reference's IdleTimeout.
+IDLE_TIMEOUT: Final = 90.0
+#: Seconds from the first byte of a head to its last; the reference's ReadHeaderTimeout.
+HEAD_TIMEOUT: Final = 32.0
+#: Seconds that a connection which is to be closed is given to read its answer.
+LINGER: Final = 5.0
+#: The same for what another protocol has written.
+PARTING: Final = 20.0
+
+
+class KubeChannel(BodyReader):
+    """
+    One connection.
+
+    @ivar remembered: What filters know of this connection whatever the request, such as the owner of its certificate.
+    """
+
+    timeOut = None
+    factory: Any
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.remembered: dict[object, Any] = {}
+        self._parsing = False
+        self._switched: Any = None
+
+    # What arrives.
+
+    def connectionMade(self) -> None:
+        """A client has connected."""
+        super().connectionMade()  # type: ignore[no-untyped-call]
+        keep_alive(self.transport)
+        bound_unsent(self.transport)
+        if not self.site.connected(self):
+            self._state = DISCARD
+            self.transport.abortConnection()
+            return
+        self.deadline = self.site.now() + HEAD_TIMEOUT
+
+    def dataReceived(self, data: bytes) -> None:
+        """Take what arrives."""
+        state = self._state
+        if state == HEAD:
+            if not self._buffer:
+                self._buffer = data
+                self.deadline = self.site.now() + HEAD_TIMEOUT
+            else:
+                self._buffer += data
+            self._parse()
+        elif state == BODY:
+            self._guarded(self._body_received, data)
+            if self._state == HEAD:
+                self._parse()
+        elif state == STREAM:
+            self._guarded(self._stream_received, data)
+        elif state == SWITCHED:
+            self._switched.dataReceived(data)
+        elif state == ANSWER:
+            self._buffer += data
+            if len(self._buffer) > MAX_AHEAD:
+                self.read_no_further()
+        else:
+            self._discard(len(data))
+
+    def _parse(self) -> None:
+        """Serve the next request, if it has arrived completely; a following one alternates with other connections."""
+        if self._parsing:
+            return
+        self._parsing = True
+        try:
+            # A client that does not read its answers gets no more of them.
+            if self._state == HEAD and self._buffer and not self._waitingForTransport:
+                buffer = self._buffer
+                end = buffer.find(b"\r\n\r\n")
+                if end < 0:
+                    self._guarded(self._check_unfinished, buffer)
+                    return
+                self._buffer = b""
+                self._guarded(self._head_received, buffer[:end], buffer[end + 4 :])
+        finally:
+            self._parsing = False
+        if self._buffer and self._state == HEAD and not self._waitingForTransport:
+            self.site.take_turn(self)
+
+    def go_on(self) -> None:
+        """Serve the next complete request, when it is this connection's turn."""
+        if self in self.site.channels:
+            self._parse()
+
+    def _guarded(self, step: Any, *arguments: Any) -> None:
+        try:
+            step(*arguments)
+        except Malformed as error:
+            self.refuse(error.code, str(error))
+        except _MalformedChunkedDataError:
+            self.refuse(400)
+
+    def _check_unfinished(self, head: bytes) -> None:
+        if head.startswith(b"\r\n"):
+            # Some clients end a body with a line break too many.
+            self._buffer = head[2:]
+        elif len(head) > MAX_LINE and b"\r\n" not in head:
+            raise Malformed(414)
+        elif len(head) > MAX_HEAD:
+            raise Malformed(431)
+
+    # Heads.
+
+    def _head_received(self, head: bytes, rest: bytes) -> None:
+        method, target, version, fields = parse_head(head)
+        length = body_length(fields)
+        connection = fields.get(b"connection")
+        close = version != b"HTTP/1.1" or (connection is not None and b"close" in connection[0].lower())
+        self.persistent = 0 if close else 1
+        request: KubeRequest = self.site.requestFactory(self)
+        request.begin(method, target, version, fields)
+        self.requests.append(request)
+        expected = False
+        if b"expect" in fields and fields[b"expect"][0]:
+            expected = expects_continue(fields[b"expect"][0], version)
+        if length == 0:
+            self._serve(request, b"", rest)
+        else:
+            self._read_body(request, length, rest, expected)
+
+    # Other protocols.
+
+    def switch(self, protocol: Any) -> RawTransport:
+        """Let C{protocol} have the connection; C{101} is written already."""
+        ahead, self._buffer = self._buffer, b""
+        self._state = SWITCHED
+        self._switched = protocol
+        self.deadline = None
+        self.persistent = 0
+        self.transport.unregisterProducer()
+        self.read_on()
+        transport = RawTransport(self)
+        protocol.makeConnection(transport)
+        if ahead:
+            protocol.dataReceived(ahead)
+        return transport
+
+    def part(self) -> None:
+        """Another protocol is done: end the connection when the client has what was written, or does not take it."""
+        self.deadline = self.site.now() + PARTING
+        self.transport.loseConnection()
+
+    # Answers.
+
+    def requestDone(self, request: Any) -> None:
+        """The request is answered: go on with the next, or close."""
+        del self.requests[0]
+        if self._state == STREAM:
+            self._stop_streaming()
+        elif self._state == BODY:
+            self._stop_collecting()
+        elif self._reserved:
+            self._release()
+        if not self.persistent:
+            if self._state == DISCARD and (self._missing is None or self._missing > 0):
+                # The client still sends; closed now, the connection would be reset before it has read the answer.
+                self.deadline = self.site.now() + LINGER
+            else:
+                self.loseConnection()  # type: ignore[no-untyped-call]
+            return
+        self._handlingRequest = False
+        self._state = HEAD
+        if not self._waitingForTransport:
+            self.read_on()
+        self.deadline = self.site.now() + (HEAD_TIMEOUT if self._buffer else IDLE_TIMEOUT)
+        if self._buffer and not self._parsing:
+            self._parse()
+
+    def cut(self) -> None:
+        """End the connection in the middle of an answer, when what was written is sent."""
+        if self._state == STREAM:
+            self._stop_streaming()
+        elif self._state == BODY:
+            self._stop_collecting()
+        self._state = DISCARD
+        self._missing = None
+        self.persistent = 0
+        self.deadline = self.site.now() + LINGER
+        self.read_on()
+        self.loseConnection()  # type: ignore[no-untyped-call]
+
+    def refuse(self, code: int, why: str = "") -> None:
+        """End the connection over something that is no request, in plain text as the reference does."""
+        if self.requests and self.requests[0].startedWriting:
+            # The end of a body is malformed whose request is being answered already.
+            self.abort()
+            return
+        self.transport.write(refusal(code, why))
+        self._drop_body()
+        self._buffer = b""
+        self._state = DISCARD
+        self._missing = None
+        self._discarded = 0
+        self.persistent = 0
+        pending, self.requests = self.requests, []
+        for request in pending:
+            request.connectionLost(Failure(ConnectionDone()))
+        self.deadline = self.site.now() + LINGER
+        self.loseConnection()  # type: ignore[no-untyped-call]
+
+    def registerProducer(self, producer: Any, streaming: bool) -> None:
+        """As L{twisted.internet.interfaces.IConsumer}; who comes while the client does not read has to wait at once."""
+        super().registerProducer(producer, streaming)  # type: ignore[no-untyped-call]
+        if streaming and self._waitingForTransport:
+            producer.pauseProducing()
+
+    def resumeProducing(self) -> None:
+        """The transport takes more."""
+        if is_left(self.transport):
+            # TLS closes what is below it, which waits for its producer, and is not read meanwhile.
+            self.transport.unregisterProducer()
+            return
+        super().resumeProducing()  # type: ignore[no-untyped-call]
+        if not self._handlingRequest:
+            self.read_on()
+            self._parse()
+
+    # Patience.
+
+    def patience_over(self) -> None:
+        """The deadline has passed."""
+        self.deadline = None
+        if self._state == DISCARD or (self._state == HEAD and not self._buffer):
+            self.close()
+        elif self._state in (HEAD, BODY):
+            self.refuse(408)
+        elif self._state == SWITCHED:
+            self.abort()
+
+    def close(self) -> None:
+        """End a connection that has no request open; abruptly if the client does not go along."""
+        if self._state == DISCARD:
+            self.abort()
+        else:
+            self._state = DISCARD
+            self.deadline = self.site.now() + LINGER
+            self.loseConnection()  # type: ignore[no-untyped-call]
+
+    def connectionLost(self, reason: Any) -> None:  # type: ignore[override]
+        """The client is gone."""
+        self.site.disconnected(self)
+        if not self.remembered and isinstance(reason, Failure) and reason.check(SSL.Error):
+            # Nothing was ever asked on it: it did not come to a connection.
+            self.site.failed_handshakes += 1
+        self.deadline = None
+        self._buffer = b""
+        self._drop_body()
+        switched, self._switched = self._switched, None
+        try:
+            if switched is not None:
+                switched.connectionLost(reason)
+        finally:
+            super().connectionLost(reason)  # type: ignore[no-untyped-call]
+            self.requests = []
+            self._requestProducer = None
+
+    def finish_with_this(self) -> None:
+        """Take no more requests than the one that is open, if there is one."""
+        self.persistent = self._lasting = 0
+
+    @property
+    def unflushed(self) -> bool:
+        """Whether much is written that the client has not taken yet."""
+        return self._waitingForTransport

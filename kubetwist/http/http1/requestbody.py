@@ -1,0 +1,359 @@
+"""
+Read request bodies from a connection: by length or in chunks; collected, streamed or discarded.
+
+This module enforces limits of size and rate. L{kubetwist.http.http1.channel} handles heads, answers and the connection.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.web.http import HTTPChannel, _ChunkedTransferDecoder
+
+from ...api.users import UNAUTHENTICATED
+from ..connection.bodyshares import SMALL_BODY
+from ..connection.flow import has_hung_up
+from ..connection.neighbours import place_of
+from ..streaming import StreamedBody
+from .requesthead import Malformed
+
+if TYPE_CHECKING:
+    from ..request import KubeRequest
+    from ..site import KubeSite
+
+#: The largest body, in bytes, as in the reference.
+MAX_BODY: Final = 3 * 1024 * 1024
+#: Bytes of a refused body that are read and discarded, so that its sender can read the answer.
+MAX_DISCARDED: Final = 32 * 1024 * 1024
+
+#: Seconds from the end of a head to the end of the body.
+BODY_TIMEOUT: Final = 60.0
+#: Bytes of a body that must arrive per second, counted from L{BODY_GRACE} seconds after its start.
+BODY_RATE: Final = 16 * 1024
+BODY_GRACE: Final = 20.0
+
+#: States of a connection: what it waits for, or does with received bytes.
+HEAD, BODY, ANSWER, DISCARD, STREAM, SWITCHED = range(6)
+
+
+class BodyReader(HTTPChannel):
+    """
+    The part of a connection that reads bodies; L{kubetwist.http.http1.channel.KubeChannel} is the whole.
+
+    @ivar deadline: When the client must have sent the head or the body, in the site's time; L{None} while a request is
+        answered.
+    """
+
+    site: KubeSite
+    transport: Any
+    deadline: float | None = None
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._state = HEAD
+        #: Received bytes that belong to no request yet.
+        self._buffer = b""
+        self._paused = False
+        self._decoder: Any = None
+        self._body = bytearray()
+        #: Bytes that have not arrived; L{None} if their number is unknown.
+        self._missing: int | None = 0
+        self._body_since = 0.0
+        #: Whether the request is being served while its body has not arrived.
+        self._early = False
+        #: Whether a handler has asked for that body, and whether the client waits for 100 Continue.
+        self._wanted = False
+        self._expected = False
+        #: The client with a reservation of L{_reserved} bytes, and whether it is anonymous.
+        self._share: tuple[tuple[str, str], bool] | None = None
+        self._reserved = 0
+        self._discarded = 0
+        self._streamed: StreamedBody | None = None
+        #: The value of C{persistent} before a request was served ahead of its body.
+        self._lasting = 0
+
+    # Requests, with their bodies.
+
+    def _serve(self, request: KubeRequest, body: bytes, rest: bytes) -> None:
+        self._buffer = rest
+        self._state = ANSWER
+        self._handlingRequest = True
+        self.deadline = None
+        request.serve(body)
+
+    def _read_body(self, request: KubeRequest, length: int | None, rest: bytes, expected: bool) -> None:
+        """
+        Begin to read the body of a request whose head has arrived.
+
+        @param length: In bytes, not 0; L{None} for a body in chunks.
+        @param rest: Received bytes after the head.
+        @param expected: Whether the client waits for 100 Continue.
+        """
+        for wanted in self.site.streams:
+            if wanted(request):
+                self._stream(request, length, rest, expected)
+                return
+        if length is not None and length > MAX_BODY:
+            self._too_large(request, len(rest), length)
+            return
+        self._state = BODY
+        self._missing = length or 0
+        if length is None:
+            self._decoder = _ChunkedTransferDecoder(self._chunk_received, self._chunks_finished)
+        self._body_since = now = self.site.now()
+        self.deadline = now + BODY_GRACE
+        if self.site.heads_first and (expected or (length is not None and length > max(SMALL_BODY, len(rest)))):
+            self._serve_head(request, expected)
+        elif expected:
+            self.send_continue()
+        if rest:
+            if self._state == BODY:
+                self._body_received(rest)
+            elif self._state == DISCARD:
+                self._discard(len(rest))
+
+    def _body_received(self, data: bytes) -> None:
+        if self.deadline is not None:
+            patience = BODY_GRACE + (len(self._body) + len(data)) / BODY_RATE
+            self.deadline = self._body_since + min(patience, BODY_TIMEOUT)
+        if self._decoder is not None:
+            self._decoder.dataReceived(data)
+            return
+        missing = self._missing or 0
+        if len(data) < missing:
+            self._missing = missing - len(data)
+            self._keep(data)
+            return
+        if self._body or self._early:
+            self._missing = 0
+            self._keep(data[:missing])
+            self._finish_body(data[missing:])
+        else:
+            request = self.requests[-1]
+            body, rest = (data, b"") if len(data) == missing else (data[:missing], data[missing:])
+            self._serve(request, body, rest)
+
+    def _chunk_received(self, data: bytes) -> None:
+        if self._state != BODY:
+            return
+        size = len(self._body) + len(data)
+        if size > MAX_BODY:
+            self._too_large(self.requests[-1], len(data), None)
+            return
+        if size > SMALL_BODY and self.site.heads_first and not self._early:
+            self._serve_head(self.requests[-1], False)
+            if self._state != BODY:
+                return
+        self._keep(data)
+
+    def _chunks_finished(self, rest: bytes) -> None:
+        if self._state == BODY:
+            self._finish_body(rest)
+
+    def _keep(self, data: bytes) -> None:
+        size = len(self._body) + len(data)
+        if self._wanted and size > max(SMALL_BODY, self._reserved) and not self._reserve(size - self._reserved):
+            raise Malformed(429)
+        self._body += data
+
+    def _finish_body(self, rest: bytes) -> None:
+        body = bytes(self._body)
+        self._body = bytearray()
+        self._decoder = None
+        request = self.requests[-1]
+        if not self._early:
+            self._serve(request, body, rest)
+            return
+        self._early = False
+        self._state = ANSWER
+        self._buffer = rest
+        self.deadline = None
+        self.persistent = self._lasting
+        request.body_arrived(body)
+
+    def _drop_body(self) -> None:
+        self._body = bytearray()
+        self._decoder = None
+        self._early = False
+        self._release()
+
+    # Large bodies, whose requests are authorized by their heads.
+
+    def _serve_head(self, request: KubeRequest, expected: bool) -> None:
+        """Serve a request before its body; the rest of the body is not read until L{collect} asks for it."""
+        self._early = True
+        self._wanted = False
+        self._expected = expected
+        self._handlingRequest = True
+        self.deadline = None
+        # An answer that begins before the end of the body closes the connection, and its head must announce that.
+        self._lasting, self.persistent = self.persistent, 0
+        request.body_pending = True
+        request.serve(b"")
+        if self._state == BODY and not self._wanted:
+            self.read_no_further()
+
+    def collect(self, request: KubeRequest) -> bool:
+        """
+        Continue to read the body of a request that L{_serve_head} serves.
+
+        @return: Whether there is room for it.
+        """
+        user = request.user
+        anonymous = user is None or UNAUTHENTICATED in user.groups
+        place = place_of(getattr(self.transport.getPeer(), "host", ""))
+        self._share = (("" if user is None or anonymous else user.name, place), anonymous)
+        size = len(self._body) + (self._missing or 0)
+        if size > SMALL_BODY and not self._reserve(size):
+            return False
+        self._wanted = True
+        self._body_since = now = self.site.now()
+        self.deadline = now + BODY_GRACE
+        if self._expected:
+            self.send_continue()
+        self.read_on()
+        return True
+
+    def _reserve(self, size: int) -> bool:
+        assert self._share is not None, "it is known whose body it is"
+        client, anonymous = self._share
+        if not self.site.bodies.reserve(client, size, anonymous=anonymous):
+            return False
+        self._reserved += size
+        return True
+
+    def _release(self) -> None:
+        """Release the reservations of bodies."""
+        if self._reserved:
+            assert self._share is not None, "something is reserved"
+            client, anonymous = self._share
+            self.site.bodies.release(client, self._reserved, anonymous=anonymous)
+            self._reserved = 0
+        self._wanted = False
+
+    def _too_large(self, request: KubeRequest, arrived: int, length: int | None) -> None:
+        """Answer without the body, discard the rest of it, and close the connection."""
+        early = self._early
+        self._drop_body()
+        self.persistent = 0
+        self._state = DISCARD
+        self._missing = None if length is None else length - arrived
+        self._discarded = 0
+        self.deadline = None
+        self._handlingRequest = True
+        request.body_too_large = True
+        if early:
+            request.body_arrived(b"")
+        else:
+            request.serve(b"")
+
+    def _discard(self, arrived: int) -> None:
+        self._discarded += arrived
+        if self._discarded > MAX_DISCARDED:
+            self.abort()
+        elif self._missing is not None:
+            self._missing -= arrived
+            if self._missing <= 0 and self.idle:
+                self.loseConnection()  # type: ignore[no-untyped-call]
+
+    # Bodies that are streamed to a handler.
+
+    def _stream(self, request: KubeRequest, length: int | None, rest: bytes, expected: bool) -> None:
+        """
+        Serve a request whose body arrives while it is answered.
+
+        @param request: Its body is streamed to the handler.
+        @param length: Length of the body, in bytes; L{None} for a body in chunks.
+        @param rest: Received bytes after the head.
+        @param expected: Whether the client waits for 100 Continue.
+        """
+        body = request.streamed = self._streamed = StreamedBody(self, length, expected)
+        self._state = STREAM
+        self._handlingRequest = True
+        self.deadline = None
+        self._missing = length
+        if length is None:
+            self._decoder = _ChunkedTransferDecoder(body.received, self._stream_finished)
+        # As in L{_serve_head}.
+        self._lasting, self.persistent = self.persistent, 0
+        if rest:
+            self._stream_received(rest)
+        request.serve(b"")
+        if self._state == STREAM and not body.taken:
+            self.read_no_further()
+
+    def _stream_received(self, data: bytes) -> None:
+        if self._decoder is not None:
+            self._decoder.dataReceived(data)
+            return
+        missing = self._missing or 0
+        body = self._streamed
+        assert body is not None, "a body is streamed"
+        self._missing = max(missing - len(data), 0)
+        body.received(data if len(data) <= missing else data[:missing])
+        if len(data) >= missing:
+            self._stream_finished(data[missing:])
+
+    def _stream_finished(self, rest: bytes) -> None:
+        body = self._streamed
+        if self._state != STREAM or body is None:
+            return
+        self._streamed = self._decoder = None
+        self._state = ANSWER
+        self._buffer = rest
+        if not self.requests[0].startedWriting:
+            self.persistent = self._lasting
+        body.finish()
+        if self._state == ANSWER:
+            self.read_on()
+
+    def _stop_collecting(self) -> None:
+        """Drop the body of a request that is answered before it has arrived."""
+        self._stop_streaming()
+        self._drop_body()
+
+    def _stop_streaming(self) -> None:
+        """Drop the rest of a streamed body, whose request is answered."""
+        if self._decoder is not None:
+            self._missing = None
+        self._streamed = self._decoder = None
+        self._state = DISCARD
+        self._discarded = 0
+        self.read_on()
+
+    # The connection.
+
+    def send_continue(self) -> None:
+        """Send 100 Continue, for which the client waits, unless the answer has begun."""
+        if not (self.requests and self.requests[0].startedWriting):
+            self._send100Continue()  # type: ignore[no-untyped-call]
+
+    def read_no_further(self) -> None:
+        """Stop reading, so that the client's data wait in the network."""
+        if not self._paused:
+            self._paused = True
+            self._networkProducer.pauseProducing()
+            self.site.stalled[self] = self.site.now()
+
+    def read_on(self) -> None:
+        """Resume reading what the client sends."""
+        if self._paused:
+            self._paused = False
+            self.site.stalled.pop(self, None)
+            self._networkProducer.resumeProducing()
+
+    def look_whether_gone(self) -> None:
+        """Close a connection whose client has disconnected while reading was paused."""
+        if has_hung_up(self.transport):
+            self.abort()
+
+    def abort(self) -> None:
+        """End the connection now."""
+        # Twisted's TLS cannot abort twice.
+        if self in self.site.channels:
+            self.transport.abortConnection()
+
+    @property
+    def idle(self) -> bool:
+        """Return whether no request is open."""
+        return not self.requests

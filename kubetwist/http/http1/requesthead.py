@@ -1,0 +1,191 @@
+"""
+Parse heads of HTTP/1.1 requests in one pass, and refuse malformed and too large ones. No I/O.
+
+L{kubetwist.http.http1.channel} handles the connection.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+#: Bytes of the longest request line; longer ones are 414.
+MAX_LINE: Final = 64 * 1024
+#: Bytes of the largest head, request line included; larger ones are 431.
+MAX_HEAD: Final = 128 * 1024
+#: The most header fields of a request; more are 431.
+MAX_FIELDS: Final = 500
+
+_TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_TARGET: Final = re.compile(rb"[!-~\x80-\xff]+")
+_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_VERSION: Final = re.compile(rb"HTTP/[0-9]\.[0-9]")
+_METHODS: Final = frozenset((b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS"))
+_SEPARATORS: Final = re.compile(rb"[ \t,]+")
+#: As C{ValidHostHeader} of golang.org/x/net/http/httpguts accepts it.
+_HOST: Final = re.compile(rb"[!$%&'()*+,.:;=\[\]_~0-9A-Za-z-]*")
+
+#: Field names as sent, and in lower case; clients use few.
+_NAMES: Final[dict[bytes, bytes]] = {}
+#: Values of Host headers that are well-formed; clients use few.
+_HOSTS: Final[set[bytes]] = set()
+_NAMES_KEPT: Final = 2048
+
+_REASONS: Final = {
+    400: b"Bad Request",
+    408: b"Request Timeout",
+    414: b"URI Too Long",
+    417: b"Expectation Failed",
+    429: b"Too Many Requests",
+    431: b"Request Header Fields Too Large",
+    501: b"Not Implemented",
+    505: b"HTTP Version Not Supported",
+}
+
+
+class Malformed(Exception):
+    """
+    The client did not send a request that this server accepts; the connection ends.
+
+    @ivar code: The status code of the answer.
+    """
+
+    def __init__(self, code: int, why: str = "") -> None:
+        super().__init__(why)
+        self.code = code
+
+
+def parse_head(head: bytes) -> tuple[bytes, bytes, bytes, dict[bytes, list[bytes]]]:
+    """
+    Parse a whole head.
+
+    @param head: Without the empty line at its end.
+    @return: Method, target without scheme and host, version, and the header fields by name in lower case.
+    @raise Malformed: The head breaks a rule of HTTP or a limit.
+    """
+    if head.startswith(b"\r\n"):
+        head = head[2:]
+    if len(head) > MAX_HEAD:
+        raise Malformed(414 if head.find(b"\r\n", 0, MAX_LINE) < 0 else 431)
+    lines = head.split(b"\r\n")
+    line_breaks = len(lines) - 1
+    if head.count(b"\n") != line_breaks or head.count(b"\r") != line_breaks or b"\0" in head:
+        raise Malformed(400)
+
+    # The request line is parsed inline, which saves each request a call.
+    if len(lines[0]) > MAX_LINE:
+        raise Malformed(414)
+    parts = lines[0].split(b" ")
+    if len(parts) != 3:
+        raise Malformed(400)
+    method, target, version = parts
+    if version not in (b"HTTP/1.1", b"HTTP/1.0"):
+        raise Malformed(505 if _VERSION.fullmatch(version) else 400)
+    if method not in _METHODS and not _TOKEN.fullmatch(method):
+        raise Malformed(400)
+    if not _TARGET.fullmatch(target):
+        raise Malformed(400)
+    if not target.startswith(b"/") and target != b"*":
+        target = _relative(target)
+    if b"%" in target and _ESCAPE.search(target.partition(b"?")[0]):
+        raise Malformed(400)
+
+    if line_breaks > MAX_FIELDS:
+        raise Malformed(431)
+    fields: dict[bytes, list[bytes]] = {}
+    for line in lines[1:]:
+        name, colon, value = line.partition(b":")
+        known = _NAMES.get(name)
+        if known is None:
+            known = _field_name(name, colon)
+        elif not colon:
+            raise Malformed(400)
+        value = value.strip(b" \t")
+        if known in fields:
+            fields[known].append(value)
+        else:
+            fields[known] = [value]
+    hosts = fields.get(b"host", ())
+    if not hosts:
+        if version == b"HTTP/1.1":
+            raise Malformed(400, "missing required Host header")
+    elif len(hosts) > 1:
+        raise Malformed(400)
+    elif hosts[0] not in _HOSTS and not _valid_host(hosts[0]):
+        raise Malformed(400, "malformed Host header")
+    return method, target, version, fields
+
+
+def _relative(target: bytes) -> bytes:
+    """Return path and query of a target in absolute form, which clients send to proxies."""
+    scheme, separator, rest = target.partition(b"://")
+    if not separator or scheme.lower() not in (b"http", b"https"):
+        raise Malformed(400)
+    authority_end = min((at for at in (rest.find(b"/"), rest.find(b"?")) if at >= 0), default=len(rest))
+    target = rest[authority_end:]
+    return target if target.startswith(b"/") else b"/" + target
+
+
+def _field_name(name: bytes, colon: bytes) -> bytes:
+    """Return a field's name in lower case; check it, and remember it."""
+    if not colon or not _TOKEN.fullmatch(name):
+        raise Malformed(400)
+    known = name.lower()
+    if len(_NAMES) < _NAMES_KEPT and len(name) < 64:
+        _NAMES[name] = known
+    return known
+
+
+def _valid_host(host: bytes) -> bool:
+    """Return whether a Host header is well-formed, and remember it if it is."""
+    if not _HOST.fullmatch(host):
+        return False
+    if len(_HOSTS) < _NAMES_KEPT and len(host) < 256:
+        _HOSTS.add(host)
+    return True
+
+
+def body_length(fields: dict[bytes, list[bytes]]) -> int | None:
+    """
+    Return the length of the body in bytes; L{None} when it comes in chunks.
+
+    @raise Malformed: The length is malformed, or can be read in two ways.
+    """
+    lengths = fields.get(b"content-length")
+    codings = fields.get(b"transfer-encoding")
+    if codings is not None:
+        # Both at once, or several, allow request smuggling through proxies.
+        if lengths is not None or len(codings) != 1:
+            raise Malformed(400)
+        if codings[0].lower() != b"chunked":
+            raise Malformed(501, "unsupported transfer encoding")
+        return None
+    if lengths is None:
+        return 0
+    length = lengths[0]
+    if len(lengths) != 1 or not length.isdigit() or len(length) > 18:
+        raise Malformed(400)
+    return int(length)
+
+
+def expects_continue(expectation: bytes, version: bytes) -> bool:
+    """
+    Return whether the client waits for 100 Continue before it sends the body.
+
+    @param expectation: The value of C{Expect}, not empty.
+    @raise Malformed: It expects something else.
+    """
+    if b"100-continue" not in _SEPARATORS.split(expectation.lower()):
+        raise Malformed(417)
+    return version == b"HTTP/1.1"
+
+
+def refusal(code: int, why: str = "") -> bytes:
+    """Return the answer to a malformed request: plain text, as in the reference."""
+    reason = b"%d %b" % (code, _REASONS[code])
+    text = reason + (b": " + why.encode() if why else b"")
+    retry = b"Retry-After: 1\r\n" if code == 429 else b""
+    return b"HTTP/1.1 %b\r\n%bContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n" % (
+        reason,
+        retry,
+    ) + b"Content-Length: %d\r\n\r\n%b" % (len(text), text)

@@ -1,0 +1,463 @@
+"""
+Which form a client gets its answer in, and which form its body is in: C{Accept}, C{Content-Type}, and YAML.
+
+The reference looks at C{Accept} twice. Its router compares bare media types, knows only C{*/*} as a wildcard and tells
+what it has in an error of its own; behind it, clauses are taken in the order of their weight, with their parameters.
+Both are here, and what they find is remembered for each header, as there are few different ones.
+
+L{kubetwist.resources.openapi} has rules of its own for its documents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from attrs import field, frozen
+
+from ..api.errors import APIStatusError
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+
+#: What the reference says it takes and gives. Custom resources have no protobuf, but clients only log this text.
+MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
+_FORMS: Final = {JSON: "json", YAML: "yaml", PROTOBUF: "protobuf"}
+STREAM_TYPES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+#: Custom resources have no strategic merge.
+CUSTOM_PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+
+META_GROUP: Final = "meta.k8s.io"
+DISCOVERY_GROUP: Final = "apidiscovery.k8s.io"
+
+#: How many headers a negotiator remembers; clients can send any number of different ones.
+_REMEMBERED: Final = 512
+#: Longer headers are not remembered: nobody but who wants to fill the memory sends different ones of them.
+_LONGEST_REMEMBERED: Final = 1024
+#: Clauses of a header that are looked at; browsers send half a dozen. To sort them takes the square of their number.
+MOST_CLAUSES: Final = 100
+
+
+@frozen(slots=True)
+class Negotiated:
+    """
+    The form of an answer.
+
+    @ivar media: C{"json"}, C{"yaml"} or C{"protobuf"}.
+    @ivar transform: The kind that is asked for instead of the object's own: C{"Table"}, C{"PartialObjectMetadata"},
+        C{"PartialObjectMetadataList"}, C{"APIGroupDiscoveryList"}; or C{""}.
+    @ivar group: The group of C{transform}.
+    @ivar version: The version of C{transform}.
+    @ivar pretty: The header asks for an indented answer. See also L{wants_pretty}.
+    @ivar content_type: For the header of the answer.
+    @ivar profile: The discovery profile.
+    """
+
+    media: str
+    transform: str = ""
+    group: str = ""
+    version: str = ""
+    pretty: bool = False
+    content_type: bytes = b"application/json"
+    profile: str = ""
+
+    @property
+    def api_version(self) -> str:
+        """The C{apiVersion} of C{transform}."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+class NotAcceptable(APIStatusError):
+    """The client accepts nothing that we have: 406, or 415 where the router finds a body missing, too."""
+
+
+@frozen
+class Clause:
+    """One part of an C{Accept} header, between commas."""
+
+    type: str
+    subtype: str
+    quality: float = 1.0
+    params: Mapping[str, str] = field(factory=dict)
+
+
+def parse_accept(header: str) -> list[Clause]:
+    """
+    The clauses of an C{Accept} header, the one that is taken first standing first.
+
+    A clause with C{q=0} counts like any other, as in the reference. What comes after L{MOST_CLAUSES} does not.
+    """
+    clauses: list[Clause] = []
+    for part in header.split(",", MOST_CLAUSES)[:MOST_CLAUSES]:
+        media, *pairs = part.strip(" ").split(";")
+        kind, slash, subtype = media.partition("/")
+        kind = kind.strip(" ")
+        subtype = subtype.strip(" ")
+        if not slash or not subtype:
+            if kind != "*":
+                continue
+            subtype = "*"
+        if "/" in subtype:
+            continue
+        quality = 1.0
+        params = {}
+        for pair in pairs:
+            name, _, value = pair.partition("=")
+            if not value or "=" in value:
+                continue
+            if name.strip(" ") == "q":
+                quality = _quality(value)
+            else:
+                params[name.strip(" ")] = value.strip(" ")
+        _insert(clauses, Clause(kind, subtype, quality, params))
+    return clauses
+
+
+def _quality(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def _insert(clauses: list[Clause], clause: Clause) -> None:
+    # The reference's comparison is no order (a heavier wildcard and a lighter plain type each come before the other),
+    # so it takes the reference's way of sorting, by insertion from the end, to come to the same result.
+    clauses.append(clause)
+    at = len(clauses) - 1
+    while at > 0 and _comes_before(clauses[at], clauses[at - 1]):
+        clauses[at], clauses[at - 1] = clauses[at - 1], clauses[at]
+        at -= 1
+
+
+def _comes_before(one: Clause, other: Clause) -> bool:
+    return (
+        one.quality > other.quality
+        or (one.type != "*" and other.type == "*")
+        or (one.subtype != "*" and other.subtype == "*")
+    )
+
+
+def _object_views(media: str, group: str, version: str, kind: str) -> bool:
+    if group != META_GROUP or version not in ("v1", "v1beta1"):
+        return False
+    if kind == "Table":
+        return media != PROTOBUF
+    return kind in ("PartialObjectMetadata", "PartialObjectMetadataList")
+
+
+def _object_views_without_tables(media: str, group: str, version: str, kind: str) -> bool:
+    return kind != "Table" and _object_views(media, group, version, kind)
+
+
+def _no_views(media: str, group: str, version: str, kind: str) -> bool:
+    return False
+
+
+def _discovery_views(media: str, group: str, version: str, kind: str) -> bool:
+    return group == DISCOVERY_GROUP and version == "v2" and kind == "APIGroupDiscoveryList"
+
+
+def _discovery_views_with_beta(media: str, group: str, version: str, kind: str) -> bool:
+    return group == DISCOVERY_GROUP and version in ("v2", "v2beta1") and kind == "APIGroupDiscoveryList"
+
+
+class Negotiator:
+    """
+    The rules of one kind of endpoint; call it with the C{Accept} header.
+
+    @ivar routed: The media types that the router tells of, or L{None} where a request gets there without a router.
+    """
+
+    def __init__(
+        self,
+        views: Callable[[str, str, str, str], bool] = _no_views,
+        routed: tuple[str, ...] | None = MEDIA_TYPES,
+        view_required: bool = False,
+        stream: bool = False,
+        full_content_type: bool = False,
+        protobuf: bool = False,
+        protobuf_views: bool = False,
+        json_first: bool = False,
+    ) -> None:
+        """
+        @param views: Returns whether a media type may name a group, version and kind of the answer.
+        @param view_required: Whether only such answers are possible.
+        @param stream: Whether the answer is a watch, which has no YAML form.
+        @param full_content_type: Whether the content type of the answer names the view.
+        @param protobuf: Whether the object has a protobuf form.
+        @param protobuf_views: Whether views have one, even if the object has none: custom resources have no protobuf
+            form, but the metadata of all objects has (apiextensions-apiserver,
+            C{pkg/apiserver/customresource_handler.go}).
+        @param json_first: Whether JSON is preferred among equally acceptable types, since it is the stored form. It
+            does not apply to views.
+        """
+        self.routed = routed
+        self._views = views
+        self._view_required = view_required
+        self._stream = stream
+        self._full_content_type = full_content_type
+        self._protobuf = protobuf
+        self._protobuf_views = protobuf or protobuf_views
+        self._json_first = json_first
+        self._found: dict[bytes | None, Negotiated | tuple[int, str, bool]] = {}
+
+    def __call__(self, accept: bytes | None, bodiless: bool = False) -> Negotiated:
+        """
+        Choose the form of an answer.
+
+        @param accept: The header; L{None} or empty leaves the choice to us.
+        @param bodiless: A POST, PUT or PATCH comes without a body, for which the router has another error.
+        @raise NotAcceptable: There is none that is accepted.
+        """
+        found = self._found.get(accept)
+        if found is None:
+            found = self._negotiate(accept)
+            if accept is None or len(accept) <= _LONGEST_REMEMBERED:
+                if len(self._found) >= _REMEMBERED:
+                    self._found.clear()
+                self._found[accept] = found
+        if isinstance(found, Negotiated):
+            return found
+        code, message, by_router = found
+        if by_router and bodiless:
+            raise NotAcceptable(
+                415, "UnsupportedMediaType", f"415: Unsupported Media Type\n\n{message.partition(chr(10) * 2)[2]}", {}
+            )
+        raise NotAcceptable(code, "NotAcceptable", message, {} if by_router else None)
+
+    def _negotiate(self, accept: bytes | None) -> Negotiated | tuple[int, str, bool]:
+        if not accept:
+            return Negotiated("json")
+        header = accept.decode("latin-1")
+        if self.routed is not None and not _router_accepts(header, self.routed):
+            return 406, _not_produced(self.routed), True
+        clauses = parse_accept(header)
+        for at, clause in enumerate(clauses):
+            for media in (JSON, YAML, PROTOBUF):
+                found = self._match(clause, media)
+                if found is None or (media == PROTOBUF and not self._gives_protobuf(found)):
+                    continue
+                if self._stream and media == YAML:
+                    return 406, _accepted(STREAM_TYPES), False
+                if media == PROTOBUF and self._json_first and not found.transform:
+                    return self._as_json(found, [one for one in clauses[at:] if one.quality >= clause.quality])
+                return found
+        return 406, _accepted(MEDIA_TYPES), False
+
+    def _gives_protobuf(self, found: Negotiated) -> bool:
+        return self._protobuf_views if found.transform else self._protobuf
+
+    def _as_json(self, found: Negotiated, clauses: list[Clause]) -> Negotiated:
+        """The same in JSON if one of the clauses accepts that, or else what was found."""
+        view = (found.transform, found.group, found.version)
+        for clause in clauses:
+            other = self._match(clause, JSON)
+            if other is not None and (other.transform, other.group, other.version) == view:
+                return other
+        return found
+
+    def _match(self, clause: Clause, media: str) -> Negotiated | None:
+        kind, _, subtype = media.partition("/")
+        if not (
+            (clause.type == kind and clause.subtype in (subtype, "*")) or (clause.type == "*" and clause.subtype == "*")
+        ):
+            return None
+        params = clause.params
+        stream = params.get("stream")
+        if stream and (media == YAML or stream != "watch"):
+            return None
+        if params.get("sv"):
+            return None
+        view = [params.get(name) for name in ("g", "v", "as")]
+        group, version, transform = (part or "" for part in view)
+        if view == [None, None, None]:
+            if self._view_required:
+                return None
+        elif not self._views(media, group, version, transform):
+            return None
+        content_type = f"{media};stream=watch" if self._stream and media == PROTOBUF else media
+        if self._full_content_type and transform:
+            content_type = f"{media};g={group};v={version};as={transform}"
+        return Negotiated(
+            media=_FORMS[media],
+            transform=transform,
+            group=group,
+            version=version,
+            pretty=params.get("pretty") == "1",
+            content_type=content_type.encode("latin-1"),
+            profile=params.get("profile", ""),
+        )
+
+
+def _accepted(media_types: tuple[str, ...]) -> str:
+    return f"only the following media types are accepted: {', '.join(media_types)}"
+
+
+def _not_produced(produced: tuple[str, ...]) -> str:
+    return f"406: Not Acceptable\n\nAvailable representations: {', '.join(produced)}"
+
+
+def _router_accepts(header: str, produced: tuple[str, ...]) -> bool:
+    for part in header.split(","):
+        media = part.partition(";")[0].strip(" ")
+        if media == "*/*" or media in produced:
+            return True
+    return False
+
+
+@frozen
+class Forms:
+    """
+    The rules for the objects of an endpoint.
+
+    @ivar object: Single objects: get, create, update, patch, delete, deletecollection.
+    @ivar untabled: The same where there are no Tables: reviews, and what only does something.
+    @ivar list: Lists.
+    @ivar watch: Watches, after C{list} has had its say, as it tells of other errors.
+    """
+
+    object: Negotiator
+    untabled: Negotiator
+    list: Negotiator
+    watch: Negotiator
+
+    @classmethod
+    def made(cls, protobuf: bool) -> Forms:
+        """
+        Return the negotiators of an endpoint.
+
+        @param protobuf: Whether protobuf is available, and a router precedes the handler, as for all built-in
+            resources.
+        """
+        single = MEDIA_TYPES if protobuf else None
+        routed = MEDIA_TYPES + STREAM_TYPES if protobuf else None
+
+        def negotiator(views: Callable[[str, str, str, str], bool], **more: Any) -> Negotiator:
+            return Negotiator(views, protobuf=protobuf, protobuf_views=True, json_first=True, **more)
+
+        return cls(
+            object=negotiator(_object_views, routed=single),
+            untabled=negotiator(_object_views_without_tables, routed=single),
+            list=negotiator(_object_views, routed=routed),
+            watch=negotiator(_object_views, routed=routed, stream=True),
+        )
+
+
+BUILT_IN: Final = Forms.made(protobuf=True)
+#: For custom resources and their scale; only views have a protobuf form.
+CUSTOM: Final = Forms.made(protobuf=False)
+#: Documents behind the router: C{/api}, C{/api/v1}, C{/apis/apps/v1}.
+negotiate_document: Final = Negotiator(protobuf=True)
+#: Documents in front of it: C{/apis}, C{/apis/apps}.
+negotiate_unrouted: Final = Negotiator(routed=None, protobuf=True)
+#: Aggregated discovery; whoever does not ask for it gets the plain document.
+negotiate_aggregated: Final = Negotiator(
+    _discovery_views, routed=None, view_required=True, full_content_type=True, protobuf=True
+)
+#: The same for releases up to 1.32, which know its beta version as well.
+negotiate_aggregated_with_beta: Final = Negotiator(
+    _discovery_views_with_beta, routed=None, view_required=True, full_content_type=True, protobuf=True
+)
+#: Logs, which are text whoever accepts what; he has to accept one of the others, too.
+negotiate_log: Final = Negotiator(routed=("text/plain", *MEDIA_TYPES), protobuf=True)
+
+
+def check_router(accept: bytes | None, produced: tuple[str, ...]) -> None:
+    """
+    What the router says to an C{Accept} header, where the answer has only one form.
+
+    @raise NotAcceptable: None of C{produced} is accepted.
+    """
+    if accept and not _router_accepts(accept.decode("latin-1"), produced):
+        raise NotAcceptable(406, "NotAcceptable", _not_produced(produced), {})
+
+
+def error_media(accept: bytes | None, protobuf: bool = False) -> Negotiated:
+    """
+    The form of an error's Status: as the client asks for, and else indented JSON, but never another error.
+
+    @param protobuf: It can be given in protobuf.
+    """
+    try:
+        return negotiate_unrouted(accept) if protobuf else _negotiate_error(accept)
+    except NotAcceptable:
+        return _RAW
+
+
+_negotiate_error: Final = Negotiator(routed=None)
+_RAW: Final = Negotiator()(b"application/json;pretty=1")
+
+
+def wants_pretty(negotiated: Negotiated, uri: bytes, user_agent: bytes | None) -> bool:
+    """Whether an answer is indented: asked for in the query or in C{Accept}, or a human sits before the client."""
+    if negotiated.pretty:
+        return True
+    if b"pretty" in uri:
+        match = _PRETTY.search(uri)
+        if match is not None:
+            return match[1] in _TRUE
+    return user_agent is not None and user_agent.startswith(_HUMANS)
+
+
+_PRETTY: Final = re.compile(rb"(?:^|[?&])pretty=([^&#]+)")
+#: What Go's strconv.ParseBool takes for true.
+_TRUE: Final = frozenset((b"1", b"t", b"T", b"TRUE", b"true", b"True"))
+_HUMANS: Final = (b"curl", b"Wget", b"Mozilla/5.0")
+
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+#: A media type as Go's mime.ParseMediaType takes it.
+_MEDIA_TYPE: Final = re.compile(
+    rf'\s*({_TOKEN}(?:/{_TOKEN})?)\s*(?:;\s*{_TOKEN}\s*=\s*(?:{_TOKEN}|"(?:[^"\\]|\\.)*")\s*)*;?\s*'
+)
+_BODY_MEDIA: Final[dict[bytes | None, str]] = {media.encode(): form for media, form in _FORMS.items()}
+_BODY_MEDIA[None] = _BODY_MEDIA[b""] = "json"
+
+
+def body_media(content_type: bytes | None) -> str:
+    """
+    The form of a body of POST, PUT or DELETE: C{"json"}, C{"yaml"} or C{"protobuf"}.
+
+    @raise APIStatusError: It is one that we do not read (415).
+    """
+    media = _BODY_MEDIA.get(content_type)
+    if media is not None:
+        return media
+    assert content_type is not None
+    match = _MEDIA_TYPE.fullmatch(content_type.decode("latin-1"))
+    media = _FORMS.get(match[1].lower()) if match else None
+    if media is None:
+        raise APIStatusError.unsupported_media_type(MEDIA_TYPES)
+    return media
+
+
+def patch_media(content_type: bytes | None, supported: tuple[str, ...] = PATCH_TYPES, routed: bool = True) -> str:
+    """
+    The type of a patch, one of C{supported}. Unlike those of other bodies it is compared letter by letter.
+
+    @param routed: The request has gone through the router, which has an error of its own; those for custom
+        resources have not.
+    @raise APIStatusError: It is none of C{supported} (415).
+    """
+    header = (content_type or b"application/octet-stream").decode("latin-1")
+    if routed and not any(part.partition(";")[0].strip(" ") in supported for part in header.split(",")):
+        raise APIStatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    media = header.partition(";")[0]
+    if media not in supported:
+        raise APIStatusError.unsupported_media_type(supported)
+    return media
+
+
+def encode_yaml(document: Any) -> bytes:
+    """As L{kubetwist.http.yamlencoding.encode_yaml}, which is imported for the first who wants YAML."""
+    from .yamlencoding import encode_yaml
+
+    return encode_yaml(document)

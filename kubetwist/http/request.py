@@ -1,0 +1,576 @@
+"""
+Requests as every layer below sees them.
+
+L{KubeRequest} keeps Twisted's interface, so that any resource can answer it, and adds the short ways that a Kubernetes
+API takes thousands of times a second.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from io import BytesIO
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone
+from twisted.python.failure import Failure
+from twisted.web.error import UnsupportedMethod
+from twisted.web.http import NO_BODY_CODES, parse_qs
+from twisted.web.http_headers import Headers
+from twisted.web.resource import IResource
+from twisted.web.server import NOT_DONE_YET, Request
+
+from ..api.errors import APIStatusError
+from ..api.query import parse_query
+from .failures import answer_failure
+from .http1.channel import KubeChannel
+from .http1.requestbody import MAX_BODY
+from .streaming import StreamedBody, collected_body
+
+if TYPE_CHECKING:
+    from ..api.resource import UserInfo
+    from .requestinfo import RequestInfo
+    from .site import KubeSite
+
+TEXT: Final = b"text/plain; charset=utf-8"
+
+_STATUS_LINES: Final = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
+_PLAIN_HEAD: Final = (
+    b"%bAudit-Id: %b\r\nCache-Control: %b\r\nContent-Type: %b\r\nDate: %b\r\n%bContent-Length: %d\r\n\r\n"
+)
+
+
+class KubeRequest(Request):
+    """
+    One request.
+
+    @ivar info: What it is about; set by the request info filter.
+    @ivar user: Who sends it, or whom its sender acts as; set by the authentication filter, L{None} before.
+    @ivar impersonator: Who really sends it, when that is somebody else than C{user}.
+    @ivar impersonation_constraint: The verb that allows that, C{"impersonate:user-info"}; C{""} for the old one,
+        which allows to do everything.
+    @ivar audit: What the audit knows of it, L{kubetwist.audit.trail.Trail}; L{None} when it is not told of.
+    @ivar held: The answer is given, and waits for the audit.
+    @ivar audit_id: Names it in logs and in the answer's C{Audit-Id}.
+    @ivar deadline: When it must be answered, in the reactor's time; L{None} for long-running ones.
+    @ivar cache_control: For the answer, unless the handler sets the header; C{b""} for none.
+    @ivar begun: When it was served, in seconds of L{perf_counter<time.perf_counter>}; so are the other two.
+    @ivar authenticated_at: When it was known whose it is; 0 as long as it is not.
+    @ivar authorized_at: When it was allowed; 0 as long as it is not.
+    @ivar waited: Seconds that were not the server's own: those of webhooks, and those it waited for its turn.
+    @ivar queued_for: Those of them that it waited for its turn.
+    @ivar trace: Its place in a trace, see L{kubetwist.filters.tracing}; L{None} where requests are not traced.
+    @ivar times: Seconds by what they went into, see L{kubetwist.api.latency}; L{None} when that is not measured.
+    @ivar ticket: Its seat, or its place in a queue: L{kubetwist.flowcontrol.queues.Ticket}.
+    @ivar assigned: Whose flow it belongs to: L{kubetwist.flowcontrol.levels.Assignment}.
+    @ivar waiting_handler: What answers it when it has a seat.
+    @ivar fresh: The caches are known to have come to where the storage was when it came.
+    @ivar staleness: A failure: why that could not be found out.
+    @ivar signed_in: It has the cookie of a session of the page, whether or not that counts.
+    @ivar from_storage: The caches are behind: what it reads is to be read from the storage itself.
+    @ivar flow_head: What the head of the answer says of its priority: lines.
+    @ivar body_pending: Whether the body has not arrived; L{collect_body} requests it.
+    @ivar body_too_large: The body went over the limit; there is none to read.
+    @ivar streamed: The body, when it arrives while the request is answered.
+    @ivar switched: The connection is another protocol's.
+    @ivar terminated: The code with which the server put an end to it, in its own defence; 0 when it did not.
+    """
+
+    defaultContentType = None
+    info: RequestInfo
+    user: UserInfo | None = None  # type: ignore[assignment]
+    impersonator: UserInfo | None = None
+    impersonation_constraint = ""
+    audit: Any = None
+    held = False
+    audit_id = ""
+    deadline: float | None = None
+    cache_control = b""
+    body_pending = False
+    body_too_large = False
+    begun = 0.0
+    authenticated_at = 0.0
+    authorized_at = 0.0
+    waited = 0.0
+    queued_for = 0.0
+    times: dict[str, float] | None = None
+    trace: Any = None
+    ticket: Any = None
+    assigned: Any = None
+    waiting_handler: Any = None
+    flow_head = b""
+    fresh = False
+    staleness: Any = None
+    from_storage = False
+    signed_in = False
+    streamed: StreamedBody | None = None
+    switched = False
+    terminated = 0
+    method: bytes
+    uri: bytes
+    site: KubeSite
+    channel: Any
+
+    _sent_first = False
+    _body = b""
+    _with_body: Callable[[KubeRequest], None] | None = None
+    _asked_at = 0.0
+    _query: dict[str, list[str]] | None = None
+    _args: dict[bytes, list[bytes]] | None = None
+    _warnings: Any = None
+    _request_headers: Headers | None = None
+    _response_headers: Headers | None = None
+    _content: BytesIO | None = None
+
+    def __init__(self, channel: KubeChannel) -> None:
+        # Not Twisted's: it makes objects that most requests never look at.
+        self.channel = channel
+        self.connection = channel
+        self.site = channel.site
+        self.transport = channel.transport
+        self.notifications: list[Deferred[None]] = []
+        self.cookies: list[bytes] = []
+        self.queued = False
+        self.prepath: list[bytes] = []
+        self.postpath: list[bytes] = []
+
+    def begin(self, method: bytes, target: bytes, version: bytes, fields: dict[bytes, list[bytes]]) -> None:
+        """
+        The head has arrived.
+
+        @param fields: The header, by names in lower case.
+        """
+        self.method = method
+        self.uri = target
+        self.path = target.partition(b"?")[0]
+        self.clientproto = version
+        self.fields = fields
+
+    def serve(self, body: bytes) -> None:
+        """The body has arrived: answer, now or later."""
+        self._body = body
+        site = self.site
+        self.begun = perf_counter()
+        site.open_requests.add(self)
+        try:
+            site.handler(self)
+        except Exception:
+            self.processingFailed(Failure())
+
+    def collect_body(self, handler: Callable[[KubeRequest], None]) -> None:
+        """
+        Call C{handler} when the body has arrived; answer 429 if there is no room for it.
+
+        Metrics exclude the time that the body takes to arrive, as for bodies that arrive with their heads.
+        """
+        if not self.body_pending:
+            handler(self)
+            return
+        self._with_body = handler
+        self._asked_at = perf_counter()
+        if not self.channel.collect(self):
+            self.terminated = 429
+            self.setHeader(b"Retry-After", b"1")
+            self.respond_text(429, "Too many requests, please try again later.\n")
+
+    def body_arrived(self, body: bytes) -> None:
+        """Handle the arrival of a body that was incomplete when the request was served."""
+        self._body = body
+        self.body_pending = False
+        handler = self._with_body
+        if handler is None or self.over:
+            return
+        self._with_body = None
+        took = perf_counter() - self._asked_at
+        self.begun += took
+        if self.authenticated_at:
+            self.authenticated_at += took
+        try:
+            handler(self)
+        except Exception:
+            self.processingFailed(Failure())
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is to be done for it any more: it is answered, or its client has gone."""
+        return bool(self.finished or self.held or self._disconnected)
+
+    # The request, read.
+
+    def header(self, name: bytes) -> bytes | None:
+        """The first value of a header field; C{name} is in lower case."""
+        values = self.fields.get(name)
+        return values[0] if values is not None else None
+
+    def getHeader(self, key: Any) -> Any:
+        """As L{IRequest}, but of several fields of a name the first counts, as in the reference."""
+        if isinstance(key, str):
+            values = self.fields.get(key.lower().encode("latin-1"))
+            return values[0].decode("latin-1") if values is not None else None
+        values = self.fields.get(key) or self.fields.get(key.lower())
+        return values[0] if values is not None else None
+
+    @property
+    def requestHeaders(self) -> Headers:  # type: ignore[override]
+        """As L{IRequest}; made when it is first asked for."""
+        if self._request_headers is None:
+            self._request_headers = Headers(self.fields)
+        return self._request_headers
+
+    @property
+    def query(self) -> dict[str, list[str]]:
+        """The parameters of the URL; of those that are repeated the first counts, blank ones are there."""
+        query = self._query
+        if query is None:
+            query = self._query = parse_query(self.uri.partition(b"?")[2])
+        return query
+
+    @property
+    def args(self) -> dict[bytes, list[bytes]]:  # type: ignore[override]
+        """As L{IRequest}."""
+        if self._args is None:
+            self._args = parse_qs(self.uri.partition(b"?")[2], True)
+        return self._args
+
+    @property
+    def user_agent(self) -> str:
+        """As sent."""
+        values = self.fields.get(b"user-agent")
+        return values[0].decode("utf-8", "replace") if values is not None else ""
+
+    def read_body(self) -> bytes:
+        """
+        The whole body.
+
+        @raise APIStatusError: It is larger than bodies may be.
+        """
+        if self.body_too_large or self.body_pending:
+            raise APIStatusError.too_large(f"Request entity too large: limit is {MAX_BODY}")
+        if self.streamed is not None:
+            body = self.streamed.collected()
+            if body is None:
+                # Who answers at this path has changed since the head arrived.
+                raise APIStatusError.service_unavailable("the server is currently unable to handle the request")
+            return body
+        return self._body
+
+    def deliver_body(self, consumer: Any) -> Deferred[None]:
+        """
+        Write the body to C{consumer} as it arrives, as fast as that takes it; once.
+
+        @param consumer: L{IConsumer}; a push producer is registered with it until the end.
+        @return: Fires when the whole body was written; fails when no more will come: the client has gone, or the
+            request was answered. Cancelled, or when the producer is told to stop, the rest is not read.
+        """
+        body = self.streamed or collected_body(self._body)
+        return body.deliver(consumer)
+
+    @property
+    def body_length(self) -> int | None:
+        """How long the body is; L{None} when that is not known before its end."""
+        return len(self._body) if self.streamed is None else self.streamed.length
+
+    @property
+    def content(self) -> BytesIO:  # type: ignore[override]
+        """As L{IRequest}."""
+        if self._content is None:
+            self._content = BytesIO(self._body)
+        return self._content
+
+    @property
+    def client(self) -> Any:
+        """As L{IRequest}."""
+        return self.connection.transport.getPeer()
+
+    @property
+    def host(self) -> Any:
+        """As L{IRequest}."""
+        return self.connection.transport.getHost()
+
+    @property
+    def received_cookies(self) -> dict[bytes, bytes]:  # type: ignore[override]
+        """As L{IRequest}; an API has none."""
+        return {}
+
+    # The answer.
+
+    @property
+    def responseHeaders(self) -> Headers:  # type: ignore[override]
+        """As L{IRequest}; made when it is first asked for."""
+        if self._response_headers is None:
+            self._response_headers = Headers()
+        return self._response_headers
+
+    def setHeader(self, name: bytes | str, value: bytes | str) -> None:
+        """As L{IRequest}."""
+        self.responseHeaders.setRawHeaders(name, [value])
+
+    def registerProducer(self, producer: Any, streaming: bool) -> None:
+        """As L{twisted.internet.interfaces.IConsumer}."""
+        super().registerProducer(producer, streaming)  # type: ignore[no-untyped-call]
+
+    def unregisterProducer(self) -> None:
+        """As L{twisted.internet.interfaces.IConsumer}."""
+        super().unregisterProducer()  # type: ignore[no-untyped-call]
+
+    def loseConnection(self) -> None:
+        """Cut the connection, once what was written is sent."""
+        super().loseConnection()  # type: ignore[no-untyped-call]
+
+    def abort(self) -> None:
+        """Cut the connection now, whether or not the client reads what was written."""
+        if self.channel is not None:
+            self.channel.abort()
+
+    def warn(self, text: str, agent: str = "-", code: int = 299) -> None:
+        """Tell the client something in a C{Warning} header; once per text, and not after the answer has begun."""
+        if self._warnings is None:
+            from .warnings import Warnings
+
+            self._warnings = Warnings()
+        self._warnings.add(text, agent, code)
+
+    def tell_status(self, status: dict[str, Any]) -> None:
+        """What is answered is this Status: for the audit."""
+
+    def panicked(self, reason: Failure) -> None:
+        """A bug ends this request: for the audit."""
+
+    def annotate(self, key: str, value: str, level: str) -> None:
+        """Have the audit event of the request say something, at levels from C{level} on."""
+
+    def respond(self, code: int, body: bytes, content_type: bytes) -> None:
+        """
+        Answer with one body, and finish.
+
+        An answer that comes after another, such as that of the deadline, or after the client has gone, is dropped.
+        Headers set with C{setHeader} are sent too.
+        """
+        if self.finished or self._disconnected or self.startedWriting:
+            if self.terminated and self.site.late is not None:
+                self.site.late(code)
+            return
+        self.code = code
+        self.startedWriting = 1
+        self.finished = 1
+        headers = self._response_headers
+        plain = headers is None and self._warnings is None and self.connection.persistent
+        if plain and self.cache_control and code not in NO_BODY_CODES:
+            head = _PLAIN_HEAD % (
+                _STATUS_LINES[code],
+                self.audit_id.encode("latin-1", "replace"),
+                self.cache_control,
+                content_type,
+                self.site.date,
+                self.flow_head,
+                len(body),
+            )
+        else:
+            headers = self.responseHeaders
+            if content_type:
+                headers.setRawHeaders(b"Content-Type", [content_type])
+            if not headers.hasHeader(b"Content-Length") and code not in NO_BODY_CODES:
+                headers.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
+            head = self._head(code)
+        if self.method == b"HEAD" or code in NO_BODY_CODES:
+            body = b""
+        self.sentLength = len(body)
+        self.channel.transport.write(head + body if body else head)
+        self._cleanup()
+
+    def fail(self, error: APIStatusError) -> None:
+        """Answer with a Status, in the media type that the client accepts."""
+        from .responses import respond_error
+
+        respond_error(self, error, protobuf=True)
+
+    def respond_text(self, code: int, text: str) -> None:
+        """Answer in plain text that no browser takes for anything else."""
+        self.setHeader(b"x-content-type-options", b"nosniff")
+        self.respond(code, text.encode(), TEXT)
+
+    def _head(self, code: int) -> bytes:
+        """The head of an answer, with what filters want in it."""
+        headers = self.responseHeaders
+        if self.audit_id and not headers.hasHeader(b"Audit-Id"):
+            headers.setRawHeaders(b"Audit-Id", [self.audit_id.encode("latin-1", "replace")])
+        if self.cache_control and not headers.hasHeader(b"Cache-Control"):
+            headers.setRawHeaders(b"Cache-Control", [self.cache_control])
+        if not headers.hasHeader(b"Date"):
+            headers.setRawHeaders(b"Date", [self.site.date])
+        if self._warnings is not None:
+            for value in self._warnings.values:
+                headers.addRawHeader(b"Warning", value)
+        if not self.connection.persistent:
+            headers.setRawHeaders(b"Connection", [b"close"])
+        lines = [_STATUS_LINES.get(code) or b"HTTP/1.1 %d Unknown\r\n" % code]
+        for name, values in headers.getAllRawHeaders():
+            for value in values:
+                lines += (name, b": ", value, b"\r\n")
+        lines += (self.flow_head, b"\r\n")
+        return b"".join(lines)
+
+    def write(self, data: bytes) -> None:
+        """As L{IRequest}: a piece of the body, in chunks unless a content length was set."""
+        if self.finished or self._disconnected:
+            return
+        head = b""
+        if not self.startedWriting:
+            self.startedWriting = 1
+            headers = self.responseHeaders
+            bodiless = self.method == b"HEAD" or self.code in NO_BODY_CODES
+            if not headers.hasHeader(b"Content-Length") and not bodiless:
+                if self.clientproto == b"HTTP/1.1":
+                    headers.setRawHeaders(b"Transfer-Encoding", [b"chunked"])
+                    self.chunked = 1
+                else:
+                    self.connection.persistent = 0
+            head = self._head(self.code)
+        if self.method == b"HEAD" or self.code in NO_BODY_CODES:
+            data = b""
+        if data:
+            self.sentLength += len(data)
+            if self.chunked:
+                data = b"%x\r\n%b\r\n" % (len(data), data)
+        if head or data:
+            self.channel.transport.write(head + data)
+
+    def finish(self) -> None:
+        """As L{IRequest}, but harmless when the answer was given already or the client has gone."""
+        if self.finished or self._disconnected:
+            return
+        if not self.startedWriting:
+            if not self.responseHeaders.hasHeader(b"Content-Length") and self.code not in NO_BODY_CODES:
+                self.responseHeaders.setRawHeaders(b"Content-Length", [b"0"])
+            self.write(b"")
+        if self.chunked:
+            self.channel.transport.write(b"0\r\n\r\n")
+        self.finished = 1
+        self._cleanup()
+
+    def render(self, resrc: IResource) -> None:
+        """Let a resource answer, with bytes or by itself."""
+        try:
+            body = resrc.render(self)
+        except UnsupportedMethod:
+            self.fail(APIStatusError.method_not_allowed())
+            return
+        if body is NOT_DONE_YET:
+            return
+        assert isinstance(body, bytes), f"{resrc} answered with {type(body).__name__}"
+        self.respond(self.code, body, b"" if self.responseHeaders.hasHeader(b"Content-Type") else TEXT)
+
+    def processingFailed(self, reason: Failure) -> Failure:
+        """Answer what failed with an exception; see L{answer_failure}."""
+        answer_failure(self, reason)
+        return reason
+
+    def crashed(self, reason: Failure) -> None:
+        """As C{processingFailed}, for the end of a chain of callbacks: the failure is dealt with."""
+        self.processingFailed(reason)
+
+    # Its end.
+
+    def long_running(self, end: Callable[[], object]) -> None:
+        """
+        Have C{end} called when the server stops, to finish this request in good order.
+
+        Requests that do not say so are waited for.
+        """
+        self.site.long_running[self] = end
+
+    def send_first(self, write: Callable[[], object]) -> None:
+        """
+        Send data of this request before the answers that are written in the same turn of the reactor.
+
+        @param write: Writes the data that wait for the end of the turn; called before that. It must not raise.
+        """
+        self.site.write_events_with(write)
+        self.channel.transport.urgent = self._sent_first = True
+
+    def switch_protocols(
+        self, fields: Iterable[tuple[bytes, bytes]], protocol: Any, end: Callable[[], object] | None = None
+    ) -> bool:
+        """
+        Answer C{101}; from then on the connection is C{protocol}'s, until one of both sides ends it.
+
+        What the client has sent ahead is its first data. Its transport can abort, and takes and is a push producer.
+        When the connection ends so does the request: C{notifyFinish} fails, then, and before that C{protocol} is told.
+
+        @param fields: The header; C{Connection} and the audit id are added.
+        @param protocol: L{IProtocol}.
+        @param end: Called when the server stops; the connection is closed without it.
+        @return: Whether it was done: not when the client has gone, or something was answered.
+        """
+        if self.finished or self._disconnected or self.startedWriting or self.held:
+            return False
+        self.code = 101
+        # Whatever else might be answered comes too late.
+        self.startedWriting = self.finished = 1
+        self.switched = True
+        headers = Headers()
+        for name, value in fields:
+            headers.addRawHeader(name, value)
+        headers.setRawHeaders(b"Connection", [b"Upgrade"])
+        if self.audit_id:
+            headers.setRawHeaders(b"Audit-Id", [self.audit_id.encode("latin-1", "replace")])
+        lines = [_STATUS_LINES[101]]
+        for name, values in headers.getAllRawHeaders():
+            for value in values:
+                lines += (name, b": ", value, b"\r\n")
+        lines.append(b"\r\n")
+        channel = self.channel
+        channel.transport.write(b"".join(lines))
+        transport = channel.switch(protocol)
+        if not self._disconnected:
+            self.long_running(end or transport.hang_up)
+        return True
+
+    def cut(self) -> None:
+        """
+        Break off an answer that has begun, such that its client sees that it is not whole.
+
+        What was written is sent before that, where the end of the answer can not be taken for the end of it all.
+        """
+        channel = self.channel
+        if channel is None:
+            return
+        if self.producer:
+            self.unregisterProducer()
+        if self.chunked or self.responseHeaders.hasHeader(b"Content-Length"):
+            channel.cut()
+        else:
+            channel.abort()
+
+    def _cleanup(self) -> None:
+        if self.producer:
+            warnings.warn(f"a producer was not unregistered for {self.path!r}", stacklevel=2)
+            self.unregisterProducer()
+        self.site.request_ended(self)
+        channel = self.channel
+        self.channel = None
+        if self._sent_first:
+            channel.transport.urgent = False
+        self._body = b""
+        if self.streamed is not None:
+            self.streamed.lost(Failure(ConnectionDone()))
+        for notified in self.notifications:
+            notified.callback(None)
+        self.notifications = []
+        channel.requestDone(self)
+
+    def connectionLost(self, reason: Failure) -> None:
+        """The client has gone before the answer was finished."""
+        self._disconnected = True
+        self.site.request_ended(self)
+        self.channel = None
+        self.producer = None
+        self._body = b""
+        if self.streamed is not None:
+            self.streamed.lost(reason)
+        for notified in self.notifications:
+            notified.errback(reason)
+        self.notifications = []

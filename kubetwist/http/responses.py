@@ -1,0 +1,195 @@
+"""The ways to answer a request: bytes, a Status, a large body paced by its reader."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from twisted.internet.interfaces import IPushProducer
+from zope.interface import implementer
+
+from ..api.errors import APIStatusError, forget_frames
+from .negotiation import encode_yaml, error_media, wants_pretty
+
+if TYPE_CHECKING:
+    from .site import KubeRequest
+
+JSON = b"application/json"
+YAML = b"application/yaml"
+PROTOBUF = b"application/vnd.kubernetes.protobuf"
+#: Answers of at least so many bytes are compressed for clients that accept gzip, as in the reference.
+GZIP_FROM = 128 * 1024
+#: The reference compresses at the fastest level too.
+GZIP_LEVEL = 1
+#: Answers over so many bytes are written piece by piece, as fast as the client reads.
+PACED_FROM = 256 * 1024
+#: How much is written at a time, and how much beside light requests.
+PIECE = 128 * 1024
+SMALL_PIECE = 32 * 1024
+
+
+class Body:
+    """A response body in parts, so that a large one can be written as fast as it is read."""
+
+    __slots__ = ("length", "parts")
+
+    def __init__(self, parts: Sequence[bytes]) -> None:
+        self.parts = parts
+        self.length = sum(map(len, parts))
+
+    def joined(self) -> bytes:
+        """All of it."""
+        return b"".join(self.parts)
+
+
+def pretty(document: bytes) -> bytes:
+    """A JSON document as the reference indents it."""
+    return orjson.dumps(orjson.loads(document), option=orjson.OPT_INDENT_2)
+
+
+def respond_error(request: KubeRequest, error: APIStatusError, protobuf: bool = False) -> None:
+    """
+    Answer with an error, in the media type that the client accepts.
+
+    @param error: The error; its traceback is dropped, see L{forget_frames}.
+    @param protobuf: Whether protobuf is available, which it is not for custom resources.
+    """
+    forget_frames(error)
+    if request._disconnected or request.finished:
+        return
+    if request.startedWriting:
+        request.abort()
+        return
+    if error.retry_after is not None:
+        request.setHeader(b"retry-after", b"%d" % error.retry_after)
+    respond_status(request, error.code, error.status(), protobuf)
+
+
+def respond_status(
+    request: KubeRequest, code: int, status: dict[str, Any], protobuf: bool = False, content_type: bytes = b""
+) -> None:
+    """
+    A Status, or another small object that the server made.
+
+    @param content_type: What was negotiated for objects, if this stands for one; what else they are to be shown as
+        makes no difference to it.
+    """
+    request.tell_status(status)
+    negotiated = error_media(request.getHeader(b"accept"), protobuf)
+    if negotiated.media == "protobuf" or content_type == PROTOBUF:
+        from ..schema.metaprotobuf import encode_protobuf
+
+        request.respond(code, encode_protobuf(status), PROTOBUF)
+        return
+    if negotiated.media == "yaml" or content_type == YAML:
+        request.respond(code, encode_yaml(status), YAML)
+        return
+    body = orjson.dumps(status)
+    if wants_pretty(negotiated, request.uri, request.getHeader(b"user-agent")):
+        request.respond(code, pretty(body), JSON)
+        return
+    request.respond(code, body + b"\n", JSON)
+
+
+def respond_body(request: KubeRequest, code: int, body: Body, content_type: bytes) -> None:
+    """A list, compressed and paced where it is worth it."""
+    if request.audit is not None and request.audit.tells_responses and content_type != PROTOBUF:
+        request.audit.answered_object(body.joined(), yaml=content_type.startswith(YAML))
+    if body.length >= GZIP_FROM and accepts_gzip(request):
+        start_response(request, code, content_type, None)
+        request.setHeader(b"content-encoding", b"gzip")
+        request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
+        PacedBody(request, body, zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31)).start()
+    elif body.length >= PACED_FROM:
+        start_response(request, code, content_type, body.length)
+        PacedBody(request, body, None).start()
+    else:
+        request.respond(code, body.joined(), content_type)
+
+
+def accepts_gzip(request: KubeRequest) -> bool:
+    """Whether the client asks for gzip."""
+    header = request.getHeader(b"accept-encoding")
+    return header is not None and any(one.split(b";")[0].strip() == b"gzip" for one in header.split(b","))
+
+
+def start_response(request: KubeRequest, code: int, content_type: bytes, length: int | None) -> None:
+    """The head of an answer whose body is written later."""
+    request.setResponseCode(code)
+    request.setHeader(b"content-type", content_type)
+    if length is not None:
+        request.setHeader(b"content-length", b"%d" % length)
+
+
+@implementer(IPushProducer)
+class PacedBody:
+    """Writes a large body as fast as the client takes it, holding no second copy of it."""
+
+    def __init__(self, request: KubeRequest, body: Body, compressor: Any) -> None:
+        self._request = request
+        self._parts = body.parts
+        self._next = 0
+        self._compressor = compressor
+        self._paused = False
+        self._over = False
+        self._planned = False
+
+    def start(self) -> None:
+        """Write as much as the transport takes now."""
+        self._request.notifyFinish().addErrback(lambda reason: self.stopProducing())
+        self._request.registerProducer(self, True)
+        self.resumeProducing()
+
+    def pauseProducing(self) -> None:
+        """The transport has enough for now."""
+        self._paused = True
+
+    def resumeProducing(self) -> None:
+        """The transport takes more."""
+        self._paused = False
+        self._go_on()
+
+    def _go_on(self) -> None:
+        turns = self._request.site.turns
+        while not self._paused and not self._over and not self._planned:
+            if turns is None:
+                self._write()
+            else:
+                # Encrypting a piece takes a while, and there may be many who read: not all of them in one turn.
+                self._planned = True
+                turns.do(self._next_piece)
+
+    def _next_piece(self) -> None:
+        self._planned = False
+        if not self._paused and not self._over:
+            self._write()
+            self._go_on()
+
+    def _write(self) -> None:
+        """Write the next piece."""
+        parts, begin, turns = self._parts, self._next, self._request.site.turns
+        end, size, total = begin, 0, len(parts)
+        most = SMALL_PIECE if turns is not None and turns.crowded else PIECE
+        while end < total and size < most:
+            size += len(parts[end])
+            end += 1
+        self._next = end
+        data = b"".join(parts[begin:end])
+        if self._compressor is not None:
+            data = self._compressor.compress(data)
+            if end == total:
+                data += self._compressor.flush()
+        if data:
+            self._request.write(data)
+        if end == total and not self._over:
+            self._over = True
+            self._request.unregisterProducer()
+            self._request.finish()
+
+    def stopProducing(self) -> None:
+        """The client is gone."""
+        self._over = True
+        self._parts = ()

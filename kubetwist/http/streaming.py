@@ -1,0 +1,46 @@
+"""Bodies of requests that are passed on while they arrive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from twisted.python.failure import Failure
+
+from .connection.flow import Flow
+
+if TYPE_CHECKING:
+    from .http1.requestbody import BodyReader
+
+
+class StreamedBody(Flow):
+    """
+    A body that nobody collects.
+
+    @ivar length: As the head says; L{None} for a body in chunks.
+    """
+
+    def __init__(self, channel: BodyReader, length: int | None, expected: bool) -> None:
+        """
+        @param expected: The client waits to be told that it shall send.
+        """
+        super().__init__(channel)
+        self.length = length
+        self._expected = expected
+
+    def _begin(self) -> None:
+        if self._expected:
+            self._source.send_continue()
+
+    def lost(self, reason: Failure) -> None:
+        """Its client has gone, or its request is answered."""
+        if not self.finished:
+            self._waiting = []
+        super().lost(reason)
+
+
+def collected_body(body: bytes) -> Any:
+    """The same of a body that was collected."""
+    flow = Flow(None)  # type: ignore[arg-type]
+    flow.received(body)
+    flow.finish()
+    return flow

@@ -1,0 +1,281 @@
+"""
+Tests for L{kubetwist.http.connection.memorylimit} and L{kubetwist.filters.memory}: requests are
+refused before memory runs out.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import ssl
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPSConnection
+from pathlib import Path
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.filters import memory
+from kubetwist.http.connection import memorylimit
+from kubetwist.http.connection.memorylimit import MemoryGuard, Usage, group_limit, make_guard, parse_memory, read_usage
+from kubetwist.http.http1.requestbody import MAX_BODY
+from kubetwist.http.requestinfo import with_request_info
+from kubetwist.http.site import KubeRequest
+from kubetwist.testing.process import SubprocessServer
+
+from ..harness import Client, echo, make_site
+
+MIB = 1 << 20
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class LimitTests(SynchronousTestCase):
+    """Sources of the limit."""
+
+    def groups(self, own: str, **limits: str) -> int:
+        """The limit where files below a folder say so; double underscores stand for slashes, single ones for dots."""
+        folder = Path(self.mktemp())
+        (folder / "fs").mkdir(parents=True)
+        (folder / "own").write_text(own)
+        for name, limit in limits.items():
+            path = folder / "fs" / name.replace("__", "/").replace("max", "memory.max")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(limit)
+        return group_limit(folder / "own", folder / "fs")
+
+    def test_groups(self) -> None:
+        """The limit is the smallest one of the control group and its parents, in both versions."""
+        self.assertEqual(self.groups("0::/a/b\n", a__b__max="3000\n", a__max="2000\n", max="max\n"), 2000)
+        self.assertEqual(self.groups("0::/a\n", a__max="max\n"), 0)
+        # A container has its own group at the root.
+        self.assertEqual(self.groups("0::/docker/x\n", max="4000\n"), 4000)
+        folder = Path(self.mktemp())
+        (folder / "memory" / "a").mkdir(parents=True)
+        own = folder / "own"
+        own.write_text("8:pids:/p\n4:cpu,memory:/a\n0::/\n")
+        (folder / "memory" / "memory.limit_in_bytes").write_text("9223372036854771712\n")
+        self.assertEqual(group_limit(own, folder), 0)
+        (folder / "memory" / "a" / "memory.limit_in_bytes").write_text("5000\n")
+        self.assertEqual(group_limit(own, folder), 5000)
+
+    def test_none(self) -> None:
+        """Without control groups there is no limit."""
+        self.assertEqual(group_limit(Path(self.mktemp())), 0)
+        self.assertEqual(self.groups("nonsense\n0::/a\n", a__max="nonsense"), 0)
+
+    def test_flag(self) -> None:
+        """The flag takes quantities; 0 is no limit, and an absent value is the control group's."""
+        self.assertEqual([parse_memory(text) for text in ("", "0", "512Mi", "1G")], [None, 0, 512 * MIB, 10**9])
+        for text in ("much", "-1", "1 Gi"):
+            with self.assertRaises(ValueError):
+                parse_memory(text)
+
+    def test_guard(self) -> None:
+        """There is a guard if there is a limit: from the flag, the group, or the address space."""
+        self.patch(memorylimit, "group_limit", lambda: 0)
+        self.patch(memorylimit, "read_usage", lambda: Usage(1))
+        self.patch(memorylimit, "limit_arenas", lambda: None)
+        self.assertIsNone(make_guard(None))
+        self.assertIsNone(make_guard(0))
+        self.assertEqual(getattr(make_guard(5), "limit", None), 5)
+        self.patch(memorylimit, "read_usage", lambda: Usage(1, 1, 2))
+        self.assertEqual(getattr(make_guard(None), "limit", None), 0)
+        self.assertIsNone(make_guard(0))
+        self.patch(memorylimit, "group_limit", lambda: 7)
+        self.assertEqual(getattr(make_guard(None), "limit", None), 7)
+
+    def test_usage(self) -> None:
+        """The memory of this process is read from the system."""
+        found = read_usage()
+        self.assertLess(MIB, found.resident)
+        self.assertLess(found.resident, found.mapped)
+
+
+class GuardCase(SynchronousTestCase):
+    """A guard whose memory and time the test sets."""
+
+    def setUp(self) -> None:
+        """A limit of 1000 MiB, of which 64 are kept free."""
+        self.used = Usage(100 * MIB)
+        self.time = 0.0
+        self.trims: list[float] = []
+        self.patch(memorylimit, "trim", lambda: self.trims.append(self.time))
+        self.guard = MemoryGuard(1000 * MIB, lambda: self.used, lambda: self.time)
+
+    def use(self, mib: int, **more: int) -> None:
+        """Set the used memory."""
+        self.used = Usage(mib * MIB, **more)
+        self.time += 1
+
+
+class GuardTests(GuardCase):
+    """Admission of requests."""
+
+    def test_room(self) -> None:
+        """Requests that fit below the limit are admitted, and the reserve is kept."""
+        self.assertTrue(self.guard.admit(836 * MIB))
+        self.assertFalse(self.guard.admit(837 * MIB))
+        self.use(936)
+        self.assertTrue(self.guard.admit(0))
+        self.assertFalse(self.guard.admit(1))
+        self.assertTrue(self.guard.admit(MIB, urgent=True))
+        self.use(984)
+        self.assertFalse(self.guard.admit(MIB, urgent=True))
+
+    def test_reserved(self) -> None:
+        """Admitted requests count before they use memory, except for urgent requests."""
+        self.guard.reserved = 800 * MIB
+        self.assertFalse(self.guard.admit(37 * MIB))
+        self.assertTrue(self.guard.admit(37 * MIB, urgent=True))
+
+    def test_address_space(self) -> None:
+        """A limit of the address space counts as well, whichever is nearer."""
+        self.use(100, mapped=400 * MIB, mapped_limit=512 * MIB)
+        self.assertTrue(self.guard.admit(48 * MIB))
+        self.assertFalse(self.guard.admit(49 * MIB))
+        guard = MemoryGuard(0, lambda: Usage(100), lambda: 0.0)
+        self.assertTrue(guard.admit(10**15))
+
+    def test_sampled(self) -> None:
+        """Memory is not measured for each request."""
+        asked: list[None] = []
+        guard = MemoryGuard(MIB, lambda: asked.append(None) or Usage(0), lambda: self.time)
+        for _ in range(100):
+            guard.admit(0)
+        self.assertEqual(len(asked), 1)
+
+    def test_given_back(self) -> None:
+        """Freed memory is released to the system during a shortage, once a second."""
+        self.use(990)
+        for _ in range(10):
+            self.guard.admit(MIB)
+        self.assertEqual(self.trims, [1.0])
+        self.use(990)
+        self.guard.admit(MIB)
+        self.assertEqual(self.trims, [1.0, 2.0])
+
+    def test_ballast(self) -> None:
+        """A failed allocation frees the reserve, which is allocated again when there is room."""
+        self.guard.exhausted()
+        self.assertIsNone(self.guard._ballast)
+        self.use(990)
+        self.guard.recover()
+        self.assertIsNone(self.guard._ballast)
+        self.use(100)
+        self.guard.recover()
+        self.assertIsNotNone(self.guard._ballast)
+
+
+class RequestTests(GuardCase):
+    """Answers to requests."""
+
+    def client(self, handle: Any = echo) -> Client:
+        """A connection to a site with a guard."""
+        sizes = {("", "pods"): (1000, 10_000), ("", "nodes"): (1, 1000)}
+        handler = memory.with_memory_limit(handle, self.guard, lambda group, name: sizes.get((group, name)), MAX_BODY)
+        site = make_site(with_request_info(handler))
+        site.guard = self.guard
+        return Client(site)
+
+    def codes(self, client: Client, *requests: tuple[str, str, int]) -> list[int]:
+        """Return the status codes of requests with bodies of these sizes."""
+        return [client.request(method, path, b"x" * size).code for method, path, size in requests]
+
+    def test_shed(self) -> None:
+        """Large requests are refused first, then writes, then all but health checks."""
+        client = self.client()
+        requests = (
+            ("POST", MAPS, 1_000_000),
+            ("GET", "/api/v1/pods", 0),
+            ("POST", MAPS, 100),
+            ("GET", "/api/v1/nodes", 0),
+            ("GET", f"{MAPS}/a", 0),
+            ("DELETE", f"{MAPS}/a", 0),
+            ("GET", "/livez", 0),
+        )
+        for used, expected in (
+            (100, [200] * 7),
+            (920, [429, 200, 200, 200, 200, 200, 200]),
+            (933, [429, 429, 200, 200, 200, 200, 200]),
+            (940, [429, 429, 429, 200, 200, 200, 200]),
+            (990, [429, 429, 429, 429, 429, 429, 200]),
+        ):
+            self.use(used)
+            self.assertEqual(self.codes(client, *requests), expected, used)
+        answer = client.request("POST", MAPS, b"x")
+        self.assertEqual((answer.code, answer.header("retry-after")), (429, "1"))
+
+    def test_lists(self) -> None:
+        """A list in JSON needs a few objects at a time; one that is built as a whole needs all its size."""
+        client = self.client()
+        self.use(930)
+        answers = [client.request("GET", "/api/v1/pods", Accept=accept).code for accept in ("", "application/yaml")]
+        self.assertEqual(answers, [200, 429])
+
+    def test_reserved_while_open(self) -> None:
+        """The estimated memory of a request counts until it is answered."""
+        waiting: list[KubeRequest] = []
+        client = self.client(waiting.append)
+        client.send(
+            b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" % MAPS.encode() + b"x" * 1_000_000
+        )
+        self.assertEqual(self.guard.reserved, 64 * 1024 + 40 * 1_000_000)
+        echo(waiting[0])
+        self.assertEqual(self.guard.reserved, 0)
+
+    def test_failed_allocation(self) -> None:
+        """A request whose allocation fails is answered 503, with Retry-After, or aborted if its answer has begun."""
+
+        def handle(request: KubeRequest) -> None:
+            if request.path.endswith(b"/begun"):
+                request.write(b"half")
+            raise MemoryError
+
+        client = self.client(handle)
+        answer = client.request("GET", f"{MAPS}/a")
+        self.assertEqual((answer.code, answer.header("retry-after")), (503, "1"))
+        self.assertIsNone(self.guard._ballast)
+        client.send(f"GET {MAPS}/begun HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        self.assertNotIn(b"\r\n0\r\n", client.transport.value())
+        self.assertTrue(client.transport.disconnecting)
+
+
+class ProcessTests(SynchronousTestCase):
+    """A server whose address space is small."""
+
+    def test_little_memory(self) -> None:
+        """A server with little memory keeps running, answers completely, and stores exactly the acknowledged writes."""
+        server = SubprocessServer("--controllers=", "--memory-limit=8Gi").__enter__()
+        self.addCleanup(server.__exit__, None, None, None)
+        statm = Path(f"/proc/{server.pid}/statm").read_text().split()
+        limit = int(statm[0]) * resource.getpagesize() + 224 * MIB
+        unlimited = resource.prlimit(server.pid, resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+        body = {f"key-{number}": "value" for number in range(15_000)}
+        port, token = server._connection.port, server._token
+        context = ssl._create_unverified_context()
+
+        def post(number: int) -> tuple[str, int, bytes]:
+            name = f"m{number}"
+            connection = HTTPSConnection("127.0.0.1", port, context=context, timeout=120)
+            head = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+            try:
+                connection.request("POST", MAPS, json.dumps({"metadata": {"name": name}, "data": body}), head)
+                answer = connection.getresponse()
+                return name, answer.status, answer.read()
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(16) as threads:
+            answers = list(threads.map(post, range(48)))
+        codes = {code for _, code, _ in answers}
+        self.assertLessEqual(codes, {201, 429, 503})
+        self.assertIn(201, codes)
+        self.assertIn(429, codes)
+        for _, code, content in answers:
+            if code == 201:
+                self.assertEqual(len(json.loads(content)["data"]), len(body))
+        resource.prlimit(server.pid, resource.RLIMIT_AS, unlimited)
+        server.kill()
+        server.start()
+        found = {one["metadata"]["name"] for one in server.request("GET", MAPS)[1]["items"]}
+        self.assertEqual(found, {name for name, code, _ in answers if code == 201})

@@ -1,0 +1,98 @@
+"""Tests for L{kubetwist.http.connection.neighbours}, and for what the site makes of it."""
+
+from __future__ import annotations
+
+import resource
+
+from twisted.internet.address import IPv4Address, IPv6Address
+from twisted.internet.error import ConnectionDone
+from twisted.internet.testing import StringTransport
+from twisted.logger import LogEvent, globalLogPublisher
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.http.connection.neighbours import Neighbours, place_of
+from kubetwist.http.http1.channel import KubeChannel
+from kubetwist.http.site import KubeSite
+
+from ..harness import make_site
+
+GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def connect(site: KubeSite, host: str) -> tuple[KubeChannel, StringTransport]:
+    """A connection from an address."""
+    address = (IPv6Address if ":" in host else IPv4Address)("TCP", host, 40000)
+    transport = StringTransport(peerAddress=address)
+    channel = site.buildProtocol(address)
+    channel.makeConnection(transport)
+    return channel, transport
+
+
+class NeighboursTests(SynchronousTestCase):
+    """How many connections one place may have."""
+
+    def setUp(self) -> None:
+        """A site that takes two from each."""
+        self.site = make_site()
+        self.site.neighbours = Neighbours(2)
+
+    def served(self, host: str) -> bool:
+        """Whether another connection from there is served."""
+        channel, transport = connect(self.site, host)
+        channel.dataReceived(GET)
+        if transport.disconnected:
+            # As a transport does it.
+            channel.connectionLost(Failure(ConnectionDone()))
+        return b"200 OK" in transport.value()
+
+    def test_too_many(self) -> None:
+        """More connections of an address than it may have are broken off; those of others are served."""
+        self.assertEqual([self.served("10.0.0.1") for _ in range(5)], [True, True, False, False, False])
+        self.assertTrue(self.served("10.0.0.2"))
+
+    def test_gone(self) -> None:
+        """Whoever closes one may open another."""
+        channel, _ = connect(self.site, "10.0.0.1")
+        self.assertEqual([self.served("10.0.0.1"), self.served("10.0.0.1")], [True, False])
+        channel.connectionLost(Failure(ConnectionDone()))
+        self.assertEqual([self.served("10.0.0.1"), self.served("10.0.0.1")], [True, False])
+
+    def test_networks(self) -> None:
+        """Who has a network of IPv6 does not get more by its many addresses."""
+        hosts = ("2001:db8::1", "2001:db8::2", "2001:db8::ffff:3", "2001:db8:0:1::1")
+        self.assertEqual([self.served(host) for host in hosts], [True, True, False, True])
+
+    def test_places(self) -> None:
+        """One address counts as one, whichever way it is written."""
+        self.assertEqual(place_of("::ffff:10.0.0.1"), place_of("10.0.0.1"))
+        self.assertEqual(place_of("fe80::1%eth0"), place_of("fe80::2%eth0"))
+        self.assertNotEqual(place_of("2001:db8::1"), place_of("2001:db9::1"))
+        self.assertEqual(place_of(""), "")
+
+    def test_told_once(self) -> None:
+        """The log tells of it once until all connections from there are gone."""
+        lines: list[str] = []
+
+        def seen(event: LogEvent) -> None:
+            if isinstance(event.get("log_source"), Neighbours):
+                lines.append(event["place"])
+
+        globalLogPublisher.addObserver(seen)
+        self.addCleanup(globalLogPublisher.removeObserver, seen)
+        first, second = (connect(self.site, "10.0.0.1")[0] for _ in range(2))
+        for _ in range(3):
+            self.assertFalse(self.served("10.0.0.1"))
+        self.assertEqual(lines, ["10.0.0.1"])
+        for channel in (first, second):
+            channel.connectionLost(Failure(ConnectionDone()))
+        for _ in range(3):
+            self.served("10.0.0.1")
+        self.assertEqual(lines, ["10.0.0.1", "10.0.0.1"])
+
+    def test_default(self) -> None:
+        """Without a limit one place may not have all the files that there are."""
+        most = Neighbours().most
+        self.assertTrue(0 < most < resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        self.patch(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        self.assertGreater(Neighbours().most, 1_000_000)

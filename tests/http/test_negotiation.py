@@ -1,0 +1,383 @@
+"""Tests for L{kubetwist.http.negotiation}."""
+
+from __future__ import annotations
+
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.http.negotiation import (
+    BUILT_IN,
+    CUSTOM,
+    CUSTOM_PATCH_TYPES,
+    MOST_CLAUSES,
+    Negotiator,
+    NotAcceptable,
+    body_media,
+    check_router,
+    encode_yaml,
+    error_media,
+    negotiate_aggregated,
+    negotiate_aggregated_with_beta,
+    negotiate_document,
+    negotiate_unrouted,
+    parse_accept,
+    patch_media,
+    wants_pretty,
+)
+
+TABLE = b"application/json;as=Table;v=v1;g=meta.k8s.io"
+ALL_THREE = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+ACCEPTED = f"only the following media types are accepted: {ALL_THREE}"
+STREAMS = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+
+
+class ParseAcceptTests(SynchronousTestCase):
+    """Tests for L{parse_accept}."""
+
+    def order(self, header: str) -> list[str]:
+        """The media types of a header, the first choice first."""
+        return [f"{clause.type}/{clause.subtype}" for clause in parse_accept(header)]
+
+    def test_quality(self) -> None:
+        """A greater weight comes first, and so does what is written first."""
+        self.assertEqual(self.order("a/b;q=0.2, c/d;q=0.9, e/f;q=0.9"), ["c/d", "e/f", "a/b"])
+
+    def test_wildcards_last(self) -> None:
+        """A type that is spelled out comes before a wildcard, whatever their weights."""
+        self.assertEqual(self.order("*/*, a/*, a/b;q=0.1"), ["a/b", "a/*", "*/*"])
+
+    def test_lone_star(self) -> None:
+        """A star alone accepts everything; other types without a subtype count for nothing."""
+        self.assertEqual(self.order("*, rubbish, a/b/c"), ["*/*"])
+
+    def test_parameters(self) -> None:
+        """Parameters may stand in any order, with spaces around them; those without a value are dropped."""
+        (clause,) = parse_accept("application/json; v=v1 ;as=Table;;g=meta.k8s.io;x")
+        self.assertEqual(clause.params, {"v": "v1", "as": "Table", "g": "meta.k8s.io"})
+
+    @settings(max_examples=60)
+    @given(st.text(alphabet="ab/*;,=q0.1 -", max_size=40))
+    def test_any_text(self, header: str) -> None:
+        """Whatever a client sends, clauses come out of it or none do."""
+        for clause in parse_accept(header):
+            self.assertNotIn("/", clause.type)
+            self.assertTrue(clause.subtype)
+
+
+class NegotiatorTests(SynchronousTestCase):
+    """Tests for L{Negotiator} and the rules of each kind of endpoint."""
+
+    def refused(self, negotiator: Negotiator, accept: bytes) -> str:
+        """The message of the 406 for a header."""
+        error = self.assertRaises(NotAcceptable, negotiator, accept)
+        self.assertEqual((error.code, error.reason), (406, "NotAcceptable"))
+        return error.message
+
+    def test_no_header(self) -> None:
+        """Whoever does not say gets JSON."""
+        for accept in (None, b"", b"*/*"):
+            self.assertEqual(BUILT_IN.object(accept).media, "json")
+
+    def test_yaml(self) -> None:
+        """YAML is given to those who prefer it."""
+        negotiated = BUILT_IN.object(b"application/yaml")
+        self.assertEqual((negotiated.media, negotiated.content_type), ("yaml", b"application/yaml"))
+        self.assertEqual(BUILT_IN.object(b"application/yaml;q=0.2,application/json;q=0.9").media, "json")
+
+    def test_zero_quality(self) -> None:
+        """A weight of zero does not forbid, as in the reference."""
+        self.assertEqual(BUILT_IN.object(b"application/json;q=0").media, "json")
+
+    def test_browser(self) -> None:
+        """What browsers send ends in a wildcard, and so they get JSON."""
+        accept = b"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+        self.assertEqual(BUILT_IN.object(accept).media, "json")
+
+    def test_router_refuses(self) -> None:
+        """The router knows no half wildcards, and lists what it has."""
+        for accept in (b"text/html", b"application/*", b"rubbish;;q=what", b"application/cbor"):
+            message = self.refused(BUILT_IN.object, accept)
+            self.assertEqual(message, f"406: Not Acceptable\n\nAvailable representations: {ALL_THREE}")
+        self.assertIn(f"{ALL_THREE}, {STREAMS}", self.refused(BUILT_IN.list, b"text/html"))
+        error = self.assertRaises(NotAcceptable, check_router, b"application/yaml", ("application/json",))
+        self.assertEqual(error.message, "406: Not Acceptable\n\nAvailable representations: application/json")
+
+    def test_router_refuses_bodiless(self) -> None:
+        """A POST without a body and with a bad header is told of its body's type."""
+        error = self.assertRaises(NotAcceptable, BUILT_IN.object, b"text/html", bodiless=True)
+        self.assertEqual((error.code, error.reason), (415, "UnsupportedMediaType"))
+
+    def test_unrouted_refuses(self) -> None:
+        """In front of the router the text is another, and half wildcards are known."""
+        message = self.refused(negotiate_unrouted, b"text/plain")
+        self.assertEqual(message, f"only the following media types are accepted: {ALL_THREE}")
+        self.assertEqual(negotiate_unrouted(b"application/*").media, "json")
+
+    def test_refused_again(self) -> None:
+        """An error that is remembered is a new exception each time."""
+        first = self.assertRaises(NotAcceptable, BUILT_IN.object, b"image/png")
+        second = self.assertRaises(NotAcceptable, BUILT_IN.object, b"image/png")
+        self.assertIsNot(first, second)
+        self.assertEqual(first.status(), second.status())
+
+    def test_protobuf(self) -> None:
+        """Who takes JSON as gladly as protobuf gets that, in whichever order; who does not gets protobuf."""
+        protobuf = b"application/vnd.kubernetes.protobuf"
+        self.assertEqual(BUILT_IN.object(protobuf).content_type, protobuf)
+        for accept, media in (
+            (protobuf + b",application/json", "json"),
+            (b"application/json," + protobuf, "json"),
+            (protobuf + b", */*", "json"),
+            (protobuf + b",application/json;q=0.9", "protobuf"),
+            (protobuf + b";q=0.8,application/json;q=0.9", "json"),
+            (protobuf + b",application/yaml", "protobuf"),
+            (b"application/yaml," + protobuf, "yaml"),
+        ):
+            self.assertEqual(BUILT_IN.object(accept).media, media, accept)
+
+    def test_protobuf_views(self) -> None:
+        """A client that requests a view gets the media type that it names first, since neither is the stored form."""
+        partial = b";as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+        protobuf = b"application/vnd.kubernetes.protobuf" + partial
+        found = BUILT_IN.object(protobuf + b",application/json")
+        self.assertEqual((found.media, found.transform), ("protobuf", "PartialObjectMetadata"))
+        json = b"application/json" + partial
+        for forms in (BUILT_IN, CUSTOM):
+            for accept, media in (
+                (protobuf + b"," + json + b",application/json", "protobuf"),
+                (json + b"," + protobuf, "json"),
+                (protobuf + b";q=0.9," + json, "json"),
+            ):
+                found = forms.object(accept)
+                self.assertEqual((found.media, found.transform), (media, "PartialObjectMetadata"), accept)
+
+    def test_protobuf_streams(self) -> None:
+        """The content type of a watch in protobuf says that it is one."""
+        stream = b"application/vnd.kubernetes.protobuf;stream=watch"
+        for accept in (stream, b"application/vnd.kubernetes.protobuf"):
+            found = BUILT_IN.watch(accept)
+            self.assertEqual((found.media, found.content_type), ("protobuf", stream))
+        self.assertEqual(BUILT_IN.watch(stream + b",application/json").media, "json")
+
+    def test_no_protobuf(self) -> None:
+        """Custom resources ignore protobuf, and have no router with messages of its own."""
+        protobuf = b"application/vnd.kubernetes.protobuf"
+        self.assertEqual(CUSTOM.object(protobuf + b",application/json;q=0.1").media, "json")
+        for negotiate in (CUSTOM.object, CUSTOM.list, CUSTOM.watch):
+            message = self.refused(negotiate, protobuf)
+            self.assertEqual(message, ACCEPTED)
+            self.assertEqual(self.refused(negotiate, b"text/html"), ACCEPTED)
+
+    def test_views(self) -> None:
+        """Objects can be asked for as tables and as their metadata, in two versions."""
+        negotiated = BUILT_IN.object(TABLE)
+        self.assertEqual(
+            (negotiated.transform, negotiated.api_version, negotiated.content_type),
+            ("Table", "meta.k8s.io/v1", b"application/json"),
+        )
+        partial = b"application/yaml;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io"
+        self.assertEqual(BUILT_IN.list(partial).version, "v1beta1")
+
+    def test_view_fallback(self) -> None:
+        """A view that is not known is passed over."""
+        accept = b"application/json;as=Table;v=v2;g=meta.k8s.io,application/json"
+        self.assertEqual(BUILT_IN.object(accept).transform, "")
+        for only in (
+            b"application/json;as=Table",
+            b"application/json;as=Table;v=v1",
+            b"application/json;as=Grid;v=v1;g=meta.k8s.io",
+            b"application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io",
+        ):
+            self.assertIn(ALL_THREE, self.refused(BUILT_IN.object, only))
+
+    def test_documents_have_no_views(self) -> None:
+        """Documents of discovery can not be had as tables."""
+        self.assertIn("only the following", self.refused(negotiate_document, TABLE))
+
+    def test_watch(self) -> None:
+        """A watch streams JSON, under that name or as a parameter says it."""
+        self.assertEqual(BUILT_IN.watch(b"application/json;stream=watch").media, "json")
+        self.assertEqual(BUILT_IN.watch(TABLE).transform, "Table")
+        message = self.refused(BUILT_IN.watch, b"application/yaml")
+        self.assertEqual(message, f"only the following media types are accepted: {STREAMS}")
+        self.assertIn("only the following", self.refused(BUILT_IN.object, b"application/json;stream=other"))
+
+    def test_aggregated(self) -> None:
+        """Aggregated discovery is given to those alone who ask for it, and its beta version where that is known."""
+        accept = b"application/json;g=apidiscovery.k8s.io;v=%b;as=APIGroupDiscoveryList,application/json"
+        negotiated = negotiate_aggregated(accept % b"v2")
+        self.assertEqual(
+            negotiated.content_type, b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        )
+        self.assertRaises(NotAcceptable, negotiate_aggregated, accept % b"v2beta1")
+        self.assertEqual(negotiate_aggregated_with_beta(accept % b"v2beta1").version, "v2beta1")
+        self.assertRaises(NotAcceptable, negotiate_aggregated, b"application/json")
+
+    def test_memory(self) -> None:
+        """No number of different headers fills the memory."""
+        negotiator = Negotiator()
+        for number in range(2000):
+            negotiator(b"application/json;n=%d" % number)
+        self.assertLess(len(negotiator._found), 1000)
+
+    def test_long_headers(self) -> None:
+        """Nor do long ones; and of thousands of clauses, which take their square to be sorted, most are left out."""
+        negotiator = Negotiator()
+        header = b",".join([b"application/json"] + [b"a/b;q=%d" % number for number in range(5000)])
+        self.assertEqual(negotiator(header).media, "json")
+        self.assertEqual(len(negotiator._found), 0)
+        self.assertEqual(len(parse_accept(header.decode())), MOST_CLAUSES)
+        self.assertEqual([one.type for one in parse_accept("a/b,c/d")], ["a", "c"])
+
+    def test_error_media(self) -> None:
+        """An error is told in YAML to those who ask for it, and in JSON to all others."""
+        self.assertEqual(error_media(b"application/yaml").media, "yaml")
+        fallback = error_media(b"text/html")
+        self.assertEqual((fallback.media, fallback.pretty), ("json", True))
+
+
+class PrettyTests(SynchronousTestCase):
+    """Tests for L{wants_pretty}."""
+
+    def test_query(self) -> None:
+        """The query decides, over who the client is."""
+        plain = BUILT_IN.object(None)
+        self.assertTrue(wants_pretty(plain, b"/api?limit=1&pretty=true", None))
+        self.assertFalse(wants_pretty(plain, b"/api?pretty=perhaps", b"curl/8"))
+        self.assertFalse(wants_pretty(plain, b"/api?notpretty=true", None))
+
+    def test_humans(self) -> None:
+        """Those who look at answers themselves get them indented."""
+        plain = BUILT_IN.object(None)
+        self.assertTrue(wants_pretty(plain, b"/api", b"curl/8.1"))
+        self.assertFalse(wants_pretty(plain, b"/api", b"kubectl/v1.32"))
+        self.assertTrue(wants_pretty(BUILT_IN.object(b"application/json;pretty=1"), b"/api", None))
+
+
+class BodyMediaTests(SynchronousTestCase):
+    """Tests for L{body_media} and L{patch_media}."""
+
+    def test_json(self) -> None:
+        """JSON is JSON in any case, with any charset, and when nothing is said."""
+        for content_type in (
+            None,
+            b"",
+            b"application/json",
+            b"application/json; charset=utf-8",
+            b"application/json;",
+            b"APPLICATION/JSON",
+            b'application/json; x="a;b"',
+        ):
+            self.assertEqual(body_media(content_type), "json")
+
+    def test_yaml(self) -> None:
+        """YAML is known by one name."""
+        self.assertEqual(body_media(b"application/yaml; charset=utf-8"), "yaml")
+
+    def test_unknown(self) -> None:
+        """Anything else is 415, with a list."""
+        for content_type in (
+            b"text/yaml",
+            b"json",
+            b"application/json,application/yaml",
+            b"application/merge-patch+json",
+            b"application/json; charset",
+        ):
+            error = self.assertRaises(APIStatusError, body_media, content_type)
+            self.assertEqual(error.code, 415)
+            self.assertTrue(error.message.endswith(f"accepted media types include: {ALL_THREE}"))
+
+    def test_protobuf(self) -> None:
+        """Clients in Go send protobuf."""
+        for content_type in (b"application/vnd.kubernetes.protobuf", b"Application/vnd.kubernetes.Protobuf; a=b"):
+            self.assertEqual(body_media(content_type), "protobuf")
+
+    def test_patches(self) -> None:
+        """A patch says what it is, letter by letter."""
+        self.assertEqual(patch_media(b"application/merge-patch+json; charset=utf-8"), "application/merge-patch+json")
+        for content_type in (None, b"", b"*/*", b"application/json", b"Application/Merge-Patch+JSON"):
+            error = self.assertRaises(APIStatusError, patch_media, content_type)
+            self.assertEqual((error.code, error.message, error.details), (415, "415: Unsupported Media Type", {}))
+
+    def test_two_patch_types(self) -> None:
+        """The router takes a list of types if one is known, but a patch is of one type."""
+        error = self.assertRaises(
+            APIStatusError, patch_media, b"application/merge-patch+json,application/json-patch+json"
+        )
+        self.assertIn("application/strategic-merge-patch+json", error.message)
+
+    def test_custom_resources(self) -> None:
+        """Custom resources have no strategic merge, and say so without a router."""
+        error = self.assertRaises(
+            APIStatusError, patch_media, b"application/strategic-merge-patch+json", CUSTOM_PATCH_TYPES, routed=False
+        )
+        self.assertEqual(
+            error.message,
+            "the body of the request was in an unknown format - accepted media types include: "
+            "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+        )
+
+
+class EncodeYAMLTests(SynchronousTestCase):
+    """Tests for L{encode_yaml}."""
+
+    def test_style(self) -> None:
+        """Keys are sorted, lists stand under their keys, lines fold at 80 columns, texts of lines are blocks."""
+        document = {
+            "b": [{"name": "x"}, "z"],
+            "a": "one\n\ntwo",
+            "message": 'configmaps "absent" is forbidden: User "bob" cannot get resource "configmaps" in API group ""',
+        }
+        self.assertEqual(
+            encode_yaml(document),
+            b"a: |-\n  one\n\n  two\n"
+            b"b:\n- name: x\n- z\n"
+            b'message: \'configmaps "absent" is forbidden: User "bob" cannot get resource "configmaps"\n'
+            b'  in API group ""\'\n',
+        )
+
+    def test_quotes(self) -> None:
+        """A string that would be read as something else stands in double quotes."""
+        for text in (
+            "",
+            "true",
+            "y",
+            "No",
+            "null",
+            "~",
+            "12",
+            "0x1F",
+            "1e3",
+            "1.5",
+            "12:30:45",
+            "2024-01-02T03:04:05Z",
+        ):
+            self.assertEqual(encode_yaml({"a": text}), b'a: "%b"\n' % text.encode())
+        for text in ("yellow", "1.2.3", "10Mi", "v1", "a b", "ünïcode"):
+            self.assertEqual(encode_yaml({"a": text}), f"a: {text}\n".encode())
+
+    def test_no_aliases(self) -> None:
+        """What is there twice is written twice."""
+        shared = {"a": 1}
+        self.assertEqual(encode_yaml([shared, shared]), b"- a: 1\n- a: 1\n")
+
+    @settings(max_examples=80)
+    @given(
+        st.recursive(
+            st.none()
+            | st.booleans()
+            | st.integers(-(2**53), 2**53)
+            | st.text(st.characters(codec="utf-8"), max_size=12),
+            lambda inner: (
+                st.lists(inner, max_size=3) | st.dictionaries(st.text("aAbyn01:-# ", max_size=4), inner, max_size=3)
+            ),
+            max_leaves=8,
+        )
+    )
+    def test_round_trip(self, document: object) -> None:
+        """Whatever is written is read back as the same."""
+        self.assertEqual(yaml.safe_load(encode_yaml(document)), document)

@@ -1,0 +1,166 @@
+"""Tests for L{kubetwist.http.requestinfo}."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.http.requestinfo import UnknownRequest, request_info_of
+
+from .harness import Client, filtered_site
+
+#: Method and URL, then verb, prefix, group, version, namespace, resource, subresource, name, parts.
+RESOURCES = """
+GET /api/v1/namespaces                              list api - v1 - namespaces - - namespaces
+GET /api/v1/namespaces/other                        get api - v1 other namespaces - other namespaces/other
+GET /api/v1/namespaces/other/pods                   list api - v1 other pods - - pods
+GET /api/v1/namespaces/other/pods/foo               get api - v1 other pods - foo pods/foo
+HEAD /api/v1/namespaces/other/pods/foo              get api - v1 other pods - foo pods/foo
+GET /api/v1/pods                                    list api - v1 - pods - - pods
+HEAD /api/v1/pods                                   list api - v1 - pods - - pods
+GET /api/v1/namespaces//pods                        list api - v1 - pods - - pods
+GET /api/v1/namespaces/other/pods/                  list api - v1 other pods - - pods
+OPTIONS /api/v1/pods                                - api - v1 - pods - - pods
+GET /api/v1/proxy/namespaces/other/pods/foo         proxy api - v1 other pods - foo pods/foo
+GET /api/v1/proxy/namespaces/other/pods/foo/sub     proxy api - v1 other pods - foo pods/foo/sub
+GET /api/v1/watch/pods                              watch api - v1 - pods - - pods
+GET /api/v1/watch/namespaces/other/pods             watch api - v1 other pods - - pods
+GET /api/v1/watch/namespaces/other/pods/foo         watch api - v1 other pods - foo pods/foo
+GET /api/v1/pods?watch=1                            watch api - v1 - pods - - pods
+GET /api/v1/pods?watch=true                         watch api - v1 - pods - - pods
+GET /api/v1/pods?watch=maybe                        watch api - v1 - pods - - pods
+GET /api/v1/pods?watch=                             watch api - v1 - pods - - pods
+GET /api/v1/pods?watch=0                            list api - v1 - pods - - pods
+GET /api/v1/pods?watch=False                        list api - v1 - pods - - pods
+GET /api/v1/pods?watch=0&watch=1                    list api - v1 - pods - - pods
+GET /api/v1/namespaces/other/pods/foo?watch=1       get api - v1 other pods - foo pods/foo
+GET /api/v1/pods?fieldSelector=metadata.name%3Dfoo  list api - v1 - pods - foo pods
+GET /api/v1/pods?fieldSelector=metadata.name==foo   list api - v1 - pods - foo pods
+GET /api/v1/pods?fieldSelector=a=b,metadata.name=c  list api - v1 - pods - c pods
+GET /api/v1/pods?fieldSelector=metadata.name!=foo   list api - v1 - pods - - pods
+GET /api/v1/pods?fieldSelector=metadata.name=a/b    list api - v1 - pods - - pods
+GET /api/v1/pods?limit=x&fieldSelector=metadata.name=a  list api - v1 - pods - - pods
+GET /api/v1/pods?watch=1&fieldSelector=metadata.name=a  watch api - v1 - pods - a pods
+GET /api/v1/pods?fieldSelector=metadata.name=z,metadata.name==m  list api - v1 - pods - m pods
+GET /api/v1/pods?fieldSelector=metadata.name=z,metadata.name=m,metadata.name!=a  list api - v1 - pods - m pods
+GET /api/v1/pods?fieldSelector=metadata.name=a&fieldSelector=metadata.name=b  list api - v1 - pods - a pods
+GET /api/v1/pods?fieldSelector=metadata.name=a,oops  list api - v1 - pods - - pods
+GET /api/v1/pods?fieldSelector=metadata.name=a,b=\\x  list api - v1 - pods - - pods
+GET /api/v1/pods?fieldSelector=metadata.name=a&labelSelector=x%20in  list api - v1 - pods - - pods
+GET /api/v1/pods?fieldSelector=metadata.name=a&labelSelector=x%20in%20(y)  list api - v1 - pods - a pods
+GET /api/v1/pods?limit=&fieldSelector=metadata.name=a  list api - v1 - pods - a pods
+GET /api/v1/pods?timeoutSeconds=&fieldSelector=metadata.name=a  list api - v1 - pods - - pods
+GET /api/v1/pods?timeoutSeconds=1_0&fieldSelector=metadata.name=a  list api - v1 - pods - - pods
+GET /api/v1/namespaces//pods/foo                    get api - v1 - pods - foo pods/foo
+GET /api/v1/namespaces/other/pods//log              list api - v1 other pods log - pods//log
+GET /api/v1/namespaces/other/pods/foo/status        get api - v1 other pods status foo pods/foo/status
+GET /api/v1/namespaces/other/status                 get api - v1 other namespaces status other namespaces/other/status
+PUT /api/v1/namespaces/b/finalize                   update api - v1 b namespaces finalize b namespaces/b/finalize
+POST /api/v1/namespaces/other/pods                  create api - v1 other pods - - pods
+PATCH /api/v1/namespaces/other/pods/foo             patch api - v1 other pods - foo pods/foo
+DELETE /api/v1/namespaces/other/pods/foo            delete api - v1 other pods - foo pods/foo
+DELETE /api/v1/namespaces/other/pods                deletecollection api - v1 other pods - - pods
+DELETE /api/v1/nodes                                deletecollection api - v1 - nodes - - nodes
+GET /apis/apps/v1/namespaces/a/deployments/b/scale  get apis apps v1 a deployments scale b deployments/b/scale
+GET /apis/apps/v1/deployments                       list apis apps v1 - deployments - - deployments
+GET /api/v1/namespaces/other/configmaps/a%2Fb       get api - v1 other configmaps b a configmaps/a/b
+GET /api/v1/namespaces/other/%63onfigmaps           list api - v1 other configmaps - - configmaps
+GET /api/v1/namespaces/other/configmaps/..          get api - v1 other configmaps - .. configmaps/..
+"""
+
+OTHERS = """
+GET /                       get /
+GET /healthz                get /healthz
+POST /healthz               post /healthz
+GET /api                    get /api
+GET /api/v1                 get /api/v1
+GET /api/v1/                get /api/v1/
+GET /apis                   get /apis
+GET /apis/apps              get /apis/apps
+GET /apis/apps/v1           get /apis/apps/v1
+GET /openapi/v3/apis/a/b/c  get /openapi/v3/apis/a/b/c
+HEAD /a%20b                 head /a b
+"""
+
+
+class RequestInfoTests(SynchronousTestCase):
+    """Tests for L{request_info_of}."""
+
+    def test_resources(self) -> None:
+        """Paths of resources are told apart as the reference does."""
+        for line in RESOURCES.strip().splitlines():
+            method, uri, *wanted = line.split()
+            info = request_info_of(method.encode(), uri.encode())
+            found = [
+                info.verb,
+                info.api_prefix,
+                info.group,
+                info.version,
+                info.namespace,
+                info.resource,
+                info.subresource,
+                info.name,
+                "/".join(info.parts),
+            ]
+            self.assertEqual([part or "-" for part in found], wanted, line)
+            self.assertTrue(info.is_resource_request)
+
+    def test_others(self) -> None:
+        """Other paths have the HTTP method for their verb."""
+        for line in OTHERS.strip().splitlines():
+            method, uri, verb, path = line.split(maxsplit=3)
+            info = request_info_of(method.encode(), uri.encode())
+            self.assertFalse(info.is_resource_request, line)
+            self.assertEqual((info.verb, info.path), (verb, path))
+
+    def test_broken_off(self) -> None:
+        """Nobody can tell what a path is about that ends where it should say what to watch."""
+        for path in (b"/api/v1/watch", b"/api/v1/proxy/", b"/apis/apps/v1/watch"):
+            self.assertRaises(UnknownRequest, request_info_of, b"GET", path)
+
+    def test_long_running(self) -> None:
+        """Watches and what is handed on to nodes may last; all else may not."""
+        for uri, expected in (
+            (b"/api/v1/pods?watch=1", True),
+            (b"/api/v1/watch/pods", True),
+            (b"/api/v1/namespaces/a/pods/b/log", True),
+            (b"/api/v1/namespaces/a/pods/b/exec", True),
+            (b"/api/v1/namespaces/a/pods/b/portforward", True),
+            (b"/api/v1/namespaces/a/services/b/proxy/x", True),
+            (b"/api/v1/namespaces/a/pods/b/status", False),
+            (b"/api/v1/pods", False),
+            (b"/healthz", False),
+        ):
+            self.assertEqual(request_info_of(b"GET", uri).long_running, expected, uri)
+
+    @given(uri=st.binary(max_size=60))
+    def test_anything(self, uri: bytes) -> None:
+        """Any URL has an info, or is known to have none."""
+        try:
+            info = request_info_of(b"GET", b"/" + uri)
+        except UnknownRequest:
+            return
+        info.path.encode()
+
+
+class FilterTests(SynchronousTestCase):
+    """Tests for L{with_request_info}."""
+
+    def test_broken_off(self) -> None:
+        """A path that breaks off is answered in plain text, before anyone asks who is there."""
+
+        class Nobody:
+            def authenticate(self, request: object) -> None:
+                raise AssertionError("asked")
+
+        answer = Client(filtered_site(authenticator=Nobody())).request("GET", "/api/v1/watch?a=<b>")
+        self.assertEqual(answer.code, 500)
+        self.assertEqual(answer.header("content-type"), "text/plain; charset=utf-8")
+        self.assertEqual(
+            answer.body,
+            b'Internal Server Error: "/api/v1/watch?a=&lt;b&gt;": failed to create RequestInfo:'
+            b" unable to determine kind and namespace from url, /api/v1/watch?a=&lt;b&gt;\n",
+        )
+        self.assertIsNotNone(answer.header("audit-id"))

@@ -1,0 +1,147 @@
+"""Tests for L{kubetwist.http.responses}."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import yaml
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.http import responses as respond
+from kubetwist.http.responses import Body
+from kubetwist.http.site import KubeRequest
+from tests.http.harness import Client, make_site, parse_answers
+
+
+class ErrorTests(SynchronousTestCase):
+    """Errors as clients see them."""
+
+    def client(self, handle: Callable[[KubeRequest], Any]) -> Client:
+        """A connection to a handler."""
+        return Client(make_site(handle))
+
+    def test_forms(self) -> None:
+        """A Status comes in the form that the client accepts, and else in indented JSON: never as another error."""
+        error = APIStatusError.bad_request("no")
+        client = self.client(lambda request: respond.respond_error(request, error))
+        plain = client.request("GET", "/", Accept="application/json")
+        self.assertEqual((plain.code, orjson.loads(plain.body)["message"]), (400, "no"))
+        self.assertEqual(plain.body.count(b"\n"), 1)
+        self.assertEqual(yaml.safe_load(client.request("GET", "/", Accept="application/yaml").body)["code"], 400)
+        odd = client.request("GET", "/", Accept="text/html")
+        self.assertEqual((odd.code, odd.header("content-type")), (400, "application/json"))
+        self.assertIn(b'\n  "kind"', odd.body)
+
+    def test_retry_after(self) -> None:
+        """An error that says when to come again says so in the header, too."""
+        error = APIStatusError.too_many_requests("later", 7)
+        answer = self.client(lambda request: respond.respond_error(request, error)).request("GET", "/")
+        self.assertEqual(answer.header("retry-after"), "7")
+
+    def test_after_the_answer_began(self) -> None:
+        """An error in the middle of an answer cuts the connection."""
+
+        def handle(request: KubeRequest) -> None:
+            request.write(b"half")
+            respond.respond_error(request, APIStatusError.bad_request("no"))
+
+        client = self.client(handle)
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertTrue(client.transport.disconnected)
+        self.assertNotIn(b"BadRequest", client.transport.value())
+
+    def test_client_is_gone(self) -> None:
+        """Nobody is told nothing."""
+        waiting: list[KubeRequest] = []
+        client = self.client(waiting.append)
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.channel.connectionLost(RuntimeError("gone"))
+        respond.respond_error(waiting[0], APIStatusError.bad_request("no"))
+        self.assertEqual(client.transport.value(), b"")
+
+
+class PacedBodyTests(SynchronousTestCase):
+    """Large bodies."""
+
+    parts = tuple(b"%07d," % number for number in range(200_000))
+
+    def setUp(self) -> None:
+        """A server of one large body, which it takes for one that has to be paced."""
+        self.patch(respond, "PACED_FROM", 1 << 20)
+        self.requests: list[KubeRequest] = []
+
+        def handle(request: KubeRequest) -> None:
+            self.requests.append(request)
+            respond.respond_body(request, 200, Body(self.parts), b"text/plain")
+
+        self.client = Client(make_site(handle))
+
+    def slow(self) -> None:
+        """Have the connection take one write at a time."""
+        write = self.client.transport.write
+
+        def pause(data: bytes) -> None:
+            write(data)
+            self.client.channel.pauseProducing()
+
+        self.client.transport.write = pause  # type: ignore[method-assign]
+
+    def begin(self, **headers: str) -> None:
+        """Send a request."""
+        fields = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        self.client.send(f"GET / HTTP/1.1\r\nHost: x\r\n{fields}\r\n".encode())
+
+    def test_whole(self) -> None:
+        """A fast reader gets it in one go."""
+        answer = self.client.request("GET", "/")
+        self.assertEqual(answer.body, b"".join(self.parts))
+        self.assertEqual(answer.header("content-length"), str(len(answer.body)))
+
+    def test_paced(self) -> None:
+        """A slow reader is written no more than a piece before it has taken the last one."""
+        self.slow()
+        self.begin()
+        whole = b""
+        turns = 0
+        while len(whole) < 1_600_000:
+            data = self.client.transport.value()
+            self.assertLessEqual(len(data), respond.PIECE + 1000)
+            self.client.transport.clear()
+            whole += data
+            turns += 1
+            self.client.channel.resumeProducing()
+        (answer,) = parse_answers(whole + self.client.transport.value())
+        self.assertEqual(answer.body, b"".join(self.parts))
+        self.assertGreater(turns, 5)
+        self.assertTrue(self.requests[0].finished)
+        self.assertIsNone(self.requests[0].producer)
+
+    def test_compressed(self) -> None:
+        """A compressed body is paced, too."""
+        self.slow()
+        self.begin(Accept_Encoding="gzip")
+        while not self.requests[0].finished:
+            self.client.channel.resumeProducing()
+        (answer,) = self.client.answers()
+        self.assertEqual(answer.header("content-encoding"), "gzip")
+        self.assertEqual(gzip.decompress(answer.body), b"".join(self.parts))
+
+    def test_gone(self) -> None:
+        """A reader that goes away in the middle is forgotten."""
+        self.slow()
+        self.begin()
+        written = len(self.client.transport.value())
+        self.client.channel.connectionLost(RuntimeError("gone"))
+        self.client.channel.resumeProducing()
+        self.assertEqual(len(self.client.transport.value()), written)
+        self.assertFalse(self.requests[0].finished)
+
+    def test_two_in_a_row(self) -> None:
+        """The connection serves the next request afterwards."""
+        for _ in range(2):
+            self.assertEqual(len(self.client.request("GET", "/").body), 1_600_000)

@@ -1,0 +1,286 @@
+"""Tests for L{kubetwist.http.site}: requests and their answers."""
+
+from __future__ import annotations
+
+import re
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.resource import Resource
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.http.site import KubeRequest, traverse
+
+from .harness import Client, Leaf, echo, make_site
+
+
+class AnswerTests(SynchronousTestCase):
+    """The ways to answer."""
+
+    def client(self, handle: object) -> Client:
+        """A connection to a site with one handler."""
+        return Client(make_site(handle))  # type: ignore[arg-type]
+
+    def test_respond(self) -> None:
+        """One body is answered with its length, its type and the date."""
+        answer = self.client(lambda request: request.respond(201, b"{}", b"application/json")).request("GET", "/")
+        self.assertEqual((answer.code, answer.body), (201, b"{}"))
+        self.assertEqual(answer.header("content-type"), "application/json")
+        self.assertEqual(answer.header("content-length"), "2")
+        self.assertTrue(re.fullmatch(r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT", answer.header("date") or ""))
+        self.assertIsNone(answer.header("server"))
+
+    def test_headers_of_the_handler(self) -> None:
+        """Headers that were set are sent, instead of those that a filter would have added."""
+
+        def handle(request: KubeRequest) -> None:
+            request.cache_control = b"no-cache, private"
+            request.audit_id = "some-id"
+            request.setHeader(b"cache-control", b"public")
+            request.responseHeaders.addRawHeader(b"vary", b"Accept")
+            request.respond(200, b"ok", b"text/plain")
+
+        answer = self.client(handle).request("GET", "/")
+        self.assertEqual(answer.headers["cache-control"], ["public"])
+        self.assertEqual(answer.headers["vary"], ["Accept"])
+        self.assertEqual(answer.headers["audit-id"], ["some-id"])
+        self.assertEqual(answer.headers["content-type"], ["text/plain"])
+
+    def test_second_answer(self) -> None:
+        """Only the first of several answers is sent."""
+
+        def handle(request: KubeRequest) -> None:
+            request.respond(200, b"first", b"text/plain")
+            request.respond(500, b"second", b"text/plain")
+            request.write(b"third")
+            request.finish()
+
+        client = self.client(handle)
+        self.assertEqual(client.request("GET", "/").body, b"first")
+        self.assertEqual(client.request("GET", "/").body, b"first")
+
+    def test_answer_to_nobody(self) -> None:
+        """An answer to a client that has gone is dropped."""
+        waiting: list[KubeRequest] = []
+        client = self.client(waiting.append)
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        gone = waiting[0].notifyFinish()
+        client.channel.connectionLost(RuntimeError("gone"))
+        self.failureResultOf(gone, RuntimeError)
+        waiting[0].respond(200, b"", b"text/plain")
+        waiting[0].write(b"x")
+        waiting[0].finish()
+        self.assertEqual(client.transport.value(), b"")
+
+    def test_chunks(self) -> None:
+        """An answer without a length is sent in chunks, as it comes."""
+        waiting: list[KubeRequest] = []
+        client = self.client(waiting.append)
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        request = waiting[0]
+        request.setHeader(b"content-type", b"application/json")
+        request.write(b"")
+        self.assertIn(b"\r\nTransfer-Encoding: chunked\r\n", client.transport.value())
+        client.transport.clear()
+        request.write(b"x" * 20)
+        self.assertEqual(client.transport.value(), b"14\r\n" + b"x" * 20 + b"\r\n")
+        finished = request.notifyFinish()
+        request.finish()
+        self.assertTrue(client.transport.value().endswith(b"0\r\n\r\n"))
+        self.assertIsNone(self.successResultOf(finished))
+
+    def test_known_length(self) -> None:
+        """An answer in pieces whose length is told is sent as it is."""
+
+        def handle(request: KubeRequest) -> None:
+            request.setHeader(b"content-length", b"4")
+            request.write(b"ab")
+            request.write(b"cd")
+            request.finish()
+
+        client = self.client(handle)
+        self.assertEqual(client.request("GET", "/").body, b"abcd")
+        self.assertEqual(client.request("HEAD", "/").body, b"")
+
+    def test_pieces_for_http_1_0(self) -> None:
+        """An answer in pieces to HTTP/1.0 ends with the connection."""
+
+        def handle(request: KubeRequest) -> None:
+            request.write(b"ab")
+            request.finish()
+
+        client = self.client(handle)
+        client.send(b"GET / HTTP/1.0\r\n\r\n")
+        self.assertTrue(client.transport.value().endswith(b"\r\n\r\nab"))
+        self.assertTrue(client.transport.disconnecting)
+
+    def test_no_content(self) -> None:
+        """304 and 204 have no body, and say nothing of one."""
+        answer = self.client(lambda request: request.respond(304, b"", b"")).request("GET", "/")
+        self.assertEqual((answer.code, answer.body), (304, b""))
+        self.assertIsNone(answer.header("content-length"))
+
+    def test_bug(self) -> None:
+        """An exception is answered with a Status that tells nothing of it, and logged with the audit id."""
+
+        def handle(request: KubeRequest) -> None:
+            request.audit_id = "some-id"
+            raise RuntimeError("secret")
+
+        answer = self.client(handle).request("GET", "/")
+        self.assertEqual(answer.code, 500)
+        self.assertIn(b'"reason":"InternalError"', answer.body)
+        self.assertNotIn(b"secret", answer.body)
+        self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
+
+    def test_bug_in_the_middle(self) -> None:
+        """After an exception in the middle of an answer the connection is cut, so that nobody takes it for whole."""
+
+        def handle(request: KubeRequest) -> None:
+            request.write(b"half")
+            raise RuntimeError("oops")
+
+        client = self.client(handle)
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertFalse(client.transport.value().endswith(b"0\r\n\r\n"))
+        self.assertTrue(client.transport.disconnecting)
+        self.flushLoggedErrors(RuntimeError)
+
+    def test_warnings(self) -> None:
+        """Warnings are sent with the answer, each text once."""
+
+        def handle(request: KubeRequest) -> None:
+            request.warn('unknown field "a\\b"')
+            request.warn('unknown field "a\\b"')
+            request.warn("two")
+            request.respond(200, b"", b"text/plain")
+
+        answer = self.client(handle).request("GET", "/")
+        self.assertEqual(answer.headers["warning"], ['299 - "unknown field \\"a\\\\b\\""', '299 - "two"'])
+
+    def test_status(self) -> None:
+        """An error is answered with its Status."""
+        answer = self.client(lambda request: request.fail(APIStatusError.bad_request("no"))).request("GET", "/")
+        self.assertEqual(answer.code, 400)
+        self.assertEqual(answer.header("content-type"), "application/json")
+
+
+class RequestTests(SynchronousTestCase):
+    """What a handler reads of a request."""
+
+    def request(self, path: str, body: bytes = b"", **headers: str) -> KubeRequest:
+        """Send a request, and return it as its handler sees it."""
+        seen: list[KubeRequest] = []
+
+        def handle(request: KubeRequest) -> None:
+            seen.append(request)
+            self.body = request.read_body()
+            self.content = request.content.read()
+            request.respond(200, b"", b"text/plain")
+
+        Client(make_site(handle)).request("POST", path, body, **headers)
+        return seen[0]
+
+    def test_query(self) -> None:
+        """Parameters are decoded; blank ones are there, what has a bad escape or a semicolon is not."""
+        request = self.request("/a?x=1&x=2&y&z=&%66=a+b%2Bc&bad=%zz&%4=1&se;mi=1&n=%c3%a4&s=%+1")
+        self.assertEqual(request.query, {"x": ["1", "2"], "y": [""], "z": [""], "f": ["a b+c"], "n": ["ä"]})
+        self.assertEqual(request.args[b"x"], [b"1", b"2"])
+
+    def test_body(self) -> None:
+        """The body is there as bytes, and as the file that Twisted's resources read."""
+        self.request("/", b"hello")
+        self.assertEqual((self.body, self.content), (b"hello", b"hello"))
+
+    def test_user_agent(self) -> None:
+        """The user agent is there, if one was sent."""
+        self.assertEqual(self.request("/", User_Agent="kubectl/1").user_agent, "kubectl/1")
+        self.assertEqual(self.request("/").user_agent, "")
+
+
+class TraverseTests(SynchronousTestCase):
+    """Tests for L{traverse}."""
+
+    def test_segments(self) -> None:
+        """Resources see the path's parts decoded, and parted where it has a slash, escaped or not."""
+        seen: list[object] = []
+
+        class Seeing(Resource):
+            def getChild(self, path: bytes, request: object) -> Resource:
+                seen.append((path, list(request.postpath)))  # type: ignore[attr-defined]
+                return Leaf(echo)
+
+        Client(make_site(traverse(Seeing()))).request("GET", "/a/b%2Fc//%20?x=/y")
+        self.assertEqual(seen, [(b"a", [b"b", b"c", b"", b" "])])
+
+    def test_bytes(self) -> None:
+        """A resource may answer by returning bytes, and a method that it does not know is 405."""
+
+        class Static(Resource):
+            isLeaf = True
+
+            def render_GET(self, request: object) -> bytes:
+                return b"static"
+
+        client = Client(make_site(traverse(Static())))
+        answer = client.request("GET", "/")
+        self.assertEqual((answer.code, answer.body), (200, b"static"))
+        self.assertEqual(client.request("HEAD", "/").header("content-length"), "6")
+        self.assertEqual(client.request("DELETE", "/").code, 405)
+
+
+class StoppingTests(SynchronousTestCase):
+    """What the site knows of requests when the server stops."""
+
+    def setUp(self) -> None:
+        """A site that answers nothing by itself."""
+        self.waiting: list[KubeRequest] = []
+        self.site = make_site(self.waiting.append, Clock())
+        self.client = Client(self.site)
+
+    def open(self, client: Client) -> KubeRequest:
+        """Send a request."""
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        return self.waiting[-1]
+
+    def test_requests_finished(self) -> None:
+        """Requests are waited for, but not those that are long-running."""
+        watch = self.open(Client(self.site))
+        watch.long_running(lambda: None)
+        request = self.open(self.client)
+        finished = self.site.requests_finished()
+        self.assertNoResult(finished)
+        echo(request)
+        self.successResultOf(finished)
+        self.successResultOf(self.site.requests_finished())
+
+    def test_end_long_running(self) -> None:
+        """Watches are ended by what they gave for it, unless they have ended before."""
+        ended: list[str] = []
+        one, other, over = (self.open(Client(self.site)) for _ in range(3))
+        one.long_running(lambda: ended.append("one"))
+        other.long_running(lambda: (ended.append("other"), other.finish()))
+        over.long_running(lambda: ended.append("over"))
+        over.finish()
+        self.site.end_long_running()
+        self.assertEqual(ended, ["one", "other"])
+        self.assertEqual(set(self.site.long_running), {one})
+
+    def test_close_idle(self) -> None:
+        """Connections without a request are closed, others after the answer."""
+        idle = Client(self.site)
+        request = self.open(self.client)
+        self.site.close_idle()
+        self.assertTrue(idle.transport.disconnecting)
+        self.assertFalse(self.client.transport.disconnecting)
+        echo(request)
+        self.assertTrue(self.client.transport.disconnecting)
+        self.assertEqual(self.client.answers()[0].header("connection"), "close")
+
+    def test_finished_fires_once(self) -> None:
+        """Waiting for requests ends when their clients have gone, too."""
+        self.open(self.client)
+        finished: Deferred[None] = self.site.requests_finished()
+        self.client.channel.connectionLost(None)
+        self.successResultOf(finished)
