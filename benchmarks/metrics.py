@@ -19,7 +19,7 @@ from kubetwist.http.requestinfo import request_info_of
 from kubetwist.metrics.registry import Distribution, Registry
 from kubetwist.metrics.requests import RequestMetrics
 from kubetwist.resources.watching import WatchTally
-from kubetwist.storage.cachetally import CacheTally
+from kubetwist.storage.cache.metrics import CacheTally
 
 #: Plugins that are on by default look at a pod so often.
 PLUGINS = 22

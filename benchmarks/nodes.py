@@ -25,8 +25,11 @@ from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.nodegraph import NodeGraph
 from kubetwist.registry.stores import Stores
 from kubetwist.schema.definitions import Definitions
+from kubetwist.storage.cache.record import (
+    Draft,
+    without_kind,
+)
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.record import Draft, without_kind
 from kubetwist.storage.values import Write
 
 

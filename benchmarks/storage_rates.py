@@ -24,11 +24,14 @@ from twisted.internet.task import react
 from zope.interface import implementer
 
 from kubetwist.interfaces import IWatchSink
+from kubetwist.storage.cache.record import (
+    Draft,
+    Record,
+)
+from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.record import Draft, Record
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.storage.values import Write
-from kubetwist.storage.watchcache import WatchCache
 
 PREFIX = "/registry/configmaps/"
 

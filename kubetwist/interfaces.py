@@ -118,7 +118,7 @@ class IStorageBackend(Interface):
 
 
 class ISharedStorage(IStorageBackend):
-    """A storage backend that other servers work on, too; L{kubetwist.storage.layers.shared_storage} finds it."""
+    """A storage backend that other servers work on, too; L{kubetwist.storage.wrappers.shared_storage} finds it."""
 
     async def current_revision() -> int:
         """
@@ -210,8 +210,8 @@ class IStorageBackendFactory(Interface):
 # --- capabilities of a resource ----------------------------------------------------------------------------------
 #
 # C{scope} is a L{kubetwist.registry.scope.RequestScope}: the user, the namespace, where warnings go.
-# A result is a L{kubetwist.storage.record.Record} for stored objects and a dict for those made to answer. C{get} and
-# C{list} may give their result at once instead of an awaitable of it: most reads need not wait for anything.
+# A result is a L{kubetwist.storage.cache.record.Record} for stored objects and a dict for those made to answer. C{get}
+# and C{list} may give their result at once instead of an awaitable of it: most reads need not wait for anything.
 
 
 class ICreator(Interface):
@@ -239,7 +239,7 @@ class ILister(Interface):
     """Collections can be read."""
 
     async def list(scope: Any, options: ListOptions) -> Any:
-        """A L{kubetwist.storage.watchcache.Listing} of what the selectors leave."""
+        """A L{kubetwist.storage.cache.watchcache.Listing} of what the selectors leave."""
 
 
 class IWatcher(Interface):

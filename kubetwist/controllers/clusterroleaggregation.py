@@ -14,7 +14,7 @@ from ..api.resource import JSONObject
 from ..api.selectors import label_selector_from_object
 from ..registry.grants import GROUP
 from ..registry.stores import seen
-from ..storage.record import Record
+from ..storage.cache.record import Record
 from .machinery.controller import Controller
 
 _MARK: Final = b'"aggregationRule":{'

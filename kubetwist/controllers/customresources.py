@@ -33,8 +33,8 @@ from ..registry.scope import RequestScope
 from ..registry.store import Store
 from ..registry.structuralcondition import structure
 from ..registry.updates import UpdateRules
-from ..storage.record import Record
-from ..storage.window import DELETED
+from ..storage.cache.record import Record
+from ..storage.cache.window import DELETED
 
 #: Seconds until something that failed is tried again: at first, and at most.
 RETRY_FIRST: Final = 0.5

@@ -15,8 +15,8 @@ from ..api.times import format_time, seconds_since_epoch
 from ..registry.customresources.store import CustomStore
 from ..registry.kinds import ResourceInfo
 from ..registry.stores import seen
-from ..storage.record import Record
-from ..storage.window import DELETED
+from ..storage.cache.record import Record
+from ..storage.cache.window import DELETED
 from .machinery.controller import Controller
 from .machinery.events import (
     NORMAL,

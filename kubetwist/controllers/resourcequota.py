@@ -30,8 +30,8 @@ from ..registry.quotas import (
     usage,
 )
 from ..registry.stores import seen
-from ..storage.record import Record
-from ..storage.window import (
+from ..storage.cache.record import Record
+from ..storage.cache.window import (
     DELETED,
     MODIFIED,
 )

@@ -11,8 +11,8 @@ from typing import ClassVar, Final
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
 from ..registry.stores import seen
-from ..storage.record import Record
-from ..storage.window import (
+from ..storage.cache.record import Record
+from ..storage.cache.window import (
     ADDED,
     DELETED,
 )

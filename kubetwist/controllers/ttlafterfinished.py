@@ -11,8 +11,8 @@ from typing import ClassVar, Final
 from ..api.resource import JSONObject
 from ..api.times import seconds_since_epoch
 from ..registry.stores import seen
-from ..storage.record import Record
-from ..storage.window import DELETED
+from ..storage.cache.record import Record
+from ..storage.cache.window import DELETED
 from .machinery.controller import Controller
 
 _MARK: Final = b'"ttlSecondsAfterFinished":'

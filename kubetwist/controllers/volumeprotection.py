@@ -13,8 +13,8 @@ from typing import ClassVar
 
 from ..api.resource import JSONObject
 from ..registry.stores import seen
-from ..storage.record import Record
-from ..storage.window import DELETED
+from ..storage.cache.record import Record
+from ..storage.cache.window import DELETED
 from .machinery.controller import Controller
 from .machinery.metadata import controller_of
 from .workloads.pods import phase_of

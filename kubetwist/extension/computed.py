@@ -22,8 +22,12 @@ from ..resources.customresources import CustomResources, CustomVersionResource
 from ..resources.endpoint import Endpoint
 from ..resources.installed import InstalledResource
 from ..resources.reads import Reads
-from ..storage.listing import Listing
-from ..storage.record import Draft, Record, without_kind
+from ..storage.cache.listing import Listing
+from ..storage.cache.record import (
+    Draft,
+    Record,
+    without_kind,
+)
 
 if TYPE_CHECKING:
     from ..registry.customresources.definition import CustomVersion

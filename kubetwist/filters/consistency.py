@@ -26,7 +26,7 @@ from ..storage.errors import FutureRevision
 
 if TYPE_CHECKING:
     from ..http.site import Handler, KubeRequest
-    from ..storage.watchcache import WatchCache
+    from ..storage.cache.watchcache import WatchCache
 
 #: Seconds that a cache is waited for; then reads go to the storage itself.
 PATIENCE: Final = 3.0

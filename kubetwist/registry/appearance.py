@@ -8,8 +8,8 @@ from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
 from ..interfaces import IWatchSink
-from ..storage.record import Record
-from ..storage.watchcache import WatchCache
+from ..storage.cache.record import Record
+from ..storage.cache.watchcache import WatchCache
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime

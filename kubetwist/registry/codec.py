@@ -14,7 +14,10 @@ from ..api.writtennumbers import with_written_numbers, without_written_numbers
 from ..schema.leaves import Problems
 from ..schema.objecttype import DecodeError, ObjectType
 from ..schema.protobuf import WireError, read_envelope
-from ..storage.record import Record, without_kind
+from ..storage.cache.record import (
+    Record,
+    without_kind,
+)
 from .conversion import convert, convertible
 from .conversions.internal import (
     INTERNAL_ANNOTATIONS,

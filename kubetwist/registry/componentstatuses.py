@@ -14,8 +14,8 @@ from ..api.options import GetOptions, ListOptions
 from ..api.resource import GroupResource, JSONObject
 from ..api.selectors import parse_label_selector
 from ..interfaces import IGetter, ILister
-from ..storage.listing import Listing
-from ..storage.record import Record
+from ..storage.cache.listing import Listing
+from ..storage.cache.record import Record
 from .kinds import ResourceInfo
 from .scope import RequestScope
 

@@ -9,8 +9,8 @@ from twisted.logger import Logger
 from ..api import times
 from ..api.options import DeleteOptions
 from ..api.resource import JSONObject
+from ..storage.cache.record import Record
 from ..storage.errors import KeyNotFound, RevisionConflict
-from ..storage.record import Record
 from . import deletion
 from .scope import RequestScope
 from .store import Store

@@ -13,10 +13,10 @@ from zope.interface import implementer
 
 from ..api.resource import JSONObject
 from ..interfaces import IWatchSink
+from ..storage.cache.record import Record
+from ..storage.cache.watchcache import WatchCache
+from ..storage.cache.window import DELETED
 from ..storage.errors import StorageUnavailable
-from ..storage.record import Record
-from ..storage.watchcache import WatchCache
-from ..storage.window import DELETED
 from .allocators import NO_HOLDINGS, Holdings, ServiceAllocator
 
 #: Seconds between two looks whether a cache that lost its place is filled again.

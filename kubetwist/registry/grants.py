@@ -20,11 +20,11 @@ from ..api.rbacrules import RoleRules, Rule
 from ..api.resource import JSONObject, UserInfo
 from ..api.users import service_account_user
 from ..interfaces import IWatchSink
+from ..storage.cache.record import Record
 from ..storage.errors import StorageUnavailable
-from ..storage.record import Record
 
 if TYPE_CHECKING:
-    from ..storage.watchcache import WatchCache
+    from ..storage.cache.watchcache import WatchCache
     from .stores import Stores
 
 GROUP: Final = "rbac.authorization.k8s.io"

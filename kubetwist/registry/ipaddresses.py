@@ -12,8 +12,8 @@ from ..api import times
 from ..api.options import DeleteOptions
 from ..api.resource import JSONObject
 from ..storage.errors import KeyExists
-from ..storage.layers import shared_storage
 from ..storage.values import Write
+from ..storage.wrappers import shared_storage
 from .allocators import Holdings
 from .scope import RequestScope
 from .store import Store

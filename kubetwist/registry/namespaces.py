@@ -14,7 +14,7 @@ from ..api.errors import Cause
 from ..api.options import DeleteOptions
 from ..api.resource import JSONObject
 from ..interfaces import ICreator, IGetter, IGracefulDeleter, ILister, IPatcher, IWatcher
-from ..storage.record import Record
+from ..storage.cache.record import Record
 from . import deletion
 from .scope import RequestScope
 from .store import Store

@@ -18,8 +18,8 @@ from zope.interface import implementer
 
 from ..api.resource import JSONObject
 from ..interfaces import IWatchSink
+from ..storage.cache.record import Record
 from ..storage.errors import StorageUnavailable
-from ..storage.record import Record
 from .podreferences import (
     MIRROR_ANNOTATION,
     claim_names,

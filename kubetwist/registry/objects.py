@@ -15,6 +15,12 @@ from ..api.options import DeleteOptions, WriteOptions
 from ..api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
 from ..interfaces import IRewriting, IStorageBackend
 from ..schema.managedfields import MalformedEntries, read_foreign
+from ..storage.cache.record import (
+    Draft,
+    Record,
+    RecordOfOtherForm,
+)
+from ..storage.cache.watchcache import WatchCache
 from ..storage.errors import (
     ForeignValue,
     KeyNotFound,
@@ -24,9 +30,7 @@ from ..storage.errors import (
     UnwritableValue,
 )
 from ..storage.protobuf import is_protobuf
-from ..storage.record import Draft, Record, RecordOfOtherForm
 from ..storage.values import Write
-from ..storage.watchcache import WatchCache
 from ..tracing.spans import Span, Unrecorded, here
 from .conversion import convert
 from .holds import NOTHING, Hold

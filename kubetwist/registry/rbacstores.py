@@ -18,7 +18,7 @@ from ..api.options import CreateOptions, WriteOptions
 from ..api.rbacrules import FULL_AUTHORITY, Rule, refusal, uncovered
 from ..api.resource import JSONObject
 from ..api.users import MASTERS
-from ..storage.record import Draft
+from ..storage.cache.record import Draft
 from .grants import GROUP, UnknownRole
 from .holds import NOTHING, Hold
 from .keys import check_key

@@ -15,10 +15,10 @@ from ..api.continuetokens import ContinueTokenError, decode_continue, encode_con
 from ..api.errors import APIStatusError, Cause, named
 from ..api.options import GetOptions, ListOptions, Matcher
 from ..interfaces import IPacedSink, IUnreadableDeleter
+from ..storage.cache.corruptobjects import record_of
+from ..storage.cache.listing import Listing
+from ..storage.cache.record import Record
 from ..storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable, UnreadableValue
-from ..storage.listing import Listing
-from ..storage.record import Record
-from ..storage.unreadable import record_of
 
 if TYPE_CHECKING:
     from .kinds import ResourceInfo

@@ -13,8 +13,11 @@ from ..admission.attributes import AdmissionAttributes, Charge
 from ..api.errors import APIStatusError
 from ..api.options import WriteOptions
 from ..api.resource import JSONObject
+from ..storage.cache.record import (
+    Draft,
+    Record,
+)
 from ..storage.errors import KeyExists, KeyNotFound
-from ..storage.record import Draft, Record
 from ..storage.values import Write
 from .allocators import Reservation, ServiceAllocator, added_ranges, holdings
 from .holds import NOTHING, Hold, TakenMeanwhile

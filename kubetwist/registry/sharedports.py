@@ -26,11 +26,14 @@ from ..schema.protobuf import read_envelope
 from ..schema.protobufleaves import octets
 from ..schema.protobufwriting import envelope
 from ..schema.wire import CUT_SHORT, WireError, put_counted
+from ..storage.cache.record import (
+    Draft,
+    Record,
+)
+from ..storage.cache.watchcache import WatchCache
 from ..storage.errors import ForeignValue, KeyExists, KeyNotFound, RevisionConflict, StorageError
 from ..storage.protobuf import is_protobuf
-from ..storage.record import Draft, Record
 from ..storage.values import Write
-from ..storage.watchcache import WatchCache
 from .holds import TakenMeanwhile
 
 if TYPE_CHECKING:

@@ -29,9 +29,9 @@ from ..interfaces import (
     IPatcher,
     IWatcher,
 )
+from ..storage.cache.listing import Listing
+from ..storage.cache.record import Record
 from ..storage.errors import KeyNotFound, RevisionConflict
-from ..storage.listing import Listing
-from ..storage.record import Record
 from . import deletion, reading
 from .scope import RequestScope
 from .updates import Updates

@@ -20,12 +20,15 @@ from ..api.resource import GroupResource, GroupVersionKind, JSONObject
 from ..api.times import now
 from ..interfaces import IAuthorizer, IStorageBackend, IUnreadableDeleter
 from ..schema.wire import WireError
+from ..storage.cache.reader import Codec
+from ..storage.cache.record import Record
+from ..storage.cache.watchcache import (
+    WINDOW_EVENTS,
+    WatchCache,
+)
 from ..storage.errors import ForeignValue, KeyNotFound, RevisionConflict, StorageUnavailable
-from ..storage.layers import shared_storage
-from ..storage.record import Record
-from ..storage.recordreader import Codec
 from ..storage.values import Write
-from ..storage.watchcache import WINDOW_EVENTS, WatchCache
+from ..storage.wrappers import shared_storage
 from .allocators import Holdings, NodePortAllocator, ServiceAllocator
 from .appearance import appeared
 from .bootstrap import SERVER

@@ -14,8 +14,8 @@ from ..api.errors import APIStatusError, Cause, Tolerated, invalid
 from ..api.jsonequality import same_json
 from ..api.options import WriteOptions
 from ..api.resource import GroupKind, GroupVersionKind, JSONObject
+from ..storage.cache.record import Record
 from ..storage.errors import KeyExists, KeyNotFound, RevisionConflict
-from ..storage.record import Record
 from . import deletion
 from .creation import Creation
 from .empties import as_sent, put_back, take_away

@@ -40,7 +40,7 @@ from ..registry.strategies.apiextensions import CustomResourceDefinitionStrategy
 from ..schema.definitions import Definitions
 from ..schema.structural import OBJECT_META
 from ..storage.compaction import Compactor
-from ..storage.layers import shared_storage
+from ..storage.wrappers import shared_storage
 from ..streams.handlers import Streams
 from .aggregation import add_aggregator
 from .connecting import passes_on

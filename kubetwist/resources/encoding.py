@@ -1,7 +1,7 @@
 """
 How results become bytes: objects, lists and watch events as JSON, as PartialObjectMetadata, as Table.
 
-Stored objects are JSON already (L{kubetwist.storage.record.Record}), so the plain encoder only joins bytes. What
+Stored objects are JSON already (L{kubetwist.storage.cache.record.Record}), so the plain encoder only joins bytes. What
 other encoders derive from an object is kept in the record's C{views}, or with a watch event, so that it is made
 once and not once per reader.
 """
@@ -16,8 +16,11 @@ from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
 from ..http.negotiation import encode_yaml
 from ..http.responses import Body
-from ..storage.listing import Listing
-from ..storage.record import Record, without_kind
+from ..storage.cache.listing import Listing
+from ..storage.cache.record import (
+    Record,
+    without_kind,
+)
 from .slices import Slices, slices
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from ..registry.codec import Codec
 from ..schema.metaprotobuf import encode_protobuf
 from ..schema.protobufwriting import ENVELOPE_END, envelope, envelope_start
 from ..schema.wire import LENGTH, WireError, put_counted, put_key, put_varint
-from ..storage.listing import Listing
-from ..storage.record import Record
+from ..storage.cache.listing import Listing
+from ..storage.cache.record import Record
 from .encoding import Result, list_meta
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from ..interfaces import IWatcher
 from ..registry.fieldselectors import check_field_selector
 from ..registry.reading import continue_token
 from ..registry.scope import IN_REACTOR, RequestScope
-from ..storage.listing import Listing
-from ..storage.record import Record
+from ..storage.cache.listing import Listing
+from ..storage.cache.record import Record
 from ..streams.handshakes import is_websocket
 from .bodies import PRETTY_IN_REACTOR, PROTOBUF_IN_REACTOR, YAML_IN_REACTOR
 from .encoding import YAMLEncoder, to_yaml

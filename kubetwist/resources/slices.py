@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ..storage.record import Record
+from ..storage.cache.record import Record
 
 if TYPE_CHECKING:
     from ..flowcontrol.turns import Turns

@@ -9,7 +9,7 @@ from ..api.latency import SERIALIZATION, Spending
 from ..api.resource import JSONObject
 from ..http.negotiation import Negotiated, wants_pretty
 from ..http.responses import pretty
-from ..storage.record import Record
+from ..storage.cache.record import Record
 from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, failed_event, not_a_list
 from .protobufencoding import ProtobufEncoder, failed_frame
 from .tables import TableEncoder, check_include

@@ -2,7 +2,7 @@
 Write watches over HTTP: a stream of events, bounded by its reader.
 
 The stream of a slow reader keeps one piece of encoded events and a position in the cache
-(L{kubetwist.storage.cachewatch.PacedWatch}). Its memory does not depend on the number of unsent events.
+(L{kubetwist.storage.cache.watches.PacedWatch}). Its memory does not depend on the number of unsent events.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..api.errors import APIStatusError
 from ..http.responses import start_response
 from ..interfaces import IPacedSink, IPacedWatch
 from ..metrics.registry import Distribution, Reading, exponential
-from ..storage.record import Record
+from ..storage.cache.record import Record
 
 if TYPE_CHECKING:
     from ..http.site import KubeRequest

@@ -26,7 +26,7 @@ from ..http.negotiation import APPLY_PATCH, PATCH_TYPES, patch_media
 from ..http.responses import respond_status
 from ..interfaces import IUnreadableDeleter
 from ..registry.reading import continue_token
-from ..storage.record import Record
+from ..storage.cache.record import Record
 from .auditing import tell_delete_options, tell_object
 from .bodies import decode_object, named_otherwise, placed_otherwise, read_delete_body, read_document
 from .endpoint import Endpoint

@@ -20,8 +20,14 @@ from typing import Any, Final
 from attrs import frozen
 
 from ..api.times import now
-from ..storage.sqlitecopy import Progress, Summary, copy_store, examine, make_store
-from ..storage.sqlitefile import MARK
+from ..storage.sqlite.backup import (
+    Progress,
+    Summary,
+    copy_store,
+    examine,
+    make_store,
+)
+from ..storage.sqlite.logfile import MARK
 from .datadir import MARKER, RESTORING, DataDirectory
 from .errors import StartError
 from .files import sync_directory, write_file
@@ -154,7 +160,7 @@ def restore(source: Path, target: Path, bump: int, *, replace: bool = False, say
     What was there before is kept, in a folder of it. Cut off, it leaves a directory that no server starts with, and
     can be begun again.
 
-    @param bump: See L{kubetwist.storage.sqlitecopy.make_store}.
+    @param bump: See L{kubetwist.storage.sqlite.backup.make_store}.
     @param replace: Whether a directory that has a store may be taken.
     @param say: Told, in a line, of what is kept.
     @raise StartError: Something can not be read or written, or the directory is in use.

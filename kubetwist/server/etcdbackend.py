@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..storage.layers import innermost
+from ..storage.wrappers import innermost
 from .errors import StartError
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ def make_etcd(options: Any, reactor: Any) -> IStorageBackend:
     """
     try:
         from ..storage.etcd import EtcdStorage
-        from ..storage.etcdclient import EtcdClient
+        from ..storage.etcd.client import EtcdClient
     except ImportError as error:
         raise StartError(f"--storage-backend=etcd3 needs the extra kubetwist[etcd]: {error}") from error
     from ..outgoing.errors import BadSettings
     from ..outgoing.settings import CallSettings
     from ..outgoing.tls import ClientTLS
-    from ..storage.etcdgrpc import Address
+    from ..storage.etcd.grpc import Address
 
     if not options["etcd-servers"]:
         raise StartError("--etcd-servers must be specified")
@@ -71,7 +71,7 @@ def show_etcd(config: Any, server: Any) -> None:
     config.metrics.read(tally.readings)
     interval = config.options["etcd-db-metric-poll-interval"]
     if interval:
-        from ..storage.etcdsizes import EtcdSizes
+        from ..storage.etcd.sizes import EtcdSizes
 
         sizes = EtcdSizes(client.members, config.reactor, interval, tally)
         server.add_when_ready("sizes of etcd", sizes.start)

@@ -18,7 +18,7 @@ from ..authentication.tally import token_readings
 from ..metrics.later import Later
 from ..metrics.registry import Distribution, Reading, Registry
 from ..metrics.shown import together
-from ..storage.layers import innermost
+from ..storage.wrappers import innermost
 from .version import git_version, version_document
 
 _RESOURCE = ("group", "resource")

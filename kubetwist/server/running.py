@@ -37,7 +37,7 @@ from ..logs.httplog import RequestLog
 from ..metrics.requests import RequestMetrics
 from ..registry.runtimeconfig import BadRuntimeConfig
 from ..storage.errors import StorageError
-from ..storage.layers import shared_storage
+from ..storage.wrappers import shared_storage
 from .certificates import Pair
 from .chain import Installer, create_server_chain
 from .config import ServerConfig

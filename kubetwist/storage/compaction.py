@@ -12,7 +12,7 @@ from twisted.python.failure import Failure
 from ..interfaces import IStorageBackend
 from .errors import StorageError
 from .expiry import Timer
-from .layers import shared_storage
+from .wrappers import shared_storage
 
 
 @define(eq=False)

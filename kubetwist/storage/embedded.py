@@ -67,7 +67,7 @@ class Transaction:
 
 class EmbeddedStorage:
     """
-    The base of L{kubetwist.storage.memory.MemoryStorage} and L{kubetwist.storage.sqlite.SQLiteStorage}.
+    The base of L{kubetwist.storage.memory.MemoryStorage} and L{kubetwist.storage.sqlite.storage.SQLiteStorage}.
 
     @cvar shared: See L{kubetwist.interfaces.IStorageBackend}: one process alone has it.
     @ivar name: What messages call the store.

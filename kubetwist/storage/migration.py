@@ -25,9 +25,9 @@ from ..schema.protobufleaves import micro_time
 from ..schema.wire import int32
 from .errors import KeyNotFound
 from .expiry import Timer
-from .layers import innermost
 from .protobuf import is_protobuf
 from .values import Page, StoredValue, Write
+from .wrappers import innermost
 
 #: Keys read at a time.
 PAGE: Final = 500

@@ -20,7 +20,7 @@ from twisted.internet.threads import blockingCallFromThread
 from kubetwist.testing import SubprocessServer
 from kubetwist.testing.etcd import EtcdMember, EtcdNotReady, EtcdServer
 from kubetwist.testing.reactorthread import running_reactor
-from tests.storage.cutwire import CutWire
+from tests.storage.etcd.cutwire import CutWire
 
 from .historyclients import Client, Clients, SlowWatcher
 

@@ -16,10 +16,10 @@ class VerbosityTests(SynchronousTestCase):
     def test_modules(self) -> None:
         """A pattern means the last part of a module's name, with a slash all of it; the first that fits decides."""
         verbosity = Verbosity(2, parse_modules("watch*=5,kubetwist/storage/*=4,window=9"))
-        self.assertEqual(verbosity.of("kubetwist.storage.watchcache"), 5)
-        self.assertEqual(verbosity.of("kubetwist.storage.window"), 4)
-        self.assertEqual(verbosity.of("kubetwist.storage.watchcache.WatchCache"), 5)
-        self.assertEqual(verbosity.of("kubetwist.storage.window._Window"), 4)
+        self.assertEqual(verbosity.of("kubetwist.storage.cache.watchcache"), 5)
+        self.assertEqual(verbosity.of("kubetwist.storage.cache.window"), 4)
+        self.assertEqual(verbosity.of("kubetwist.storage.cache.watchcache.WatchCache"), 5)
+        self.assertEqual(verbosity.of("kubetwist.storage.cache.window._Window"), 4)
         self.assertEqual(verbosity.of("kubetwist.server.running"), 2)
 
     def test_changed(self) -> None:
@@ -39,7 +39,7 @@ class VerbosityTests(SynchronousTestCase):
 
     def test_debugging(self) -> None:
         """What is for debugging is shown from level 4 on, and what is not always."""
-        event = {"log_level": LogLevel.debug, "log_namespace": "kubetwist.storage.window"}
+        event = {"log_level": LogLevel.debug, "log_namespace": "kubetwist.storage.cache.window"}
         self.assertFalse(Verbosity(3).shows(event))
         self.assertTrue(Verbosity(4).shows(event))
         self.assertTrue(Verbosity(0, parse_modules("window=4")).shows(event))

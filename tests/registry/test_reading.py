@@ -14,8 +14,8 @@ from kubetwist.api.listoptions import list_options
 from kubetwist.registry import reading
 from kubetwist.registry.reading import REMEMBERED_LENGTH, Selection, read_list, select
 from kubetwist.registry.scope import RequestScope
-from kubetwist.storage.listing import Listing
-from kubetwist.storage.record import Record
+from kubetwist.storage.cache.listing import Listing
+from kubetwist.storage.cache.record import Record
 from tests.registry.storetools import StoreTestCase
 
 

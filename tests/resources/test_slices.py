@@ -18,7 +18,7 @@ from kubetwist.registry.customresources.columns import Printer
 from kubetwist.resources import slices as module
 from kubetwist.resources import tables
 from kubetwist.resources.slices import AT_ONCE, first_slice, made_at_once, slices
-from kubetwist.storage.record import Record
+from kubetwist.storage.cache.record import Record
 from tests.resources.customserver import KITES, CustomServer, definition, kite
 from tests.resources.server import Server, config_map
 

@@ -7,7 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.resources import watching
-from kubetwist.storage.watchcache import WatchCache
+from kubetwist.storage.cache.watchcache import WatchCache
 from tests.resources.server import JSONClient, Server, config_map, events, pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -14,8 +14,11 @@ from kubetwist.server.errors import StartError
 from kubetwist.server.plugins import make_backend
 from kubetwist.storage.errors import StorageUnavailable
 from kubetwist.storage.etcd import EtcdStorage
-from kubetwist.storage.layers import innermost, shared_storage
 from kubetwist.storage.memory import MemoryStorage
+from kubetwist.storage.wrappers import (
+    innermost,
+    shared_storage,
+)
 
 
 def options(*arguments: str) -> Options:

@@ -16,13 +16,16 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.storedprotobuf import decode_stored
 from kubetwist.schema.definitions import Definitions
+from kubetwist.storage.cache.corruptobjects import record_of
+from kubetwist.storage.cache.record import (
+    Draft,
+    Record,
+)
+from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.errors import ForeignValue, UnreadableValue
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.protobuf import AT_ONCE, is_protobuf, portions
-from kubetwist.storage.record import Draft, Record
-from kubetwist.storage.unreadable import record_of
 from kubetwist.storage.values import StoredValue, Write
-from kubetwist.storage.watchcache import WatchCache
 from tests.schema.protobufencoder import counted, enveloped, number
 
 #: A config map as kube-apiserver keeps it, octet by octet: C{kind: ConfigMap}, C{metadata.name: a}, what Go writes

@@ -21,7 +21,7 @@ from .params import BadConfiguration, ParamKind
 
 if TYPE_CHECKING:
     from ...registry.stores import Stores
-    from ...storage.record import Record
+    from ...storage.cache.record import Record
 
 GROUP: Final = "admissionregistration.k8s.io"
 

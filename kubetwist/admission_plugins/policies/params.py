@@ -17,7 +17,7 @@ from ...registry.store import Store
 
 if TYPE_CHECKING:
     from ...registry.stores import Stores
-    from ...storage.record import Record
+    from ...storage.cache.record import Record
 
 
 class BadConfiguration(Exception):

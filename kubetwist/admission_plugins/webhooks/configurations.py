@@ -13,7 +13,7 @@ from ...storage.errors import StorageUnavailable
 if TYPE_CHECKING:
     from ...admission.forms import Form
     from ...registry.stores import Stores
-    from ...storage.record import Record
+    from ...storage.cache.record import Record
     from .credentials import Credentials
     from .webhook import Webhook
 

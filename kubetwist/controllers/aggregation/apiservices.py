@@ -35,8 +35,8 @@ from ...registry.kinds import (
     version_preference,
 )
 from ...registry.store import Store
-from ...storage.record import Record
-from ...storage.window import DELETED
+from ...storage.cache.record import Record
+from ...storage.cache.window import DELETED
 from ..machinery.informer import (
     Informer,
     StoreSource,

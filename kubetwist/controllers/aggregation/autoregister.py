@@ -38,9 +38,9 @@ from ...registry.kinds import (
 )
 from ...registry.scope import RequestScope
 from ...registry.store import Store
+from ...storage.cache.record import Record
+from ...storage.cache.window import DELETED
 from ...storage.errors import StorageError
-from ...storage.record import Record
-from ...storage.window import DELETED
 from ..machinery.informer import Informer
 from ..machinery.queue import WorkQueue
 from .apiservices import (

@@ -22,7 +22,7 @@ from ..machinery.informer import (
 
 if TYPE_CHECKING:
     from ...registry.stores import Stores
-    from ...storage.record import Record
+    from ...storage.cache.record import Record
 
 SERVICE_LABEL: Final = "kubernetes.io/service-name"
 _ROUTED: Final = ("ClusterIP", "NodePort", "LoadBalancer")

@@ -15,8 +15,8 @@ from ...api.resource import (
     JSONObject,
 )
 from ...registry.stores import seen
-from ...storage.record import Record
-from ...storage.window import DELETED
+from ...storage.cache.record import Record
+from ...storage.cache.window import DELETED
 from ..machinery.client import namespace_ends
 from ..machinery.events import WARNING
 from ..workloads.pods import is_ready

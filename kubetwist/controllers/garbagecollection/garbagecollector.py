@@ -32,9 +32,9 @@ from ...registry.deletion import (
 )
 from ...registry.kinds import ResourceInfo
 from ...registry.store import Store
+from ...storage.cache.record import Record
+from ...storage.cache.window import DELETED
 from ...storage.errors import KeyNotFound
-from ...storage.record import Record
-from ...storage.window import DELETED
 from ..machinery.controller import Controller
 from ..machinery.events import WARNING
 from ..machinery.informer import Informer

@@ -31,7 +31,7 @@ from ...registry.parts import (
 from ...registry.scope import RequestScope
 from ...registry.store import Store
 from ...registry.updates import UpdateRules
-from ...storage.record import Record
+from ...storage.cache.record import Record
 
 if TYPE_CHECKING:
     from .context import Context

@@ -15,7 +15,7 @@ from ...registry.customresources.served import ServedResource
 from ...registry.kinds import ResourceInfo
 from ...registry.store import Store
 from ...registry.stores import Stores
-from ...storage.watchcache import WatchCache
+from ...storage.cache.watchcache import WatchCache
 from .client import (
     Client,
     controller_user,

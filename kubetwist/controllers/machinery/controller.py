@@ -10,8 +10,8 @@ from zope.interface import implementer
 
 from ...api.errors import APIStatusError
 from ...interfaces import IController
+from ...storage.cache.record import Record
 from ...storage.errors import StorageError
-from ...storage.record import Record
 from .client import MANAGER
 from .informer import (
     Handler,

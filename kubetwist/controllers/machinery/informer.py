@@ -27,15 +27,15 @@ from ...interfaces import IWatchSink
 from ...registry.kinds import ResourceInfo
 from ...registry.store import Store
 from ...registry.stores import seen
-from ...storage.cachewatch import CacheWatch
-from ...storage.errors import StorageError
-from ...storage.record import Record
-from ...storage.watchcache import WatchCache
-from ...storage.window import (
+from ...storage.cache.record import Record
+from ...storage.cache.watchcache import WatchCache
+from ...storage.cache.watches import CacheWatch
+from ...storage.cache.window import (
     ADDED,
     DELETED,
     MODIFIED,
 )
+from ...storage.errors import StorageError
 from .queue import SLICE
 
 #: Objects that are seen to before it is asked how late it is.

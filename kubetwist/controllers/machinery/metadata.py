@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 
 from ...api.resource import JSONObject
-from ...storage.record import Record
+from ...storage.cache.record import Record
 
 _MARK: Final = b'"ownerReferences":['
 

@@ -19,9 +19,9 @@ from ...api.times import format_time
 from ...registry.deletion import read_timestamp
 from ...registry.kinds import ResourceInfo
 from ...registry.stores import seen
+from ...storage.cache.record import Record
+from ...storage.cache.window import DELETED
 from ...storage.errors import StorageError
-from ...storage.record import Record
-from ...storage.window import DELETED
 from ..machinery.controller import Controller
 from ..machinery.informer import Subscription
 from ..machinery.parallel import each

@@ -14,7 +14,7 @@ from ...api.resource import JSONObject
 from ...api.times import seconds_since_epoch
 from ...registry.podreferences import secret_names
 from ...registry.stores import seen
-from ...storage.record import Record
+from ...storage.cache.record import Record
 from ..machinery.controller import Controller
 from .legacytokentracking import NAME as TRACKING
 from .legacytokentracking import NAMESPACE

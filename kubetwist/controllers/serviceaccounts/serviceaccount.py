@@ -10,8 +10,8 @@ from typing import ClassVar, Final
 
 from ...api.errors import APIStatusError
 from ...registry.stores import seen
-from ...storage.record import Record
-from ...storage.window import DELETED
+from ...storage.cache.record import Record
+from ...storage.cache.window import DELETED
 from ..machinery.client import namespace_ends
 from ..machinery.controller import Controller
 

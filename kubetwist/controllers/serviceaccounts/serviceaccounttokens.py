@@ -14,8 +14,8 @@ from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
 from ...api.users import service_account_user
 from ...registry.stores import seen
-from ...storage.record import Record
-from ...storage.window import DELETED
+from ...storage.cache.record import Record
+from ...storage.cache.window import DELETED
 from ..machinery.controller import Controller
 
 TYPE: Final = "kubernetes.io/service-account-token"

@@ -24,7 +24,7 @@ from ...api.times import (
 )
 from ...registry.stores import seen
 from ...registry.validation.cron import CronError
-from ...storage.record import Record
+from ...storage.cache.record import Record
 from ..machinery.client import namespace_ends
 from ..machinery.controller import Controller
 from ..machinery.events import (

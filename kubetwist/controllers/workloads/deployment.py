@@ -20,7 +20,7 @@ from ...api.resource import (
 from ...api.selectors import label_selector_from_object
 from ...api.times import format_time
 from ...registry.stores import seen
-from ...storage.record import Record
+from ...storage.cache.record import Record
 from ..machinery.client import namespace_ends
 from ..machinery.controller import Controller
 from ..machinery.events import (

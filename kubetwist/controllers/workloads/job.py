@@ -24,8 +24,8 @@ from ...api.times import (
     seconds_since_epoch,
 )
 from ...registry.stores import seen
-from ...storage.record import Record
-from ...storage.window import DELETED
+from ...storage.cache.record import Record
+from ...storage.cache.window import DELETED
 from ..machinery.client import namespace_ends
 from ..machinery.context import Context
 from ..machinery.controller import Controller

@@ -16,8 +16,8 @@ from ...api.resource import GroupVersionKind, JSONObject
 from ...api.selectors import LabelSelector
 from ...api.times import seconds_since_epoch
 from ...registry.stores import seen
-from ...storage.record import Record
-from ...storage.window import MODIFIED
+from ...storage.cache.record import Record
+from ...storage.cache.window import MODIFIED
 from ..machinery.events import (
     NORMAL,
     WARNING,

@@ -14,8 +14,8 @@ from ...api.resource import JSONObject, UserInfo
 from ...api.times import format_micro_time, format_time
 from ...registry.kubelets import PRETENDED
 from ...registry.stores import seen
-from ...storage.record import Record
-from ...storage.window import DELETED
+from ...storage.cache.record import Record
+from ...storage.cache.window import DELETED
 from ..machinery.client import Client
 from ..machinery.context import Context
 from ..machinery.controller import Controller

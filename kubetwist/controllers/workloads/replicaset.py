@@ -21,7 +21,7 @@ from ...api.selectors import (
 )
 from ...api.times import format_time
 from ...registry.stores import seen
-from ...storage.record import Record
+from ...storage.cache.record import Record
 from ..machinery.controller import Controller
 from ..machinery.metadata import controller_of
 from .pods import (

@@ -19,8 +19,8 @@ from ...api.times import format_time
 from ...registry.actions import PodBinding
 from ...registry.scope import RequestScope
 from ...registry.stores import seen
-from ...storage.record import Record
-from ...storage.window import DELETED
+from ...storage.cache.record import Record
+from ...storage.cache.window import DELETED
 from ..machinery.context import Context
 from ..machinery.controller import Controller
 from ..machinery.events import (

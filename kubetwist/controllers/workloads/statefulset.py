@@ -19,7 +19,7 @@ from ...api.resource import (
 )
 from ...api.selectors import label_selector_from_object
 from ...registry.stores import seen
-from ...storage.record import Record
+from ...storage.cache.record import Record
 from ..machinery.controller import Controller
 from ..machinery.events import (
     NORMAL,

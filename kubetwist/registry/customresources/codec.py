@@ -11,7 +11,11 @@ from ...api.decoding import Decoded
 from ...api.errors import APIStatusError, invalid
 from ...api.resource import GroupKind, GroupVersion, GroupVersionKind, JSONObject
 from ...schema.mismatch import DecodeError
-from ...storage.record import Draft, Record, without_kind
+from ...storage.cache.record import (
+    Draft,
+    Record,
+    without_kind,
+)
 from ..codec import Codec, MissingField, identity
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ...api.errors import APIStatusError
 from ...api.options import GetOptions, WriteOptions
 from ...api.resource import JSONObject
 from ...interfaces import IPatcher
-from ...storage.record import Record
+from ...storage.cache.record import Record
 from ..scaleownership import from_scale, to_scale
 from ..scales import SCALE
 from ..scope import RequestScope

@@ -13,8 +13,11 @@ from twisted.python.failure import Failure
 
 from ...schema.mismatch import DecodeError
 from ...schema.structural import OBJECT_META
-from ...storage.record import Record, RecordOfOtherForm
-from ...storage.watchcache import WatchCache
+from ...storage.cache.record import (
+    Record,
+    RecordOfOtherForm,
+)
+from ...storage.cache.watchcache import WatchCache
 from .codec import CustomCodec, OlderRecord, RenamedRecord
 from .conversion import UnderWay
 from .definition import CustomDefinition, CustomVersion

@@ -13,7 +13,7 @@ from zope.interface import implementer
 
 from ...api.errors import APIStatusError
 from ...interfaces import IPacedSink, IPacedWatch
-from ...storage.record import Record
+from ...storage.cache.record import Record
 
 #: Maximum number of events that wait for conversion, except for the rest of a transaction; they are converted together.
 BATCH: Final = 500

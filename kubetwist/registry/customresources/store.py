@@ -11,8 +11,11 @@ from ...admission.attributes import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
 from ...api.resource import GroupVersionKind, JSONObject
-from ...storage.listing import Listing
-from ...storage.record import Draft, Record
+from ...storage.cache.listing import Listing
+from ...storage.cache.record import (
+    Draft,
+    Record,
+)
 from ..reading import await_first_state, begin_watch
 from ..scope import RequestScope
 from ..store import Store

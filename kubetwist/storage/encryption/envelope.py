@@ -22,7 +22,7 @@ from ...api.names import is_dns1123_label_problems, is_dns1123_subdomain_problem
 from ...schema.wire import LENGTH, WireError, length
 from .ciphers import GCM, Cipher, SeededGCM, TransformError
 from .messages import Annotations, Fields, count, number, octets, pairs
-from .tally import KeyUses
+from .metrics import KeyUses
 from .transformers import Plain
 
 #: What the encrypted key is: a key of AES-GCM, or a seed of them.

@@ -25,7 +25,7 @@ from ..expiry import Timer
 from .ciphers import SEED as SEED_SIZE
 from .ciphers import TransformError, TransformUnavailable
 from .envelope import SEED, Envelope, Sealing, Source, key_id_hash, key_id_problem
-from .tally import EncryptionTally
+from .metrics import EncryptionTally
 
 #: Seconds between two looks at a service that is well, and at one that is not.
 _POLL: Final = 60.0

@@ -19,7 +19,7 @@ from ..worker import ThreadedReactor
 from .configuration import KeyService, Rule, load_configuration
 from .envelope import key_id_hash
 from .kms import KeyManagement, KeyProvider
-from .tally import EncryptionTally
+from .metrics import EncryptionTally
 from .transformers import Transformer, Transformers
 
 #: Where a resource is stored, by the key of one of its values; L{None} for what is no resource.

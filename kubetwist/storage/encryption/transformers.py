@@ -10,7 +10,7 @@ from ...api.resource import GroupResource
 from . import configuration
 from .ciphers import GCM, Cipher, PaddedCBC, SecretBox, TransformError, TransformUnavailable
 from .configuration import KeyService, Provider, Rule
-from .tally import Transformations
+from .metrics import Transformations
 
 #: What no value begins with that is not encrypted.
 ENCRYPTED: Final = b"k8s:enc:"

@@ -16,7 +16,10 @@ from kubetwist.controllers.endpoints.endpointslice import (
     _identity,
     pack,
 )
-from kubetwist.storage.record import Record, without_kind
+from kubetwist.storage.cache.record import (
+    Record,
+    without_kind,
+)
 from tests.controllers.services import ServiceTestCase
 
 LABELS = {

@@ -16,8 +16,8 @@ from kubetwist.controllers.machinery.metadata import (
     controller_uid,
     owner_uids,
 )
+from kubetwist.storage.cache.record import Record
 from kubetwist.storage.errors import RevisionCompacted
-from kubetwist.storage.record import Record
 from kubetwist.storage.values import Write
 from tests.controllers.harness import ControllerTestCase
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition

@@ -11,8 +11,12 @@ from kubetwist.storage.encryption.storage import EncryptedStorage
 from kubetwist.storage.values import Write
 from kubetwist.testing.etcd import why_no_etcd
 from kubetwist.testing.storage import RecordingObserver, storage_tests
-from tests.storage import test_etcd
-from tests.storage.etcdcase import EtcdCase, TurningReactor, fresh_storage
+from tests.storage.etcd import test_storage as test_etcd
+from tests.storage.etcd.case import (
+    EtcdCase,
+    TurningReactor,
+    fresh_storage,
+)
 
 from .test_storage import GCM, Fixed, transformer
 

@@ -1,0 +1,169 @@
+"""What a watch cache can not tell: values that are there and that no object can be made of, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+
+from ...api.errors import APIStatusError
+from ..errors import (
+    ForeignValue,
+    StorageError,
+    UnreadableValue,
+)
+from ..expiry import Timer
+from ..protobuf import is_protobuf
+from ..values import (
+    StorageEvent,
+    StoredValue,
+)
+from .record import Record
+
+#: Seconds until values that could not be read are tried again.
+RETRY: Final = 10.0
+
+#: What the reference says where nobody is configured who decrypts.
+_ENCRYPTED: Final = "identity transformer tried to read encrypted data"
+
+
+def record_of(item: StoredValue, decode: Callable[[str, bytes, int], Record], skip: int) -> Record:
+    """
+    The record of a stored value.
+
+    @param skip: The length of the prefix of its key.
+    @raise UnreadableValue: None can be made of it.
+    """
+    if item.problem:
+        raise UnreadableValue(item.key, item.problem, item.revision)
+    try:
+        return decode(item.key[skip:], item.value, item.revision)
+    except Exception as error:
+        raise UnreadableValue(item.key, _what_is_wrong(item.value, error), item.revision) from error
+
+
+def _what_is_wrong(value: bytes, error: Exception) -> str:
+    """What stands in the way of reading a value; it is told by kind: the text of an error may quote the value."""
+    if isinstance(error, ForeignValue):
+        return str(error)
+    if value.startswith(b"k8s:enc:"):
+        return _ENCRYPTED
+    if is_protobuf(value):
+        return f"it is damaged protobuf, or of a kind that is stored as JSON ({type(error).__name__})"
+    if value.startswith(b"\xd9\xd9\xf7"):
+        return "it is encoded as CBOR, and only JSON and protobuf can be read"
+    return f"it is damaged ({type(error).__name__})"
+
+
+class Unreadable:
+    """
+    The values of one cache that can not be read. It is true while there are some.
+
+    @ivar unavailable: Why none can be read at all; L{None} when that is not so.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, prefix: str, clock: Timer, read: Callable[[str], Awaitable[Record]], put: Callable[[Record], object]
+    ) -> None:
+        """
+        @param prefix: Of all keys.
+        @param read: Reads a key below the prefix; fails with L{StorageError}.
+        @param put: Takes what could be read at last.
+        """
+        self.unavailable: StorageError | None = None
+        self._prefix = prefix
+        self._clock = clock
+        self._read = read
+        self._put = put
+        self._found: dict[str, UnreadableValue] = {}
+        self._retry: IDelayedCall | None = None
+        self._stopped = False
+
+    def __bool__(self) -> bool:
+        return bool(self._found) or self.unavailable is not None
+
+    def replace(self, found: Mapping[str, UnreadableValue]) -> None:
+        """Begin anew with those of the present state, by key below the prefix."""
+        self._found = dict(found)
+        self.unavailable = None
+        if found:
+            self._log.error(
+                "{count} of the objects in {prefix} can not be read; the first: {reason}",
+                count=len(found),
+                prefix=self._prefix,
+                reason=next(iter(found.values())),
+            )
+            self._later()
+
+    def stop(self) -> None:
+        """Try no more."""
+        self._stopped = True
+        retry, self._retry = self._retry, None
+        if retry is not None:
+            retry.cancel()
+
+    def written(self, events: Sequence[StorageEvent]) -> bool:
+        """
+        These are told of by themselves from now on.
+
+        @return: Whether one of them could not be read before.
+        """
+        skip, before = len(self._prefix), len(self._found)
+        for event in events:
+            self._found.pop(event.key[skip:], None)
+        return len(self._found) < before
+
+    def get(self, key: str) -> UnreadableValue | None:
+        """What is wrong with one of them, by key below the prefix."""
+        return self._found.get(key)
+
+    def below(self, prefix: str) -> list[UnreadableValue]:
+        """Those whose keys begin so, in order."""
+        return [found for key, found in sorted(self._found.items()) if key.startswith(prefix)]
+
+    def among(self, covers: Callable[[str], bool]) -> bool:
+        """Whether one of the keys is covered."""
+        return any(map(covers, self._found))
+
+    def refuse(self, prefix: str = "", key: str | None = None) -> None:
+        """
+        Fail if what is asked for can not be told: C{key}, or all below C{prefix}.
+
+        @raise APIStatusError: It can not (500).
+        """
+        found: StorageError | None = self.unavailable
+        if found is None and key is not None:
+            found = self._found.get(key)
+        elif found is None:
+            first = min((one for one in self._found if one.startswith(prefix)), default=None)
+            found = None if first is None else self._found[first]
+        if found is not None:
+            raise APIStatusError.internal(str(found))
+
+    def _later(self) -> None:
+        if self._retry is None and not self._stopped:
+            self._retry = self._clock.callLater(RETRY, self._try_again)
+
+    def _try_again(self) -> None:
+        self._retry = None
+        Deferred.fromCoroutine(self._read_again()).addErrback(
+            lambda failure: self._log.failure("reading {prefix} again failed", failure, prefix=self._prefix)
+        )
+
+    async def _read_again(self) -> None:
+        for key, before in list(self._found.items()):
+            try:
+                record = await self._read(key)
+            except StorageError:
+                break  # Most of what can not be read has the same reason.
+            # What has changed meanwhile has been told of, or will be.
+            if self._found.get(key) is before and record.revision == before.revision:
+                del self._found[key]
+                self._put(record)
+        if self._found:
+            self._later()

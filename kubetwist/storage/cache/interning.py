@@ -1,0 +1,34 @@
+"""Texts of labels and fields that records share, so that a text is in memory once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from .record import (
+    NO_LABELS,
+    Record,
+)
+
+#: How many texts are remembered; beyond that, sharing begins again from nothing.
+SHARED_TEXTS: Final = 50_000
+
+_texts: dict[str, str] = {}
+
+
+def share_texts(record: Record) -> Record:
+    """Replace the labels, fields and namespace of a record by equal texts of other records, and return the record."""
+    record.labels = _shared(record.labels)
+    record.fields = _shared(record.fields)
+    record.namespace = _texts.setdefault(record.namespace, record.namespace)
+    return record
+
+
+def _shared(texts: Mapping[str, str]) -> Mapping[str, str]:
+    # Not sys.intern: some versions of Python never free what is interned there, and these are clients' texts.
+    if not texts:
+        return NO_LABELS
+    if len(_texts) > SHARED_TEXTS:
+        _texts.clear()
+    same = _texts.setdefault
+    return {same(name, name): same(value, value) for name, value in texts.items()}

@@ -1,0 +1,51 @@
+"""What is counted of the use of one watch cache, and of the storage behind it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...metrics.registry import Distribution
+
+#: Bounds of the seconds that readers wait.
+_WAITS: Final = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0)
+#: Bounds of the seconds that the storage takes.
+_SECONDS: Final = (
+    *(0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0),
+    *(4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
+)
+
+
+class CacheTally:
+    """
+    Numbers that only grow.
+
+    @ivar lists: Lists that the cache has answered; C{returned} are the records in them, C{fetched} those looked at.
+    @ivar stored_lists: Those that the storage has answered; likewise.
+    @ivar dispatched: Changes that watches were told.
+    @ivar unreadable: Values that could not be decoded.
+    @ivar waits: Seconds that readers waited until the cache was as far as they wanted.
+    @ivar requests: Seconds that the storage took, by what it was asked for: C{"create"}, C{"update"}, C{"delete"},
+        C{"get"} and C{"list"}.
+    @ivar failures: How often it did not do it, likewise.
+    """
+
+    __slots__ = (
+        *("dispatched", "failures", "fetched", "lists", "requests", "returned"),
+        *("stored_evaluated", "stored_fetched", "stored_lists", "stored_returned", "unreadable", "waits"),
+    )
+
+    def __init__(self) -> None:
+        self.dispatched = self.lists = self.fetched = self.returned = self.unreadable = 0
+        self.stored_lists = self.stored_fetched = self.stored_evaluated = self.stored_returned = 0
+        self.waits = Distribution(_WAITS)
+        self.requests: dict[str, Distribution] = {}
+        self.failures: dict[str, int] = {}
+
+    def asked(self, operation: str, took: float, failed: bool = False) -> None:
+        """The storage was asked for something, and has answered or failed."""
+        seconds = self.requests.get(operation)
+        if seconds is None:
+            seconds = self.requests[operation] = Distribution(_SECONDS)
+        seconds.observe(took)
+        if failed:
+            self.failures[operation] = self.failures.get(operation, 0) + 1

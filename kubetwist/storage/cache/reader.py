@@ -1,0 +1,157 @@
+"""Records of one resource, read from the storage backend: one, all of them, or a list as of a revision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+
+from ...api.errors import APIStatusError
+from ...interfaces import IStorageBackend
+from ..errors import (
+    DecryptionUnavailable,
+    UnreadableValue,
+)
+from ..expiry import Timer
+from ..protobuf import (
+    others_first,
+    portions,
+)
+from ..values import (
+    Page,
+    StoredValue,
+)
+from .corruptobjects import record_of
+from .interning import share_texts
+from .listing import Listing
+from .metrics import CacheTally
+from .record import Record
+from .window import Match
+
+#: Makes a record of a key below the resource's prefix, a stored value and its revision.
+Codec = Callable[[str, bytes, int], Record]
+
+
+class RecordReader:
+    """
+    Reads and decodes what a backend stores below one prefix.
+
+    Values that take long to decode are decoded in portions, between which the reactor runs.
+    """
+
+    def __init__(
+        self, backend: IStorageBackend, prefix: str, codec: Codec, clock: Timer, page: int, tally: CacheTally
+    ) -> None:
+        """
+        @param prefix: Of the keys in the backend, with its last slash.
+        @param page: The most values that are read in one go.
+        @param tally: Counts what is read.
+        """
+        self._backend = backend
+        self._prefix = prefix
+        self._codec = codec
+        self._clock = clock
+        self._page = page
+        self._tally = tally
+
+    def decode(self, key: str, value: bytes, revision: int) -> Record:
+        """Return the record of a value, by its key below the prefix."""
+        return share_texts(self._codec(key, value, revision))
+
+    async def read(self, key: str) -> Record:
+        """
+        Read one record, by its key below the prefix.
+
+        @raise StorageError: There is none, or it cannot be read.
+        """
+        return self._record(await self._backend.read(self._prefix + key))
+
+    async def load(self) -> tuple[list[Record], int, dict[str, UnreadableValue]]:
+        """
+        Read everything as of one revision.
+
+        @return: The records in key order, the revision, and the errors of unreadable values by key.
+        @raise StorageError: The backend cannot be read; L{RevisionCompacted} when it took too long.
+        """
+        page = await self._read_page(self._prefix, limit=self._page)
+        revision = page.revision
+        records: list[Record] = []
+        unreadable: dict[str, UnreadableValue] = {}
+        while True:
+            for portion in portions(page.items):
+                for item in portion:
+                    try:
+                        records.append(self._record(item))
+                    except UnreadableValue as error:
+                        self._tally.unreadable += 1
+                        unreadable[item.key[len(self._prefix) :]] = error
+                if portion[-1] is not page.items[-1]:
+                    await others_first(self._clock)
+            if not page.more:
+                return records, revision, unreadable
+            following = page.items[-1].key + "\0"
+            page = await self._read_page(self._prefix, start=following, limit=self._page, revision=revision)
+
+    async def list(
+        self,
+        prefix: str = "",
+        *,
+        match: Match | None = None,
+        limit: int = 0,
+        start_after: str = "",
+        revision: int = 0,
+    ) -> Listing:
+        """
+        List records as L{WatchCache.list<kubetwist.storage.cache.watchcache.WatchCache.list>} does, from the backend
+        alone.
+
+        @param revision: As of which; 0 for the backend's newest.
+        @raise StorageError: The backend cannot be read, or does not have that revision.
+        @raise APIStatusError: A value cannot be read (500).
+        """
+        records: list[Record] = []
+        tally = self._tally
+        tally.stored_lists += 1
+        start = f"{self._prefix}{start_after}\0" if start_after else ""
+        while True:
+            try:
+                page = await self._read_page(
+                    self._prefix + prefix, start=start, limit=limit or self._page, revision=revision
+                )
+                stored = await self._records(page.items)
+            except (DecryptionUnavailable, UnreadableValue) as error:
+                raise APIStatusError.internal(str(error)) from error
+            revision = page.revision
+            tally.stored_fetched += len(stored)
+            for index, record in enumerate(stored):
+                if match is not None:
+                    tally.stored_evaluated += 1
+                if match is None or match(record):
+                    tally.stored_returned += 1
+                    records.append(record)
+                    if len(records) == limit:
+                        more = page.more or index + 1 < len(page.items)
+                        return Listing(records, revision, record.key if more else "", cached=False)
+            if not page.more:
+                return Listing(records, revision, cached=False)
+            start = page.items[-1].key + "\0"
+
+    async def _read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
+        began = perf_counter()
+        failed = True
+        try:
+            page: Page = await self._backend.read_page(prefix, start=start, limit=limit, revision=revision)
+            failed = False
+        finally:
+            self._tally.asked("list", perf_counter() - began, failed)
+        return page
+
+    def _record(self, item: StoredValue) -> Record:
+        return record_of(item, self.decode, len(self._prefix))
+
+    async def _records(self, items: Sequence[StoredValue]) -> Sequence[Record]:
+        records: list[Record] = []
+        for portion in portions(items):
+            records += map(self._record, portion)
+            if len(records) < len(items):
+                await others_first(self._clock)
+        return records

@@ -1,0 +1,92 @@
+"""An object as the watch cache keeps it: its JSON, and the little that selectors ask about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+import orjson
+
+from ...api.resource import JSONObject
+
+#: How the JSON of every record starts; the revision is spliced in behind it.
+ITEM_START: Final = b'{"metadata":{'
+NO_LABELS: Final[Mapping[str, str]] = {}
+
+
+class Draft:
+    """
+    An object that has no revision yet: an attachment for L{kubetwist.storage.values.Write}.
+
+    @ivar body: The object's compact JSON without C{kind}, C{apiVersion} and C{metadata.resourceVersion};
+        it starts with L{ITEM_START} and C{metadata} is not empty.
+    @ivar labels: Its labels.
+    @ivar fields: Its values for the field selectors that its resource has besides name and namespace.
+    """
+
+    __slots__ = ("body", "fields", "labels")
+
+    def __init__(self, body: bytes, labels: Mapping[str, str], fields: Mapping[str, str]) -> None:
+        self.body = body
+        self.labels = labels
+        self.fields = fields
+
+
+class Record:
+    """
+    One stored object at one revision; immutable but for C{views}.
+
+    @ivar key: Below the resource's prefix: C{"default/web-0"}, or C{"node-1"} when cluster-scoped.
+    @ivar revision: The revision of its newest write; in a DELETED event, that of the deletion.
+    @ivar item: The object's compact JSON without C{kind} and C{apiVersion}:
+        C{b'{"metadata":{"resourceVersion":"7","name":...},...}'}.
+    @ivar views: What encoders derived from C{item} and want to keep, by encoder; L{None} until one does.
+    @ivar other_form: Whether it is stored in another form than this server writes, JSON or protobuf.
+    """
+
+    other_form: ClassVar[bool] = False
+
+    __slots__ = ("fields", "item", "key", "labels", "name", "namespace", "revision", "views")
+
+    def __init__(
+        self, key: str, revision: int, item: bytes, labels: Mapping[str, str], fields: Mapping[str, str]
+    ) -> None:
+        self.key = key
+        self.revision = revision
+        self.item = item
+        self.labels = labels
+        self.fields = fields
+        self.namespace, _, self.name = key.rpartition("/")
+        self.views: dict[Any, Any] | None = None
+
+    @classmethod
+    def from_draft(cls, key: str, revision: int, draft: Draft) -> Record:
+        """The record that a draft becomes when it is committed."""
+        item = b'%b"resourceVersion":"%d",%b' % (ITEM_START, revision, draft.body[len(ITEM_START) :])
+        return cls(key, revision, item, draft.labels, draft.fields)
+
+    def body(self) -> bytes:
+        """The JSON without the revision: a L{Draft}'s C{body}."""
+        return ITEM_START + self.item[len(ITEM_START) + len('"resourceVersion":"",') + len(str(self.revision)) :]
+
+    def deleted_at(self, revision: int) -> Record:
+        """The record as its DELETED event shows it: this state, at the revision of the deletion."""
+        return Record.from_draft(self.key, revision, Draft(self.body(), self.labels, self.fields))
+
+
+class RecordOfOtherForm(Record):
+    """One that an update writes anew even if it changes nothing."""
+
+    __slots__ = ()
+    other_form = True
+
+
+def without_kind(obj: JSONObject) -> bytes:
+    """An object's JSON as records keep it: metadata first, with its resourceVersion first, no kind, no apiVersion."""
+    meta = obj.get("metadata") or {}
+    version = meta.get("resourceVersion")
+    ordered: JSONObject = {"metadata": {"resourceVersion": version, **meta} if version else meta}
+    for name, value in obj.items():
+        if name not in ("metadata", "kind", "apiVersion"):
+            ordered[name] = value
+    return orjson.dumps(ordered)

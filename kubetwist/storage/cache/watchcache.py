@@ -1,0 +1,586 @@
+"""
+The watch cache: all objects of one resource, sorted, and their recent past, over any storage backend.
+
+GET, LIST and WATCH are answered from it. It is an observer of its backend and lives in the reactor thread; what is
+slow in it is done once per change, not once per reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from time import perf_counter
+from typing import Final
+
+from twisted.internet.defer import CancelledError, Deferred, fail, succeed
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ...api.errors import APIStatusError
+from ...interfaces import (
+    IPacedSink,
+    IStorageBackend,
+    IStorageObserver,
+    IStorageWatch,
+    IWatchSink,
+)
+from ..errors import (
+    DecryptionUnavailable,
+    FutureRevision,
+    RevisionCompacted,
+    StorageError,
+    StorageUnavailable,
+)
+from ..expiry import Timer
+from ..values import StorageEvent
+from .corruptobjects import Unreadable
+from .history import PastReader
+from .interning import share_texts
+from .listing import (
+    Listing,
+    counted,
+    gather,
+    undo,
+)
+from .metrics import CacheTally
+from .reader import (
+    Codec,
+    RecordReader,
+)
+from .record import (
+    Draft,
+    Record,
+)
+from .table import RecordTable
+from .watches import (
+    CacheWatch,
+    PacedWatch,
+)
+from .window import (
+    ADDED,
+    DELETED,
+    MODIFIED,
+    CacheEvent,
+    Match,
+    Window,
+)
+
+WINDOW_EVENTS: Final = 10_000
+WINDOW_BYTES: Final = 32 << 20
+
+#: Values that are read and decoded in one go while a cache fills.
+PAGE: Final = 1000
+
+#: Seconds until a lost backend is tried again: the first time, and at most.
+RETRY_FIRST: Final = 0.25
+RETRY_MOST: Final = 30.0
+
+
+@implementer(IStorageObserver)
+class WatchCache:
+    """
+    The objects of one resource.
+
+    What can not be read is neither there nor missing: whoever asks for it, or for what it would be among, is told so.
+
+    @ivar prefix: Of their keys in the backend, with its last slash.
+    @ivar revision: Everything up to here is in the cache and was sent to its watches.
+    @ivar ready: Whether the cache is filled and follows its backend.
+    @ivar received: How many events have come from the backend.
+    @ivar fills: How often it was begun to fill it.
+    @ivar tally: What else is counted.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        backend: IStorageBackend,
+        prefix: str,
+        codec: Codec,
+        clock: Timer,
+        *,
+        window_events: int = WINDOW_EVENTS,
+        window_bytes: int = WINDOW_BYTES,
+        page: int = PAGE,
+    ) -> None:
+        self.prefix = prefix
+        self.revision = 0
+        self.ready = False
+        self.received = 0
+        self.fills = 0
+        self.tally = CacheTally()
+        self._backend = backend
+        self._clock = clock
+        self._limits = (window_events, window_bytes)
+        self._reader = RecordReader(backend, prefix, codec, clock, page, self.tally)
+        self._decode = self._reader.decode
+        self._table = RecordTable()
+        self._window = Window(0, *self._limits)
+        #: By scope: C{""}, C{"namespace/"} or a whole key. Tuples, so that a delivery is not disturbed by changes.
+        self._watches: dict[str, tuple[CacheWatch, ...]] = {}
+        self._waiting: list[tuple[int, Deferred[None], IDelayedCall]] = []
+        self._source: IStorageWatch | None = None
+        self._loading: Deferred[None] | None = None
+        self._retry: IDelayedCall | None = None
+        self._stopped = False
+        self._past_reader = PastReader(backend, prefix, self._decode, clock)
+        #: While events are sent: their revision.
+        self._sending = 0
+        #: Watches to suspend when all events of that revision are sent.
+        self._full: list[PacedWatch] = []
+        #: What can not be read.
+        self.unreadable = Unreadable(prefix, clock, self._reader.read, self._found)
+
+    # --- life
+
+    async def start(self) -> None:
+        """
+        Read everything and begin to follow.
+
+        What can not be decrypted at present is tried again later; L{ready} is false until then.
+
+        @raise StorageError: The backend can not be read.
+        """
+        try:
+            await self._fill()
+        except DecryptionUnavailable as error:
+            self._log.error("{prefix} can not be read: {reason}", prefix=self.prefix, reason=error)
+            self.unreadable.unavailable = error
+            self._reload_later(RETRY_FIRST)
+
+    async def _fill(self) -> None:
+        mine = self.fills = self.fills + 1
+        while not self._stopped:
+            try:
+                records, revision, unreadable = await self._reader.load()
+                self._table = RecordTable(records)
+                self._window = Window(revision, *self._limits)
+                self.unreadable.replace(unreadable)
+                self.revision = revision
+                source = await self._backend.watch(self.prefix, revision, self)
+            except RevisionCompacted:
+                continue  # That took longer than compaction waits.
+            if self._stopped or mine != self.fills:
+                # It ended before it had begun, and another one is under way.
+                source.stop()
+                return
+            self._source = source
+            self.ready = True
+            self._advanced()
+            return
+
+    def stop(self) -> None:
+        """Follow no more; all watches end."""
+        self._stopped = True
+        self.ready = False
+        if self._source is not None:
+            self._source.stop()
+            self._source = None
+        if self._retry is not None and self._retry.active():
+            self._retry.cancel()
+        self.unreadable.stop()
+        self._end_watches(None)
+        waiting, self._waiting = self._waiting, []
+        for revision, answer, timeout in waiting:
+            timeout.cancel()
+            answer.errback(FutureRevision(revision, self.revision))
+
+    def _found(self, record: Record) -> None:
+        self._table.put(record)
+
+    # --- the backend's side
+
+    def committed(self, events: Sequence[StorageEvent]) -> None:
+        """See L{IStorageObserver.committed}."""
+        skip = len(self.prefix)
+        changes = []
+        rewritten = bool(self.unreadable) and self.unreadable.written(events)
+        for event in events:
+            key, revision, attachment = event.key[skip:], event.revision, event.attachment
+            if event.value is None:
+                previous = self._table.remove(key)
+                if previous is None:
+                    continue
+                change = CacheEvent(DELETED, revision, previous.deleted_at(revision), previous)
+            else:
+                if type(attachment) is Draft:
+                    record = share_texts(Record.from_draft(key, revision, attachment))
+                else:
+                    record = self._decode(key, event.value, revision)
+                previous = self._table.put(record)
+                change = CacheEvent(ADDED if previous is None else MODIFIED, revision, record, previous)
+            self._window.add(change)
+            changes.append(change)
+        self.received += len(events)
+        self.revision = events[-1].revision
+        if rewritten:
+            # What was there before can not be told by undoing this.
+            self._window.forget(self.revision)
+        if self._watches:
+            self.tally.dispatched += len(changes)
+            for change in changes:
+                if change.revision != self._sending:
+                    if self._full:
+                        self._suspend_full()
+                    self._sending = change.revision
+                self._fan_out(change)
+            if self._full:
+                self._suspend_full()
+            self._sending = 0
+
+    def progressed(self, revision: int) -> None:
+        """See L{IStorageObserver.progressed}."""
+        self.revision = revision
+        if self._waiting:
+            self._advanced()
+        if self._window.oldest < self._backend.compacted:
+            self._window.forget(self._backend.compacted)
+
+    def ended(self, reason: Exception) -> None:
+        """See L{IStorageObserver.ended}: fill anew; watches may have missed something, so their clients list again."""
+        self._log.warn("the cache of {prefix} lost its place: {reason}", prefix=self.prefix, reason=reason)
+        self.ready = False
+        self._source = None
+        self._end_watches(APIStatusError.expired("The watch was interrupted; list again."))
+        self._reload(RETRY_FIRST)
+
+    def _reload_later(self, delay: float) -> None:
+        if not self._stopped:
+            self._retry = self._clock.callLater(delay, self._reload, min(delay * 2, RETRY_MOST))
+
+    def _reload(self, delay: float) -> None:
+        def failed(failure: Failure) -> None:
+            if failure.check(StorageError):
+                self._log.warn("{prefix} can not be read: {reason}", prefix=self.prefix, reason=failure.value)
+            else:
+                self._log.failure("{prefix} can not be read", failure, prefix=self.prefix)
+            self._reload_later(delay)
+
+        Deferred.fromCoroutine(self._fill()).addErrback(failed)
+
+    def _fan_out(self, event: CacheEvent) -> None:
+        record = event.record
+        watches = self._watches.get
+        scopes = ("", f"{record.namespace}/", record.key) if record.namespace else ("", record.key)
+        # Many watches have the same selector; it is asked once.
+        shown: CacheEvent | None = event
+        last: Match | None = None
+        for scope in scopes:
+            for watch in watches(scope, ()):
+                if watch.active and watch.since < event.revision:
+                    try:
+                        match = watch.match
+                        if match is not last:
+                            shown = event if match is None else event.seen_through(match)
+                            last = match
+                        if shown is not None:
+                            watch.send(shown.kind, shown.record, shown)
+                    except Exception:
+                        self._broken(watch)
+
+    def _broken(self, watch: CacheWatch) -> None:
+        """A sink failed: that is a bug, and its own affair."""
+        self._log.failure("a watch of {prefix}{scope} failed", prefix=self.prefix, scope=watch.scope)
+        watch.stop()
+        try:
+            watch.sink.end(None)
+        except Exception:
+            self._log.failure("a watch of {prefix}{scope} failed at its end", prefix=self.prefix, scope=watch.scope)
+
+    def _end_watches(self, error: APIStatusError | None) -> None:
+        watches, self._watches = self._watches, {}
+        for scoped in watches.values():
+            for watch in scoped:
+                if watch.active:
+                    watch.active = False
+                    try:
+                        watch.sink.end(error)
+                    except Exception:
+                        self._log.failure("a watch of {prefix} failed at its end", prefix=self.prefix)
+
+    # --- reading
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def capacity(self) -> int:
+        """How many past events it keeps at most."""
+        return self._limits[0]
+
+    def sizes(self) -> tuple[int, int]:
+        """How many records there are, and about how many bytes one has: as some of them have."""
+        samples = [len(record.item) for record in self._table.samples()]
+        return len(self._table), sum(samples) // len(samples) if samples else 0
+
+    def get(self, key: str) -> Record | None:
+        """
+        The newest state of an object, by its key below the prefix.
+
+        @raise APIStatusError: It can not be read (500).
+        """
+        record = self._table.get(key)
+        if record is None and self.unreadable:
+            self.unreadable.refuse(key=key)
+        return record
+
+    def list(
+        self,
+        prefix: str = "",
+        *,
+        match: Match | None = None,
+        limit: int = 0,
+        start_after: str = "",
+        revision: int = 0,
+    ) -> Listing:
+        """
+        Records in key order.
+
+        @param prefix: Of their keys: C{""} for all, C{"default/"} for a namespace.
+        @param match: Leaves out records for which it is false.
+        @param limit: The most to return; 0 for all. When it is reached and there are more records, matching or not,
+            C{next_key} is set.
+        @param start_after: The C{next_key} of the page before.
+        @param revision: As of which; 0 for now.
+        @raise RevisionCompacted: That revision is before the window; L{list_at} may still know it.
+        @raise FutureRevision: That revision is not there yet.
+        @raise APIStatusError: Something of it can not be read (500).
+        """
+        if self.unreadable:
+            self.unreadable.refuse(prefix)
+        table = self._table
+        undone: dict[str, Record | None] = {}
+        if revision and revision != self.revision:
+            undone = self._undone(prefix, revision)
+        batches = table.batches(prefix, start_after)
+        if undone:
+            batches = undo(batches, undone, start_after)
+        tally = self.tally
+        if match is None:
+            records, next_key = gather(batches, match, limit)
+            tally.fetched += len(records)
+        else:
+            records, next_key = gather(counted(batches, tally), match, limit)
+        tally.lists += 1
+        tally.returned += len(records)
+        remaining = None
+        if next_key and match is None:
+            remaining = table.count(prefix, next_key)
+            for key, record in undone.items():
+                if key > next_key:
+                    remaining += (record is not None) - (table.get(key) is not None)
+        return Listing(records, revision or self.revision, next_key, remaining)
+
+    def _undone(self, prefix: str, revision: int) -> dict[str, Record | None]:
+        """What differs below C{prefix} between now and C{revision}, as it was then."""
+        if revision > self.revision:
+            raise FutureRevision(revision, self.revision)
+        undone: dict[str, Record | None] = {}
+        for event in self._past(revision):
+            key = event.record.key
+            if key not in undone and key.startswith(prefix):
+                undone[key] = event.previous
+        return undone
+
+    def _past(self, revision: int) -> Sequence[CacheEvent]:
+        self._window.forget(self._backend.compacted)
+        return self._window.after(revision)
+
+    async def list_at(
+        self,
+        prefix: str = "",
+        *,
+        match: Match | None = None,
+        limit: int = 0,
+        start_after: str = "",
+        revision: int = 0,
+    ) -> Listing:
+        """
+        As L{list}, but revisions from before the window are read from the backend, until it compacts them.
+
+        How many records remain is not known then.
+        """
+        try:
+            return self.list(prefix, match=match, limit=limit, start_after=start_after, revision=revision)
+        except RevisionCompacted:
+            return await self.list_stored(prefix, match=match, limit=limit, start_after=start_after, revision=revision)
+
+    async def list_stored(
+        self,
+        prefix: str = "",
+        *,
+        match: Match | None = None,
+        limit: int = 0,
+        start_after: str = "",
+        revision: int = 0,
+    ) -> Listing:
+        """As L{list_at}, but from the backend alone, whatever is in the cache; revision 0 is the backend's newest."""
+        return await self._reader.list(prefix, match=match, limit=limit, start_after=start_after, revision=revision)
+
+    def wait_until(self, revision: int, timeout: float = 3.0) -> Deferred[None]:
+        """
+        Wait until the cache has seen everything up to C{revision}.
+
+        @param timeout: In seconds; then it fails with L{FutureRevision}. It fails at once after L{stop}.
+        """
+        if revision <= self.revision:
+            return succeed(None)
+        if self._stopped:
+            return fail(FutureRevision(revision, self.revision))
+
+        def give_up(failure: Exception) -> None:
+            self._waiting.remove(waiting)
+            if call.active():
+                call.cancel()
+            answer.errback(failure)
+
+        answer: Deferred[None] = Deferred(lambda _: give_up(CancelledError()))
+        call = self._clock.callLater(timeout, lambda: give_up(FutureRevision(revision, self.revision)))
+        waiting = (revision, answer, call)
+        self._waiting.append(waiting)
+        began = perf_counter()
+
+        def waited(result: object) -> object:
+            self.tally.waits.observe(perf_counter() - began)
+            return result
+
+        answer.addBoth(waited)
+        return answer
+
+    async def seen(self, revision: int) -> None:
+        """As L{wait_until}, but it has no errors: a cache that is not there in time is not waited for."""
+        with suppress(FutureRevision):
+            await self.wait_until(revision)
+
+    def _advanced(self) -> None:
+        reached = [waiting for waiting in self._waiting if waiting[0] <= self.revision]
+        if reached:
+            self._waiting = [waiting for waiting in self._waiting if waiting[0] > self.revision]
+        for _, answer, timeout in reached:
+            timeout.cancel()
+            answer.callback(None)
+
+    # --- watching
+
+    def watch(
+        self,
+        scope: str,
+        *,
+        sink: IWatchSink,
+        match: Match | None = None,
+        revision: int = 0,
+        initial: bool = False,
+    ) -> CacheWatch:
+        """
+        Send changes to C{sink} until L{CacheWatch.stop}.
+
+        Everything up to the cache's revision is sent before this returns; a sink that has enough by then ignores the
+        rest, and is stopped afterwards.
+
+        @param scope: C{""} for all, C{"default/"} for a namespace, or a whole key.
+        @param match: Only records for which it is true are shown; a record that begins to match is ADDED, one that
+            stops is DELETED, as it last was.
+        @param revision: Begin with the changes after this one, which may be in the future; 0 for now. Has no meaning
+            with C{initial}.
+        @param initial: Send the present state first, as ADDED events.
+        @raise StorageUnavailable: The cache is not filled.
+        @raise RevisionCompacted: Changes after C{revision} are forgotten.
+        """
+        self._check_watchable(watch := CacheWatch(self, scope, match, sink))
+        since = revision or self.revision
+        if initial:
+            since = self.revision
+            for record in self._in_scope(scope, match):
+                watch.send(ADDED, record, None)
+        # What a sink does may change objects; those changes come in the next round.
+        past = self._past(since)
+        while past:
+            since = past[-1].revision
+            for event in past:
+                if watch.covers(event.record.key):
+                    watch.show(event)
+            past = self._past(since)
+        watch.since = since
+        self._watches[scope] = (*self._watches.get(scope, ()), watch)
+        return watch
+
+    def watch_paced(
+        self, scope: str, *, sink: IPacedSink, match: Match | None = None, revision: int = 0, initial: bool = False
+    ) -> PacedWatch:
+        """
+        Do the same as L{watch}, but send nothing before L{PacedWatch.resume}, and then no more than C{sink} accepts.
+
+        Changes that the window has dropped are read from a backend that keeps them.
+
+        @raise StorageUnavailable: The cache is not filled.
+        @raise RevisionCompacted: Changes after C{revision} are compacted.
+        """
+        self._check_watchable(watch := PacedWatch(self, scope, match, sink, revision or self.revision, initial))
+        if not initial and revision and revision < self.revision:
+            compacted = self._backend.compacted
+            self._window.forget(compacted)
+            oldest = compacted if self._past_reader.available else self._window.oldest
+            if revision < oldest:
+                raise RevisionCompacted(revision, oldest)
+        self._watches[scope] = (*self._watches.get(scope, ()), watch)
+        return watch
+
+    def _check_watchable(self, watch: CacheWatch) -> None:
+        if not self.ready:
+            raise StorageUnavailable(f"the cache of {self.prefix} is not filled")
+        if self.unreadable and self.unreadable.among(watch.covers):
+            raise StorageUnavailable(f"not everything in {self.prefix} can be read")
+
+    def call_later(self, call: Callable[[], object]) -> None:
+        """Call a function in the next turn of the reactor."""
+        self._clock.callLater(0, call)
+
+    def changes_after(self, revision: int, most: int) -> Sequence[CacheEvent]:
+        """
+        Return some events after C{revision}, and all of their revisions.
+
+        @raise RevisionCompacted: The window has dropped them.
+        """
+        self._window.forget(self._backend.compacted)
+        return self._window.some_after(revision, most)
+
+    def records_after(self, scope: str, key: str) -> Sequence[Record]:
+        """Return some records after a key, in key order; none after the last."""
+        if scope and scope[-1] != "/":
+            record = self._table.get(scope)
+            return [record] if record is not None and not key else []
+        records = next(self._table.batches(scope, key), [])
+        self.tally.fetched += len(records)
+        return records
+
+    async def read_past(self, revision: int) -> tuple[Sequence[CacheEvent], int]:
+        """See L{PastReader.read}; reads up to the beginning of the window."""
+        return await self._past_reader.read(revision, self._window.oldest)
+
+    def _suspend(self, watch: PacedWatch) -> None:
+        """Stop sending to C{watch}, except the rest of the current revision."""
+        if self._sending:
+            self._full.append(watch)
+        else:
+            watch.suspended_at(self.revision)
+
+    def _suspend_full(self) -> None:
+        full, self._full = self._full, []
+        for watch in full:
+            watch.suspended_at(self._sending)
+
+    def _in_scope(self, scope: str, match: Match | None) -> Sequence[Record]:
+        if not scope or scope[-1] == "/":
+            return self.list(scope, match=match).records
+        record = self.get(scope)
+        return [record] if record is not None and (match is None or match(record)) else []
+
+    def _remove(self, watch: CacheWatch) -> None:
+        rest = tuple(other for other in self._watches.get(watch.scope, ()) if other is not watch)
+        if rest:
+            self._watches[watch.scope] = rest
+        else:
+            self._watches.pop(watch.scope, None)

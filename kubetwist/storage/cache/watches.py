@@ -1,0 +1,242 @@
+"""
+Watches of a watch cache: unpaced ones that receive everything immediately, and paced ones.
+
+A L{PacedWatch} queues no events for a slow reader. It keeps a position: a revision, and a key while the initial objects
+are sent. The events are in the cache, in the window of past events, or in the backend.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ...api.errors import APIStatusError
+from ...interfaces import (
+    IPacedSink,
+    IPacedWatch,
+    IWatchSink,
+)
+from ..errors import (
+    RevisionCompacted,
+    StorageError,
+)
+from .window import (
+    ADDED,
+    CacheEvent,
+    Match,
+)
+
+if TYPE_CHECKING:
+    from .watchcache import WatchCache
+
+#: Objects or events that are visited in one turn of the reactor; a selector may exclude all of them.
+EXAMINED: Final = 4096
+#: Events that are read from the window at a time.
+TAKEN: Final = 256
+#: The C{since} of watches that the cache does not send to: every event is before it.
+_NEVER: Final = 1 << 70
+
+
+class CacheWatch:
+    """
+    A watch that receives every event as it happens.
+
+    @ivar active: Cleared by L{stop}.
+    @ivar since: Events up to this revision are not sent.
+    """
+
+    __slots__ = ("_cache", "active", "match", "scope", "send", "since", "sink")
+
+    def __init__(self, cache: WatchCache, scope: str, match: Match | None, sink: IWatchSink) -> None:
+        self._cache = cache
+        self.scope = scope
+        self.match = match
+        self.sink = sink
+        self.send = sink.send
+        self.since = 0
+        self.active = True
+
+    @property
+    def revision(self) -> int:
+        """Return the revision up to which everything was sent; for a watch from a future revision, that revision."""
+        return max(self._cache.revision, self.since)
+
+    def stop(self) -> None:
+        """Stop sending. Can be called at any time, also from C{sink.send}."""
+        if self.active:
+            self.active = False
+            self._cache._remove(self)
+
+    def covers(self, key: str) -> bool:
+        """Return whether the watch's scope contains the key."""
+        scope = self.scope
+        return not scope or key == scope or (scope[-1] == "/" and key.startswith(scope))
+
+    def show(self, event: CacheEvent) -> None:
+        """Send an event, converted by the watch's selector, if it is visible there."""
+        shown = event if self.match is None else event.seen_through(self.match)
+        if shown is not None:
+            self.send(shown.kind, shown.record, shown)
+
+
+@implementer(IPacedWatch)
+class PacedWatch(CacheWatch):
+    """
+    A watch that sends while its sink accepts more.
+
+    It begins suspended. Each L{resume} sends until the sink is full or everything was sent; then the watch is live: the
+    cache sends it events as they happen, until L{suspend}.
+
+    The initial objects are sent in key order, each in its state at that time. During that time, events of objects that
+    were sent already are sent, too; events of other objects are not, since these objects are sent later.
+    """
+
+    __slots__ = ("_cursor", "_later", "_past", "_past_end", "_place", "_reading")
+
+    sink: IPacedSink
+    _log = Logger()
+
+    def __init__(
+        self, cache: WatchCache, scope: str, match: Match | None, sink: IPacedSink, revision: int, initial: bool
+    ) -> None:
+        """
+        @param revision: Later events are sent.
+        @param initial: Whether the current objects are sent first.
+        """
+        super().__init__(cache, scope, match, sink)
+        self.since = _NEVER
+        self._place = revision
+        #: The key of the last sent object; L{None} when all initial objects are sent.
+        self._cursor: str | None = "" if initial else None
+        #: Events that were read from the backend, and the revision up to which they are complete.
+        self._past: deque[CacheEvent] = deque()
+        self._past_end = 0
+        self._reading = False
+        self._later = False
+
+    @property
+    def live(self) -> bool:
+        """Return whether the cache sends it events as they happen."""
+        return self.since != _NEVER
+
+    @property
+    def revision(self) -> int:
+        """See L{IPacedWatch.revision}."""
+        return max(self._cache.revision, self.since) if self.since != _NEVER else self._place
+
+    def suspend(self) -> None:
+        """See L{IPacedWatch.suspend}."""
+        if self.active and self.live:
+            self._cache._suspend(self)
+
+    def suspended_at(self, revision: int) -> None:
+        """Set the revision after which it begins when it is resumed; called by the cache."""
+        if self.live:
+            self._place = max(revision, self.since)
+            self.since = _NEVER
+
+    def resume(self) -> None:
+        """See L{IPacedWatch.resume}."""
+        if not self._reading and not self._later:
+            self._produce()
+
+    def _produce(self) -> None:
+        examined = 0
+        cache, sink = self._cache, self.sink
+        while self.active and not self.live and not sink.full:
+            if examined >= EXAMINED:
+                self._later = True
+                cache.call_later(self._again)
+                return
+            if self._past:
+                examined += self._send_past(self._past, self._past_end)
+            elif self._place < cache.revision:
+                try:
+                    events = cache.changes_after(self._place, TAKEN)
+                except RevisionCompacted:
+                    self._reading = True
+                    Deferred.fromCoroutine(self._read_past()).addCallbacks(self._again, self._failed)
+                    return
+                examined += 1 + self._send_past(deque(events), events[-1].revision if events else cache.revision)
+            elif self._cursor is not None:
+                examined += 1 + self._send_objects(self._cursor)
+            else:
+                self.since = self._place
+                sink.caught_up()
+
+    def _again(self, result: object = None) -> None:
+        self._later = self._reading = False
+        self._produce()
+
+    def _send_past(self, events: deque[CacheEvent], end: int) -> int:
+        """
+        Send events until the sink is full, but all of a revision.
+
+        @param events: Sent events are removed.
+        @param end: The revision up to which C{events} is complete.
+        @return: The number of visited events.
+        """
+        examined, sink, cursor = 0, self.sink, self._cursor
+        while events:
+            if not self.active:
+                return examined
+            event = events[0]
+            if event.revision > self._place:
+                if sink.full:
+                    return examined
+                self._place = event.revision
+            events.popleft()
+            examined += 1
+            key = event.record.key
+            if (cursor is None or key <= cursor) and self.covers(key):
+                self.show(event)
+        self._place = max(self._place, end)
+        return examined
+
+    def _send_objects(self, cursor: str) -> int:
+        """
+        Send objects after C{cursor} until the sink is full.
+
+        @return: The number of visited objects.
+        """
+        examined, match, send, sink = 0, self.match, self.send, self.sink
+        records = self._cache.records_after(self.scope, cursor)
+        if not records:
+            self._cursor = None
+        for record in records:
+            if sink.full or not self.active:
+                break
+            examined += 1
+            self._cursor = record.key
+            if match is None or match(record):
+                send(ADDED, record, None)
+        return examined
+
+    async def _read_past(self) -> None:
+        """Read events that the window has dropped from the backend."""
+        events, end = await self._cache.read_past(self._place)
+        self._past.extend(events)
+        self._past_end = end
+        if not events:
+            self._place = max(self._place, end)
+
+    def _failed(self, failure: Failure) -> None:
+        self._reading = False
+        if not self.active:
+            return
+        error = failure.value
+        if isinstance(error, RevisionCompacted):
+            end = APIStatusError.expired(f"too old resource version: {self._place} ({error.oldest})")
+        elif isinstance(error, StorageError):
+            self._log.warn("the past of {prefix} cannot be read: {reason}", prefix=self._cache.prefix, reason=error)
+            end = APIStatusError.expired("The watch was interrupted; list again.")
+        else:
+            self._log.failure("the past of {prefix} cannot be read", failure, prefix=self._cache.prefix)
+            end = APIStatusError.internal("the watch could not go on")
+        self.stop()
+        self.sink.end(end)

@@ -1,0 +1,150 @@
+"""The recent past of a resource: what watches begin from and exact lists are undone by."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Final
+
+from ..errors import RevisionCompacted
+from .record import Record
+
+ADDED: Final = "ADDED"
+MODIFIED: Final = "MODIFIED"
+DELETED: Final = "DELETED"
+
+#: What an event costs in memory besides the JSON of its record.
+EVENT_BYTES: Final = 600
+
+#: Whether a record is selected.
+Match = Callable[[Record], bool]
+
+_revision_of = attrgetter("revision")
+
+
+class CacheEvent:
+    """
+    One change of one object, as watches see it.
+
+    @ivar kind: C{"ADDED"}, C{"MODIFIED"} or C{"DELETED"}.
+    @ivar record: The state to show: the new one, or the last one of an object that is deleted.
+    @ivar previous: The state before; L{None} when the object is new.
+    @ivar encoded: What it encodes to, by encoder; sinks keep that here for each other.
+    """
+
+    __slots__ = ("_entered", "_left", "encoded", "kind", "previous", "record", "revision")
+
+    def __init__(self, kind: str, revision: int, record: Record, previous: Record | None) -> None:
+        self.kind = kind
+        self.revision = revision
+        self.record = record
+        self.previous = previous
+        self.encoded: dict[Any, Any] | None = None
+        self._entered: CacheEvent | None = None
+        self._left: CacheEvent | None = None
+
+    def seen_through(self, match: Match) -> CacheEvent | None:
+        """The event as it looks through a selector; L{None} when it does not show there."""
+        previous = self.previous
+        before = previous is not None and match(previous)
+        if self.kind == DELETED:
+            return self if before else None
+        if match(self.record):
+            return self if before or previous is None else self.entered()
+        return self.left() if before else None
+
+    def entered(self) -> CacheEvent:
+        """The event for watches whose selector matches only since this change: the object is new to them."""
+        if self._entered is None:
+            self._entered = CacheEvent(ADDED, self.revision, self.record, None)
+        return self._entered
+
+    def left(self) -> CacheEvent:
+        """The event for watches whose selector matches no more: gone, last seen as it was, at the new revision."""
+        if self._left is None:
+            assert self.previous is not None
+            self._left = CacheEvent(DELETED, self.revision, self.previous.deleted_at(self.revision), self.previous)
+        return self._left
+
+
+class Window:
+    """
+    Events in revision order, limited in number and bytes.
+
+    @ivar oldest: Every event after this revision is here.
+    """
+
+    __slots__ = ("_bytes", "_events", "_max_bytes", "_max_events", "oldest")
+
+    def __init__(self, oldest: int, max_events: int, max_bytes: int) -> None:
+        self.oldest = oldest
+        self._events: list[CacheEvent] = []
+        self._bytes = 0
+        self._max_events = max_events
+        self._max_bytes = max_bytes
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def add(self, event: CacheEvent) -> None:
+        """Remember an event; the oldest ones are forgotten when there is no more room."""
+        events = self._events
+        events.append(event)
+        self._bytes += len(event.record.item) + EVENT_BYTES
+        if len(events) > self._max_events or self._bytes > self._max_bytes:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        # A sixteenth at a time: taking from the front of a list moves the rest.
+        events, size = self._events, self._bytes
+        most = self._max_events if len(events) <= self._max_events else self._max_events * 15 // 16
+        room = self._max_bytes if size <= self._max_bytes else self._max_bytes * 15 // 16
+        dropped = 0
+        while dropped < len(events) - 1 and (len(events) - dropped > most or size > room):
+            size -= len(events[dropped].record.item) + EVENT_BYTES
+            dropped += 1
+        self._drop(dropped)
+
+    def forget(self, revision: int) -> None:
+        """Drop what happened up to C{revision}."""
+        if revision > self.oldest:
+            self._drop(bisect_right(self._events, revision, key=_revision_of))
+            self.oldest = revision
+
+    def _drop(self, count: int) -> None:
+        events = self._events
+        if count:
+            # Others of that revision may stay; nobody asks for them.
+            self.oldest = events[count - 1].revision
+            self._bytes -= sum(len(event.record.item) + EVENT_BYTES for event in events[:count])
+            del events[:count]
+
+    def after(self, revision: int) -> list[CacheEvent]:
+        """
+        All events after C{revision}.
+
+        @raise RevisionCompacted: Some of them are forgotten.
+        """
+        if revision < self.oldest:
+            raise RevisionCompacted(revision, self.oldest)
+        events = self._events
+        if not events or events[-1].revision <= revision:
+            return []
+        return events[bisect_right(events, revision, key=_revision_of) :]
+
+    def some_after(self, revision: int, most: int) -> list[CacheEvent]:
+        """
+        Return the first events after C{revision}, complete for the last of their revisions.
+
+        @param most: Maximum number, except for the rest of the last revision.
+        @raise RevisionCompacted: Some of them were dropped.
+        """
+        if revision < self.oldest:
+            raise RevisionCompacted(revision, self.oldest)
+        events = self._events
+        first = bisect_right(events, revision, key=_revision_of)
+        last = min(first + most, len(events))
+        while first < last < len(events) and events[last].revision == events[last - 1].revision:
+            last += 1
+        return events[first:last]

@@ -1,0 +1,213 @@
+"""What is counted of encryption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from threading import Lock
+from time import perf_counter
+from typing import Final
+
+from ...api.times import posix_now
+from ...metrics.registry import (
+    Distribution,
+    Reading,
+    exponential,
+)
+
+_RELOADED = ("status", "apiserver_id_hash")
+#: How many keys of services are told of, as in the reference: those that were used last.
+_MOST_KEYS: Final = 100
+_TO, _FROM = "to_storage", "from_storage"
+
+
+class Transformations:
+    """
+    What became of values, and how long that took.
+
+    Values are decrypted in more than one thread, so this is locked; it takes a twentieth of what a cipher does.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: dict[tuple[str, ...], int] = {}
+        self._seconds: dict[tuple[str, ...], Distribution] = {}
+
+    def written(self, resource: str, prefix: str, began: float, status: str) -> None:
+        """
+        A value was encrypted, or could not be.
+
+        @param prefix: What stands in front of values of that sort.
+        @param began: When, by C{perf_counter}.
+        @param status: C{"OK"}, or a code of gRPC.
+        """
+        self._note(resource, _TO, prefix, began, status)
+
+    def read(self, resource: str, prefix: str, began: float, status: str) -> None:
+        """The same of a value that was decrypted."""
+        self._note(resource, _FROM, prefix or "identity", began, status)
+
+    def _note(self, resource: str, way: str, prefix: str, began: float, status: str) -> None:
+        took = perf_counter() - began
+        with self._lock:
+            key = (resource, way, prefix, status)
+            self._counts[key] = self._counts.get(key, 0) + 1
+            if status == "OK":
+                seconds = self._seconds.get((way, prefix))
+                if seconds is None:
+                    seconds = self._seconds[way, prefix] = Distribution(exponential(5e-6, 2.0, 25))
+                seconds.observe(took)
+
+    def readings(self) -> Iterator[Reading]:
+        """All of it."""
+        with self._lock:
+            counts, seconds = list(self._counts.items()), list(self._seconds.items())
+        labels = ("transformation_type", "transformer_prefix")
+        prefix = "apiserver_storage_transformation_"
+        text = "Values that were encrypted or decrypted, and what came of it."
+        told = [(key, float(count)) for key, count in counts]
+        yield Reading(f"{prefix}operations_total", "counter", text, ("resource", *labels, "status"), told)
+        text = "How long that took, where it could be done."
+        yield Reading(f"{prefix}duration_seconds", "histogram", text, labels, seconds)
+
+
+class KeyUses:
+    """
+    How often the keys of a service were used, in any thread, and when for the last time.
+
+    @ivar told: When it named keys, by their names.
+    @ivar invalid: How often it named none that can be one, by why.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._uses: dict[tuple[str, str], tuple[int, float]] = {}
+        self.told: dict[str, float] = {}
+        self.invalid: dict[str, int] = {}
+
+    def wrote(self, key_id: str) -> None:
+        """A value was encrypted with a key."""
+        self._used(_TO, key_id)
+
+    def read(self, key_id: str) -> None:
+        """A value was decrypted with a key."""
+        self._used(_FROM, key_id)
+
+    def _used(self, way: str, key_id: str) -> None:
+        with self._lock:
+            before = self._uses.pop((way, key_id), None)
+            if before is None and len(self._uses) >= _MOST_KEYS:
+                self._uses.pop(next(iter(self._uses)))
+            self._uses[way, key_id] = (1 if before is None else before[0] + 1, posix_now())
+
+    def named(self, key_id: str) -> None:
+        """The service has said that this is its key."""
+        self.told.pop(key_id, None)
+        if len(self.told) >= _MOST_KEYS:
+            self.told.pop(next(iter(self.told)))
+        self.told[key_id] = posix_now()
+
+    def refused(self, key_id: str) -> None:
+        """The service has said something that is no name of a key."""
+        why = "too_long" if key_id else "empty"
+        self.invalid[why] = self.invalid.get(why, 0) + 1
+
+    def uses(self) -> list[tuple[str, str, int, float]]:
+        """Which way, which key, how often and when."""
+        with self._lock:
+            return [(way, key_id, count, at) for (way, key_id), (count, at) in self._uses.items()]
+
+
+class EncryptionTally:
+    """
+    Numbers that only grow.
+
+    @ivar generated: Seconds that it took to have a new seed of keys.
+    @ivar failed: How often there came none.
+    @ivar misses: How often a service had to be asked for the key of something that is stored.
+    @ivar transformations: What became of values.
+    """
+
+    def __init__(self) -> None:
+        self.generated = Distribution(exponential(5e-6, 2.0, 14))
+        self.failed = 0
+        self.misses = 0
+        self.transformations = Transformations()
+        self._calls: dict[tuple[str, str, str], Distribution] = {}
+        self._reloads: dict[str, int] = {}
+        self._reloaded_at: dict[str, float] = {}
+
+    def reloaded(self, success: bool) -> None:
+        """The file has changed, and is gone by from now on or is not."""
+        status = "success" if success else "failure"
+        self._reloads[status] = self._reloads.get(status, 0) + 1
+        self._reloaded_at[status] = posix_now()
+
+    def called(self, name: str, method: str, began: float, status: str) -> None:
+        """
+        A service has answered, or has not.
+
+        @param method: As gRPC has it: C{"/v2.KeyManagementService/Status"}.
+        @param status: A code of gRPC.
+        """
+        key = (name, method, status)
+        seconds = self._calls.get(key)
+        if seconds is None:
+            seconds = self._calls[key] = Distribution(exponential(0.0001, 2.0, 20))
+        seconds.observe(perf_counter() - began)
+
+    def readings(
+        self, keys: Mapping[str, int], uses: Mapping[str, KeyUses], hashed: Callable[[str], str]
+    ) -> Iterator[Reading]:
+        """
+        All of it.
+
+        @param keys: By the name of a service, how many keys of it are known.
+        @param uses: By the name of a service, what was done with its own keys.
+        @param hashed: Makes of the name of a key what may be told of it.
+        """
+        yield from self.transformations.readings()
+        prefix = "apiserver_encryption_config_controller_automatic_reload"
+        counts = [((status, ""), float(count)) for status, count in self._reloads.items()]
+        yield Reading(f"{prefix}s_total", "counter", "Changes of the file, by whether it is used.", _RELOADED, counts)
+        times = [((status, ""), at) for status, at in self._reloaded_at.items()]
+        yield Reading(f"{prefix}_last_timestamp_seconds", "gauge", "When it last changed.", _RELOADED, times)
+        if keys:
+            prefix = "apiserver_storage_"
+            text = "How long it took to have a new seed of keys."
+            generated = [((), self.generated)]
+            yield Reading(f"{prefix}data_key_generation_duration_seconds", "histogram", text, (), generated)
+            text = "How often there came none."
+            failures = [((), float(self.failed))]
+            yield Reading(f"{prefix}data_key_generation_failures_total", "counter", text, (), failures)
+            text = "How often a service was asked for the key of something stored."
+            misses = [((), float(self.misses))]
+            yield Reading(f"{prefix}envelope_transformation_cache_misses_total", "counter", text, (), misses)
+            sizes = [((name,), float(count)) for name, count in keys.items()]
+            name = "apiserver_envelope_encryption_dek_source_cache_size"
+            yield Reading(name, "gauge", "Keys that are known.", ("provider_name",), sizes)
+            yield from self._of_services(uses, hashed)
+
+    def _of_services(self, uses: Mapping[str, KeyUses], hashed: Callable[[str], str]) -> Iterator[Reading]:
+        prefix = "apiserver_envelope_encryption_"
+        labels = ("provider_name", "key_id_hash", "apiserver_id_hash")
+        used = [
+            ((way, name, hashed(key_id), ""), count, at)
+            for name, one in uses.items()
+            for way, key_id, count, at in one.uses()
+        ]
+        both = ("transformation_type", *labels)
+        counts = [(key, float(count)) for key, count, _ in used]
+        yield Reading(f"{prefix}key_id_hash_total", "counter", "How often keys were used.", both, counts)
+        times = [(key, at) for key, _, at in used]
+        text = "When keys were used for the last time."
+        yield Reading(f"{prefix}key_id_hash_last_timestamp_seconds", "gauge", text, both, times)
+        named = [((name, hashed(key_id), ""), at) for name, one in uses.items() for key_id, at in one.told.items()]
+        text = "When services said for the last time that a key is theirs."
+        yield Reading(f"{prefix}key_id_hash_status_last_timestamp_seconds", "gauge", text, labels, named)
+        refused = [((name, why), float(count)) for name, one in uses.items() for why, count in one.invalid.items()]
+        text = "How often services said something that is no name of a key."
+        yield Reading(f"{prefix}invalid_key_id_from_status_total", "counter", text, ("provider_name", "error"), refused)
+        asked = list(self._calls.items())
+        text = "How long services took to answer."
+        labels = ("provider_name", "method_name", "grpc_status_code")
+        yield Reading(f"{prefix}kms_operations_latency_seconds", "histogram", text, labels, asked)

@@ -1,0 +1,347 @@
+"""
+txaioetcd's client, with what is weak in it mended: several members, TLS, timeouts, errors, and the whole of a range.
+
+Its types are used for what they are good for: transactions, comparisons, leases, sets of keys. What goes over the wire
+is gRPC (L{kubetwist.storage.etcd.grpc}), which every etcd speaks, whatever its gateway for HTTP/1.1 is set to: what
+txaioetcd would send there is translated (L{kubetwist.storage.etcd.descriptors}).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import shuffle
+from typing import Any, Final
+
+from txaioetcd import Client, Error, Failed, KeySet, Lease, OpGet, Range, Success, Transaction
+from txaioetcd._client_commons import validate_client_submit_response
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..errors import StorageUnavailable
+from .connection import Stream
+from .descriptors import (
+    GATEWAY,
+    LEASE_GRANT,
+    LEASE_REVOKE,
+    RANGE,
+    TXN,
+    Method,
+    decode,
+    encode,
+)
+from .errors import (
+    BadAnswer,
+    NoAnswer,
+    NotSent,
+    RPCError,
+    TooLate,
+)
+from .grpc import (
+    Address,
+    Member,
+)
+from .messages import (
+    FIRST_KEY,
+    Found,
+    compaction_request,
+    header_revision,
+    range_request,
+    read_range,
+    watch_request,
+)
+from .metrics import EtcdTally
+
+COMPACTION: Final = b"/etcdserverpb.KV/Compact"
+WATCH: Final = b"/etcdserverpb.Watch/Watch"
+
+#: Seconds that one member is given to answer what can be asked again.
+READ_TIMEOUT: Final = 3.0
+#: Seconds in which it is asked again: a read that was on its way to a leader that is lost no member answers, but its
+#: repetition any.
+READ_PATIENCE: Final = 10.0
+PAUSE: Final = 0.1
+#: Seconds that one member is given for a write that can be sent to another one.
+AGAIN_TIMEOUT: Final = 3.0
+#: Seconds that one member is given for a write that must not be sent twice. etcd itself gives up after seven.
+WRITE_TIMEOUT: Final = 10.0
+
+#: Seconds that a member that gave no answer is given to answer again.
+EXAMINATION_TIMEOUT: Final = 2.0
+
+#: Asks for nothing but what every answer has: the revision of the store. A key that is not there is soon looked up.
+REVISION_QUESTION: Final = range_request(FIRST_KEY, limit=1, keys_only=True)
+
+#: What the reference says where no answer came.
+TIMED_OUT: Final = "etcdserver: request timed out"
+
+
+class Unreachable(StorageUnavailable):
+    """No member can be reached: none knows of the request."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f'rpc error: code = Unavailable desc = connection error: desc = "transport: {why}"')
+
+
+class Uncertain(Exception):
+    """A write may have been done, or may still be done."""
+
+
+class RevocableLease(Lease):  # type: ignore[misc]
+    """A lease that ends over the same client that made it."""
+
+    async def revoke(self) -> None:
+        """End it now, and delete all keys that it is for."""
+        client: EtcdClient = self._client
+        await client.ask(LEASE_REVOKE, {"ID": self.lease_id})
+        self._expired = True
+
+    @classmethod
+    def of(cls, client: EtcdClient, answer: dict[str, Any]) -> RevocableLease:
+        """The lease that an answer tells of."""
+        found = Lease._parse(client, answer)
+        return cls(client, found.header, found.time_to_live, found.lease_id)
+
+
+class EtcdClient(Client):  # type: ignore[misc]
+    """
+    A client of all members of one etcd.
+
+    One member is asked as long as it answers. Another is asked at once when it can not be reached; when it does not
+    answer, only what can be asked twice is asked elsewhere.
+
+    @ivar read_timeout: Seconds that one member is given for a read.
+    @ivar again_timeout: Seconds that one member is given for a write that can be sent again.
+    @ivar tally: What is counted.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, reactor: Any, addresses: Sequence[Address], tls: Callable[[str], Any] | None = None, mixed: bool = True
+    ) -> None:
+        """
+        @param tls: Makes the options of a TLS connection from a host name.
+        @param mixed: Begin with any member, so that several servers do not all ask the same one.
+        """
+        if not addresses:
+            raise ValueError("no etcd servers are named")
+        super().__init__(reactor, addresses[0].url)
+        self.tally = EtcdTally()
+        self.members = [Member(address, reactor, tls, self._examine, self.tally) for address in addresses]
+        if mixed:
+            shuffle(self.members)
+        several = len(self.members) > 1
+        # Where nobody else can be asked, it helps nobody to give up early.
+        self.read_timeout = READ_TIMEOUT if several else READ_PATIENCE
+        self.again_timeout = AGAIN_TIMEOUT if several else WRITE_TIMEOUT
+        self._reactor = reactor
+
+    @property
+    def endpoints(self) -> str:
+        """The members, for messages."""
+        return ", ".join(sorted(member.address.url for member in self.members))
+
+    def choose(self, without: Sequence[Member] = ()) -> Member | None:
+        """
+        The member to ask next, best one first; L{None} when there is none but C{without}.
+
+        Of those that gave no answer, the one of which that is the longest ago.
+        """
+        best = None
+        for member in self.members:
+            if member in without:
+                continue
+            if member.suspected is None:
+                return member
+            if best is None or member.suspected < (best.suspected or 0.0):
+                best = member
+        return best
+
+    def no_answer(self, member: Member, why: BaseException | None) -> None:
+        """A member gave no answer: it is told of once."""
+        if member.suspected is None:
+            self._log.warn("{member} gave no answer: {why}", member=member.address.url, why=why)
+        member.suspect(str(why))
+
+    def _examine(self, member: Member) -> None:
+        """Find out whether a member that gave no answer is well again: nobody should have to wait for that."""
+
+        def answered(answer: bytes) -> None:
+            member.good()
+
+        def failed(failure: Failure) -> None:
+            member.suspect(failure.getErrorMessage())
+
+        member.post(RANGE.path, REVISION_QUESTION, EXAMINATION_TIMEOUT).addCallbacks(answered, failed)
+
+    async def call(
+        self, path: bytes, message: bytes, *, repeatable: bool = True, timeout: float | None = None
+    ) -> bytes:
+        """
+        Ask a member, and others if it fails.
+
+        @param path: That of the method.
+        @param repeatable: Whether nothing is wrong with asking twice.
+        @param timeout: In seconds, for each of them; L{None} for as many as a read has.
+        @return: The message that answers.
+        @raise RPCError: etcd refuses.
+        @raise Unreachable: No member can be reached; nothing is done.
+        @raise StorageUnavailable: No member gives an answer to what can be asked again.
+        @raise Uncertain: There is no answer to what must not be asked twice.
+        """
+        tried: list[Member] = []
+        problem: Exception = Unreachable("no member")
+        until = self._reactor.seconds() + READ_PATIENCE
+        timeout = timeout or self.read_timeout
+        while True:
+            member = self.choose(tried)
+            if member is None:
+                if isinstance(problem, Unreachable) or not repeatable or self._reactor.seconds() > until:
+                    raise problem
+                tried.clear()
+                problem = Unreachable("no member")
+                await deferLater(self._reactor, PAUSE)
+                continue
+            tried.append(member)
+            try:
+                answer = await member.post(path, message, timeout)
+                member.good()
+                return answer
+            except RPCError as refusal:
+                error = refusal
+            except NotSent as why:
+                if isinstance(problem, Unreachable):
+                    problem = Unreachable(str(why))
+                continue
+            except (NoAnswer, BadAnswer) as why:
+                self.no_answer(member, why)
+                if not repeatable:
+                    raise Uncertain(str(why)) from None
+                late = isinstance(why, TooLate)
+                problem = StorageUnavailable(TIMED_OUT if late else f"rpc error: code = Unavailable desc = {why}")
+                continue
+            if not error.elsewhere:
+                raise error
+            member.suspect(str(error))
+            if error.uncertain and not repeatable:
+                raise Uncertain(str(error))
+            problem = StorageUnavailable(str(error))
+
+    async def ask(
+        self, method: Method, question: dict[str, Any], *, repeatable: bool = True, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """As L{call}, with question and answer as txaioetcd has them."""
+        message = encode(method.request, question)
+        return decode(method.answer, await self.call(method.path, message, repeatable=repeatable, timeout=timeout))
+
+    # --- what txaioetcd has, mended
+
+    def _post(self, url: bytes, data: dict[str, Any], timeout: float | None) -> Deferred[dict[str, Any]]:
+        # Behind the member there is a version of the gateway, which nobody has any more.
+        method = GATEWAY[b"/" + url[len(self._url) + 1 :].partition(b"/")[2]]
+
+        async def post() -> dict[str, Any]:
+            try:
+                return await self.ask(method, data, repeatable=False, timeout=timeout or WRITE_TIMEOUT)
+            except RPCError as error:
+                raise Error(error.code, error.message) from None
+
+        return Deferred.fromCoroutine(post())
+
+    async def submit(self, txn: Transaction, timeout: float | None = None, repeatable: bool = False) -> Success:
+        """
+        Do a transaction.
+
+        @param repeatable: Whether nothing is wrong with doing it twice.
+        @raise Failed: What it compares is not so.
+        """
+        answer = await self.ask(TXN, txn._marshal(), repeatable=repeatable, timeout=timeout or WRITE_TIMEOUT)
+        header, responses = validate_client_submit_response(answer)
+        if answer.get("succeeded"):
+            return Success(header, responses)
+        raise Failed(header, responses)
+
+    async def get(
+        self, key: bytes | KeySet, range_end: bytes | None = None, timeout: float | None = None, **how: Any
+    ) -> Range:
+        """
+        Read keys.
+
+        @param how: As for L{OpGet}: C{limit}, C{revision}, C{sort_order}, C{sort_target}, C{keys_only}, ...
+        """
+        wanted = KeySet(key, range_end=range_end) if range_end is not None else key
+        return Range._parse(await self.ask(RANGE, OpGet(wanted, **how)._marshal()["request_range"], timeout=timeout))
+
+    async def lease(self, time_to_live: int, lease_id: int | None = None, timeout: float | None = None) -> Lease:
+        """Make a lease."""
+        # A lease that nobody uses does no harm.
+        return RevocableLease.of(self, await self.ask(LEASE_GRANT, {"TTL": time_to_live, "ID": lease_id or 0}))
+
+    # --- what txaioetcd has not
+
+    async def range(self, key: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> Found:
+        """
+        Values.
+
+        @param end: The first key that is not wanted; without it, one key is.
+        """
+        return read_range(await self.call(RANGE.path, range_request(key, end, limit=limit, revision=revision)))
+
+    async def revision(self, timeout: float | None = None) -> int:
+        """The newest revision of the store, whoever wrote it: read from the members' majority."""
+        return header_revision(await self.call(RANGE.path, REVISION_QUESTION, timeout=timeout))
+
+    def revision_soon(self) -> Deferred[int]:
+        """
+        As L{revision}, for those who ask before every request, and when the turn is over.
+
+        Nothing is in the way of the usual answer.
+        """
+        member = self.choose()
+        assert member is not None, "there are members"
+
+        def answered(answer: bytes) -> int:
+            member.good()
+            return header_revision(answer)
+
+        def failed(failure: Failure) -> Deferred[int]:
+            if not failure.check(NotSent, RPCError):
+                self.no_answer(member, failure.value)
+            return Deferred.fromCoroutine(self.revision())
+
+        return member.post(RANGE.path, REVISION_QUESTION, self.read_timeout, True).addCallbacks(answered, failed)
+
+    async def compact(self, revision: int) -> None:
+        """
+        Forget what was superseded before a revision.
+
+        @raise RPCError: It is forgotten already, or not there yet.
+        """
+        await self.call(COMPACTION, compaction_request(revision))
+
+    def watch_from(
+        self,
+        member: Member,
+        revision: int,
+        receive: Callable[[bytes], object],
+        end: Callable[[Exception | None], object],
+        timeout: float,
+        former: bool = False,
+    ) -> Stream:
+        """
+        Watch all keys.
+
+        @param revision: The first wanted revision.
+        @param receive: Called with each message.
+        @param end: As for L{Member.stream}.
+        @param former: As for L{watch_request}.
+        """
+        return member.stream(WATCH, watch_request(revision, former), receive, end, timeout)
+
+    def close(self) -> None:
+        """Let go of all members."""
+        for member in self.members:
+            member.close()

@@ -1,0 +1,77 @@
+"""What can go wrong between us and a member of etcd, and what is known then of that which was asked."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..errors import StorageError
+
+# The codes of gRPC that matter here.
+OK: Final = 0
+CANCELLED: Final = 1
+UNKNOWN: Final = 2
+INVALID_ARGUMENT: Final = 3
+DEADLINE_EXCEEDED: Final = 4
+NOT_FOUND: Final = 5
+PERMISSION_DENIED: Final = 7
+RESOURCE_EXHAUSTED: Final = 8
+ABORTED: Final = 10
+OUT_OF_RANGE: Final = 11
+UNIMPLEMENTED: Final = 12
+INTERNAL: Final = 13
+UNAVAILABLE: Final = 14
+DATA_LOSS: Final = 15
+UNAUTHENTICATED: Final = 16
+
+#: What etcd answers so may have been done, or may still be done; it refuses with other codes.
+_UNCERTAIN: Final = frozenset({CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE, DATA_LOSS})
+
+
+class NotSent(Exception):
+    """The member can not be reached, or has not taken the request: it was certainly not done."""
+
+
+class NoAnswer(Exception):
+    """The request was sent, but no answer came: it may have been done."""
+
+
+class TooLate(NoAnswer):
+    """No answer came in time."""
+
+
+class BadAnswer(StorageError):
+    """What came back is not what etcd answers: no HTTP/2, no gRPC, or no message of etcd's."""
+
+
+class RPCError(Exception):
+    """
+    etcd says no.
+
+    @ivar code: That of gRPC.
+    @ivar message: As etcd has it: C{"etcdserver: request is too large"}.
+    """
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+    @property
+    def compacted(self) -> bool:
+        """A revision that is asked for is forgotten."""
+        return self.code == OUT_OF_RANGE and "compacted" in self.message
+
+    @property
+    def future(self) -> bool:
+        """A revision that is asked for is not there yet."""
+        return self.code == OUT_OF_RANGE and "future" in self.message
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether a write that is answered so may have been done, or may still be done."""
+        return self.code in _UNCERTAIN
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another member may know better."""
+        return self.uncertain or self.message.endswith(("too many requests", "rpc not supported for learner"))

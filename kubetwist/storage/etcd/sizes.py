@@ -1,0 +1,72 @@
+"""How large the databases of etcd's members are: each is asked now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred
+
+from ..errors import StorageError
+from .descriptors import (
+    GATEWAY,
+    decode,
+    encode,
+)
+from .errors import (
+    NoAnswer,
+    NotSent,
+    RPCError,
+)
+from .grpc import Member
+from .metrics import EtcdTally
+
+_STATUS: Final = GATEWAY[b"/maintenance/status"]
+#: Seconds that a member may take to answer.
+_TIMEOUT: Final = 10.0
+
+
+class EtcdSizes:
+    """Asks members, one after the other, and writes down what they say."""
+
+    def __init__(self, members: Sequence[Member], reactor: Any, interval: float, tally: EtcdTally) -> None:
+        """
+        @param interval: Seconds between two rounds.
+        """
+        self._members = members
+        self._reactor = reactor
+        self._interval = interval
+        self._tally = tally
+        self._call: Any = None
+        self._stopped = False
+
+    def start(self) -> None:
+        """Ask, and ask again."""
+        self._call = None
+        Deferred.fromCoroutine(self._round()).addBoth(self._later)
+
+    def stop(self) -> None:
+        """Ask no more. Idempotent."""
+        self._stopped = True
+        call, self._call = self._call, None
+        if call is not None:
+            call.cancel()
+
+    def _later(self, result: Any) -> Any:
+        if not self._stopped:
+            self._call = self._reactor.callLater(self._interval, self.start)
+        return result
+
+    async def _round(self) -> None:
+        for member in self._members:
+            url = member.address.url
+            try:
+                answer = await member.post(_STATUS.path, encode(_STATUS.request, {}), _TIMEOUT)
+                size = int(decode(_STATUS.answer, answer).get("dbSize") or 0)
+            except (RPCError, NotSent, NoAnswer, StorageError, ValueError):
+                # Who does not answer is told of by those who need an answer. What it said before is old.
+                self._tally.sizes.pop(url, None)
+            else:
+                self._tally.sizes[url] = size
+            if self._stopped:
+                return

@@ -1,0 +1,134 @@
+"""Copies of a SQLite store: taken while it is in use, and made a store again. Blocking; knows no data directory."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import quote
+
+from attrs import frozen
+
+from ..errors import (
+    StorageCorrupt,
+    StorageUnavailable,
+)
+from .format import read_format
+from .logfile import (
+    LogFile,
+    damaged,
+    find_loss,
+    load,
+    lost,
+    telling,
+)
+
+#: Pages copied in one step; then whoever waits is told how far it is, and what is copied so far goes to the disk.
+STEP: Final = 4096
+
+#: Called with how many pages are copied, and how many there are; may raise, to give up.
+Progress = Callable[[int, int], object]
+
+
+@frozen
+class Summary:
+    """
+    What is in a store.
+
+    @ivar keys: How many hold something.
+    """
+
+    revision: int
+    keys: int
+
+
+def copy_store(source: str, target: str, progress: Progress) -> None:
+    """
+    Copy the store at C{source}, which may be in use, in its state at one moment, to a new file.
+
+    Readers do not block writers in a write-ahead log. The log is not emptied during the copy, so it grows by the writes
+    of that time.
+
+    @raise StorageUnavailable: One of them cannot be used.
+    @raise StorageCorrupt: The source is damaged or not a store, or has lost acknowledged writes.
+    """
+    loss = find_loss(source, in_use=True)
+    if loss:
+        raise lost(source, loss)
+    try:
+        descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StorageUnavailable(f"{target} can not be made: {error.strerror}") from error
+    try:
+        with telling(source):
+            reading = sqlite3.connect(f"file:{quote(os.path.abspath(source))}?mode=rw", uri=True, isolation_level=None)
+        try:
+            with telling(source):
+                # One transaction around all steps: each would begin anew after a write of the server's otherwise.
+                reading.execute("BEGIN")
+                if not read_format(reading, source):
+                    raise StorageCorrupt(f"{source} is empty")
+            with telling(f"the copy {target} of {source}"):
+                _copy(reading, target, descriptor, progress)
+        finally:
+            reading.close()
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _copy(reading: sqlite3.Connection, target: str, descriptor: int, progress: Progress) -> None:
+    def told(status: int, left: int, total: int) -> None:
+        os.fsync(descriptor)
+        progress(total - left, total)
+
+    writing = sqlite3.connect(target, isolation_level=None)
+    try:
+        reading.backup(writing, pages=STEP, progress=told, sleep=0)
+        # What is put away is one file, and can be read where nothing can be written.
+        writing.execute("PRAGMA journal_mode = DELETE")
+    finally:
+        writing.close()
+
+
+def examine(path: str) -> Summary:
+    """
+    Look through a copy for damage, and at what is in it. Writes nothing.
+
+    @raise StorageUnavailable: It can not be read.
+    @raise StorageCorrupt: It is damaged, or no store.
+    """
+    with telling(path):
+        connection = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True, isolation_level=None)
+        try:
+            version = read_format(connection, path)
+            if not version:
+                raise StorageCorrupt(f"{path} is empty")
+            (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if found != "ok":
+                raise damaged(path, " ".join(found.split()))
+            contents = load(connection, path, version)
+        finally:
+            connection.close()
+    return Summary(contents.revision, len(contents.heads))
+
+
+def make_store(path: str, bump: int) -> Summary:
+    """
+    Make a copy a store that clients of the one it was taken of can not mistake for that.
+
+    Its clock is set forward, past all revisions that were given since the copy was taken, and all before that is
+    forgotten: whoever comes with one of those is told that it is too old, and reads anew.
+
+    @param bump: By how many revisions; 0 leaves the clock where it is.
+    """
+    file = LogFile(path)
+    try:
+        file.open()
+        contents = file.load()
+        if bump:
+            file.forward(contents.revision + bump)
+    finally:
+        file.close()
+    return Summary(contents.revision + bump, len(contents.heads))

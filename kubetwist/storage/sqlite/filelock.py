@@ -1,0 +1,67 @@
+"""Files that one process at a time has for itself."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+from attrs import define, field
+
+from ..errors import StorageUnavailable
+
+
+@define
+class FileLock:
+    """
+    Keeps other processes, and other stores in this one, from the file at C{path}.
+
+    The kernel gives the lock back when its holder dies, however that happens. Who holds it stands in the lock's file.
+    """
+
+    path: str
+    _descriptor: int = field(default=-1, init=False)
+
+    def acquire(self) -> None:
+        """
+        Take the lock.
+
+        @raise StorageUnavailable: Someone has it, or it can not be made.
+        """
+        try:
+            descriptor = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StorageUnavailable(f"{self.path} can not be opened: {error.strerror}") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = read_holder(descriptor)
+            os.close(descriptor)
+            if isinstance(error, BlockingIOError):
+                raise StorageUnavailable(f"{self.path} is in use by {holder}") from error
+            raise StorageUnavailable(f"{self.path} can not be locked: {error.strerror}") from error
+        self._descriptor = descriptor
+        write_holder(descriptor)
+
+    def release(self) -> None:
+        """Give it back. The lock's file stays: to remove it would let two processes lock two files of that name."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def write_holder(descriptor: int) -> None:
+    """Have a lock's file say who holds the lock; on a full disk it does not, and that is no reason to fail."""
+    text = b"%d\n" % os.getpid()
+    try:
+        os.pwrite(descriptor, text, 0)
+        os.ftruncate(descriptor, len(text))
+    except OSError:
+        pass
+
+
+def read_holder(descriptor: int) -> str:
+    """Who holds a lock, for a message."""
+    try:
+        return f"another process ({int(os.pread(descriptor, 32, 0))})"
+    except (OSError, ValueError):
+        return "another process"

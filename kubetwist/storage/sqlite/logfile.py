@@ -1,0 +1,543 @@
+"""
+The SQLite file, and all the SQL of its use. Knows nothing of threads and reactors.
+
+Everything is in one table, C{log}, which is only appended to (and cleaned from behind): a row is one write of one key.
+Its C{id} is the revision, shifted, plus the place in the transaction, so appending touches one page and there is no
+index to keep. What a key holds now is its newest row; the store remembers which that is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+from urllib.parse import quote
+
+from attrs import frozen
+
+from ..embedded import prefix_end
+from ..errors import (
+    RevisionCompacted,
+    StorageCorrupt,
+    StorageUnavailable,
+    StorageUnwritable,
+)
+from ..values import (
+    History,
+    PastChange,
+    StorageEvent,
+    StoredValue,
+)
+from .checksums import (
+    checked_value,
+    head_sum,
+)
+from .format import (
+    FORMAT,
+    PLACE_BITS,
+    PLACES,
+    bring_up_to_date,
+    read_format,
+)
+from .highwater import HighWaterMark
+from .wal import find_damage
+
+#: How every SQLite database begins.
+_MAGIC: Final = b"SQLite format 3\0"
+
+#: The most rows that one statement inserts.
+ROWS_AT_ONCE: Final = 256
+
+#: Pages in the write-ahead log after which SQLite copies them to the database.
+CHECKPOINT_PAGES: Final = 4000
+
+#: Revisions that are searched at a time for past changes.
+PAST_REVISIONS: Final = 10_000
+
+#: A row of C{log}: id, key, previous, expires, value, sum.
+Row = tuple[int, str, int, float | None, bytes | None, int | None]
+Connect = Callable[..., sqlite3.Connection]
+
+#: What helps where a file can not be used any more.
+REPAIR: Final = "twist kubeapi-restore puts a backup in its place"
+
+#: Suffix of the file with the high-water mark.
+MARK: Final = "-mark"
+
+#: Number by which revisions are advanced after a loss of acknowledged writes is accepted.
+LOST_REVISIONS: Final = 1_000_000_000
+
+_NO_ROW: Final = (None,) * 6
+
+
+def _insertion(rows: int) -> str:
+    """
+    A statement for up to so many rows; those without an id are not inserted.
+
+    One statement is one step and one transaction: the thread that writes hands the interpreter lock over once a batch.
+    """
+    if rows == 1:
+        return "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)"
+    values = ", ".join(["(?, ?, ?, ?, ?, ?)"] * rows)
+    return f"INSERT INTO log SELECT * FROM (VALUES {values}) WHERE column1 IS NOT NULL"
+
+
+_INSERTIONS: Final = {1 << power: _insertion(1 << power) for power in range(ROWS_AT_ONCE.bit_length())}
+
+
+@frozen
+class Contents:
+    """
+    What a store has to know of its file.
+
+    @ivar heads: The newest revision of every key.
+    @ivar due: The keys with a time to live: C{(key, when, revision)}.
+    """
+
+    heads: dict[str, int]
+    due: list[tuple[str, float, int]]
+    revision: int
+    compacted: int
+
+
+@contextmanager
+def telling(path: str, *, writing: bool = False) -> Iterator[None]:
+    """Raise what SQLite complains of in the words of storage."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            raise damaged(path, str(error)) from error
+        if writing:
+            raise StorageUnwritable(path, str(error)) from error
+        raise StorageUnavailable(f"{path} can not be used: {error}") from error
+
+
+def damaged(path: str, why: str) -> StorageCorrupt:
+    """What to say of a file that can not be trusted any more."""
+    return StorageCorrupt(f"{path} is damaged or no kubetwist store: {why}; {REPAIR}")
+
+
+def read_state(connection: sqlite3.Connection, name: str) -> int:
+    """A number that the file keeps."""
+    (value,) = connection.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()
+    return int(value)
+
+
+def newest_revision(connection: sqlite3.Connection) -> int:
+    """Return the newest revision in the file."""
+    (number,) = connection.execute("SELECT max(id) FROM log").fetchone()
+    clock, compacted = read_state(connection, "clock"), read_state(connection, "compacted")
+    return max((number or 0) >> PLACE_BITS, clock, compacted)
+
+
+def find_loss(path: str, *, in_use: bool = False) -> str | None:
+    """
+    Return which acknowledged writes a store has lost; changes nothing.
+
+    No connection of this process may be open, for the reason that L{LogFile.open_again} states.
+
+    @param in_use: Whether another process may be writing: the log changes then, and is not verified.
+    @return: The loss; L{None} if none is known.
+    @raise StorageCorrupt: The store is damaged otherwise.
+    @raise StorageUnavailable: It cannot be read.
+    """
+    try:
+        damage = None if in_use else find_damage(f"{path}-wal")
+    except OSError as error:
+        raise StorageUnavailable(f"{path}-wal cannot be read: {error.strerror}") from error
+    if damage:
+        return f"its write-ahead log is damaged: {damage}"
+    mark = HighWaterMark(path + MARK).read()
+    if not mark:
+        return None
+    with telling(path):
+        # A read-only connection leaves the write-ahead log unchanged when it is closed.
+        url = f"file:{quote(os.path.abspath(path))}?mode=ro"
+        connection = sqlite3.connect(url, uri=True, isolation_level=None)
+        try:
+            newest = newest_revision(connection) if read_format(connection, path) else 0
+        finally:
+            connection.close()
+    if newest >= mark:
+        return None
+    return f"its newest revision is {newest}, and its high-water mark in {path}{MARK} is {mark}"
+
+
+def lost(path: str, why: str) -> StorageCorrupt:
+    """Return the error for a store that has lost acknowledged writes."""
+    return StorageCorrupt(
+        f"{path} has lost acknowledged writes: {why}; {REPAIR}, --allow-lost-writes starts with what is left of it"
+    )
+
+
+def load(connection: sqlite3.Connection, path: str, version: int = FORMAT) -> Contents:
+    """
+    Return all keys of a file.
+
+    @param path: For messages.
+    @param version: Its format.
+    @raise StorageCorrupt: A column other than the value was changed.
+    """
+    heads: dict[str, int] = {}
+    due: dict[str, tuple[float, int]] = {}
+    number = 0
+    total = "sum" if version > 1 else "NULL"
+    rows = connection.execute(f"SELECT id, key, previous, expires, value IS NULL, {total} FROM log ORDER BY id")
+    for number, key, previous, expires, gone, total in rows:
+        if total is not None and total >> 32 != head_sum(number, key, previous, expires, gone):
+            raise damaged(path, f"the row {number} was changed")
+        revision = number >> PLACE_BITS
+        if gone:
+            heads.pop(key, None)
+        else:
+            heads[key] = revision
+        if expires is not None:
+            due[key] = (expires, revision)
+        elif due:
+            due.pop(key, None)
+    compacted = read_state(connection, "compacted")
+    newest = newest_revision(connection)
+    return Contents(heads, [(key, when, revision) for key, (when, revision) in due.items()], newest, compacted)
+
+
+class LogFile:
+    """
+    A connection to the file, to be used by one thread only.
+
+    @ivar path: Path of the file.
+    @ivar interrupted: Whether the file had a write-ahead log when it was opened: the previous process was killed.
+    @ivar loss: The loss of acknowledged writes that L{open} found and accepted; L{None} without one.
+    """
+
+    def __init__(self, path: str, connect: Connect = sqlite3.connect, *, accept_loss: bool = False) -> None:
+        self.path = path
+        self.interrupted = False
+        self.loss: str | None = None
+        self._accept_loss = accept_loss
+        self._mark = HighWaterMark(path + MARK)
+        self._connect = connect
+        self._connection: sqlite3.Connection | None = None
+
+    # --- life
+
+    def open(self) -> None:
+        """
+        Connect to the file; create it if it does not exist.
+
+        @raise StorageCorrupt: It is damaged, not a store, of a newer format, or has lost acknowledged writes.
+        @raise StorageUnavailable: It cannot be read or written.
+        """
+        empty = self._look()
+        self.loss = find_loss(self.path)
+        if self.loss and not self._accept_loss:
+            raise lost(self.path, self.loss)
+        self.open_again()
+        with telling(self.path):
+            newest = newest_revision(self.connection)
+        if self.loss:
+            # Clients may hold revisions of lost writes, which must not be assigned again.
+            newest = max(newest, self._mark.read() or 0) + LOST_REVISIONS
+            self.forward(newest)
+        self._mark.open(newest)
+        if empty:
+            directory = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+
+    def open_again(self) -> None:
+        """
+        Connect to the file, where another connection of this process has it open.
+
+        Nothing but SQLite may open it then: to close any descriptor of a file gives up all locks that the process has
+        on it, and another program that takes SQLite's for given up could remove the write-ahead log.
+        """
+        with telling(self.path):
+            self._connection = connection = self._connect(self.path, isolation_level=None)
+            try:
+                self._begin(connection)
+            except BaseException:
+                self.close()
+                raise
+
+    def _look(self) -> bool:
+        """Make the file, for SQLite would make it readable for everyone; tell whether there is nothing in it."""
+        try:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                start = os.read(descriptor, len(_MAGIC))
+            finally:
+                os.close(descriptor)
+            log = f"{self.path}-wal"
+            self.interrupted = os.path.exists(log) and os.path.getsize(log) > 0
+            if not start and self.interrupted:
+                raise StorageCorrupt(f"{self.path} is empty, but its log {log} is not; {REPAIR}")
+        except OSError as error:
+            raise StorageUnavailable(f"{self.path} can not be opened: {error.strerror}") from error
+        if start not in (b"", _MAGIC):  # SQLite would take a file of a few bytes for an empty one.
+            raise StorageCorrupt(f"{self.path} is no SQLite database, so no kubetwist store; {REPAIR}")
+        return not start
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        version = read_format(connection, self.path)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        connection.execute(f"PRAGMA journal_size_limit = {4 * CHECKPOINT_PAGES * 4096}")
+        # What is deleted is overwritten where that costs no extra writing.
+        connection.execute("PRAGMA secure_delete = FAST")
+        # What is sorted on the way must not need room on another disk, which may be full, too.
+        connection.execute("PRAGMA temp_store = MEMORY")
+        bring_up_to_date(connection, version)
+
+    def check(self) -> None:
+        """
+        Look through the whole file for damage.
+
+        @raise StorageCorrupt: There is some.
+        """
+        with telling(self.path):
+            (found,) = self.connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise damaged(self.path, " ".join(found.split()))
+
+    def close(self) -> None:
+        """Disconnect."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+        self._mark.close()
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open connection."""
+        if self._connection is None:
+            raise StorageUnavailable(f"{self.path} is closed")
+        return self._connection
+
+    @contextmanager
+    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        connection = self.connection
+        connection.execute(begin)
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _state(self, name: str) -> int:
+        return read_state(self.connection, name)
+
+    def load(self) -> Contents:
+        """All keys."""
+        with telling(self.path):
+            return load(self.connection, self.path)
+
+    # --- writing
+
+    def append(self, rows: list[Row]) -> None:
+        """Write rows: all of them or none, and on disk when this returns."""
+        with telling(self.path, writing=True):
+            if len(rows) <= ROWS_AT_ONCE:
+                self._insert(rows)
+            else:
+                with self._transaction():
+                    for first in range(0, len(rows), ROWS_AT_ONCE):
+                        self._insert(rows[first : first + ROWS_AT_ONCE])
+        self._mark.set(rows[-1][0] >> PLACE_BITS)
+
+    def _insert(self, rows: list[Row]) -> None:
+        places = 1 << (len(rows) - 1).bit_length()
+        parameters: list[object] = []
+        for row in rows:
+            parameters += row
+        for _ in range(places - len(rows)):
+            parameters += _NO_ROW
+        self.connection.execute(_INSERTIONS[places], parameters)
+
+    def advance_clock(self, revision: int) -> None:
+        """
+        Never give out a revision up to this one again.
+
+        After a write that failed this also takes its place in the write-ahead log: were that write's pages left
+        there, whole but refused, a crash could bring it back.
+        """
+        with telling(self.path, writing=True):
+            self.connection.execute("UPDATE state SET value = max(value, ?) WHERE name = 'clock'", (revision,))
+
+    def probe(self) -> None:
+        """
+        Write something that nobody reads.
+
+        @raise StorageUnwritable: That does not work.
+        """
+        with telling(self.path, writing=True):
+            # SQLite writes nothing where nothing changes.
+            self.connection.execute("INSERT OR REPLACE INTO state VALUES ('probed', ?)", (time.time_ns(),))
+
+    def forward(self, revision: int) -> None:
+        """Make C{revision} the newest, if it is not passed yet, and forget all before it."""
+        with telling(self.path, writing=True), self._transaction():
+            self.advance_clock(revision)
+            self.begin_compaction(revision)
+        self._mark.set(revision)
+
+    def checkpoint(self) -> bool:
+        """
+        Copy the write-ahead log to the database and empty it, without waiting for readers.
+
+        @return: Whether it is empty; a reader, such as a backup, may need it.
+        @raise StorageUnwritable: The disk cannot be written.
+        """
+        with telling(self.path, writing=True):
+            (patience,) = self.connection.execute("PRAGMA busy_timeout").fetchone()
+            self.connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                (busy, *_) = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                self.connection.execute(f"PRAGMA busy_timeout = {patience}")
+        self._mark.sync()
+        return not busy
+
+    def begin_compaction(self, revision: int) -> None:
+        """Record that states before C{revision} can not be read any more."""
+        with telling(self.path, writing=True):
+            self.connection.execute("UPDATE state SET value = max(value, ?) WHERE name = 'compacted'", (revision,))
+
+    def clean(self, rows: int) -> bool:
+        """
+        Remove what compaction made superfluous, following up to C{rows} changes.
+
+        @return: Whether more is left.
+        """
+        with telling(self.path, writing=True), self._transaction() as connection:
+            cleaned = self._state("cleaned")
+            end = (self._state("compacted") + 1) << PLACE_BITS
+            slice_end, count = connection.execute(
+                "SELECT max(id), count(*) FROM (SELECT id FROM log WHERE id > ? AND id < ? ORDER BY id LIMIT ?)",
+                (cleaned, end, rows),
+            ).fetchone()
+            if not count:
+                return False
+            # Each change names the one that it supersedes. (The + keeps SQLite from building an index of all keys.)
+            connection.execute(
+                "DELETE FROM log WHERE id IN (SELECT old.id FROM log AS new CROSS JOIN log AS old "
+                f"ON old.id BETWEEN (new.previous << {PLACE_BITS}) AND (new.previous << {PLACE_BITS}) + {PLACES - 1} "
+                "AND +old.key = new.key WHERE new.id > ? AND new.id <= ? AND new.previous > 0)",
+                (cleaned, slice_end),
+            )
+            connection.execute(
+                "DELETE FROM log WHERE id > ? AND id <= ? AND value IS NULL",
+                (cleaned, slice_end),
+            )
+            connection.execute("UPDATE state SET value = ? WHERE name = 'cleaned'", (slice_end,))
+            return bool(count == rows)
+
+    # --- reading
+
+    def values(self, wanted: dict[str, int], at: int) -> list[StoredValue]:
+        """
+        The values of some keys at the revisions that they have as of C{at}, in the order of C{wanted}.
+
+        @raise RevisionCompacted: C{at} was forgotten meanwhile.
+        """
+        with telling(self.path), self._transaction("BEGIN"):
+            self._check(at)
+            return self._values(wanted)
+
+    def values_before(
+        self, heads: dict[str, int], newest: int, prefix: str, start: str, limit: int, at: int
+    ) -> tuple[list[StoredValue], bool]:
+        """
+        Values below C{prefix} as of C{at}, and whether more follow.
+
+        @param heads: All keys below C{prefix}, with their revisions as of C{newest}.
+        """
+        with telling(self.path), self._transaction("BEGIN"):
+            self._check(at)
+            undone: dict[str, int] = {}
+            rows = self.connection.execute(
+                "SELECT key, previous FROM log WHERE id >= ? AND id < ? AND key >= ? AND key < ? ORDER BY id",
+                ((at + 1) << PLACE_BITS, (newest + 1) << PLACE_BITS, prefix, prefix_end(prefix)),
+            )
+            for key, previous in rows:
+                undone.setdefault(key, previous)
+            state = {**heads, **undone}
+            keys = sorted(key for key, revision in state.items() if revision and key >= start)
+            more = bool(limit) and len(keys) > limit
+            if more:
+                del keys[limit:]
+            return self._values({key: state[key] for key in keys}), more
+
+    def changes(self, prefix: str, after: int, until: int) -> list[StorageEvent]:
+        """
+        What happened below C{prefix} after one revision and up to another.
+
+        @raise RevisionCompacted: Changes after C{after} are forgotten.
+        """
+        with telling(self.path), self._transaction("BEGIN"):
+            self._check(after)
+            rows = self.connection.execute(
+                "SELECT key, value, id, previous, sum FROM log "
+                "WHERE id >= ? AND id < ? AND key >= ? AND key < ? ORDER BY id",
+                ((after + 1) << PLACE_BITS, (until + 1) << PLACE_BITS, prefix, prefix_end(prefix)),
+            )
+            return [
+                StorageEvent(key, checked_value(value, total), number >> PLACE_BITS, previous)
+                for key, value, number, previous, total in rows
+            ]
+
+    def past(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
+        """
+        Read changes below C{prefix}, see L{kubetwist.interfaces.IStorageHistory.read_changes}.
+
+        @raise RevisionCompacted: Changes after C{after} are compacted.
+        """
+        until = min(until, after + PAST_REVISIONS)
+        with telling(self.path), self._transaction("BEGIN"):
+            self._check(after)
+            # Compaction keeps the predecessor of each change that it keeps.
+            rows = self.connection.execute(
+                "SELECT new.id, new.key, new.value, (SELECT old.value FROM log AS old WHERE new.previous > 0 "
+                f"AND old.id BETWEEN (new.previous << {PLACE_BITS}) AND (new.previous << {PLACE_BITS}) + {PLACES - 1} "
+                "AND +old.key = new.key) FROM log AS new "
+                "WHERE new.id >= ? AND new.id < ? AND new.key >= ? AND new.key < ? ORDER BY new.id",
+                ((after + 1) << PLACE_BITS, (until + 1) << PLACE_BITS, prefix, prefix_end(prefix)),
+            )
+            changes: list[PastChange] = []
+            for number, key, value, former in rows:
+                revision = number >> PLACE_BITS
+                if changes and revision > changes[-1].revision and (len(changes) >= most or size <= 0):
+                    return History(changes, changes[-1].revision)
+                changes.append(PastChange(key, value, revision, former))
+                size -= len(value or b"") + len(former or b"")
+            return History(changes, until)
+
+    def _check(self, revision: int) -> None:
+        compacted = self._state("compacted")
+        if revision < compacted:
+            raise RevisionCompacted(revision, compacted)
+
+    def _values(self, wanted: dict[str, int]) -> list[StoredValue]:
+        found = {
+            key: checked_value(value, total) or b""
+            for number, key, value, total in self.connection.execute(
+                "SELECT log.id, log.key, log.value, log.sum FROM json_each(?) AS wanted CROSS JOIN log "
+                f"ON log.id BETWEEN (wanted.value << {PLACE_BITS}) AND (wanted.value << {PLACE_BITS}) + {PLACES - 1}",
+                (json.dumps(sorted(set(wanted.values()))),),
+            )
+            if wanted.get(key) == number >> PLACE_BITS
+        }
+        try:
+            return [StoredValue(key, found[key], revision) for key, revision in wanted.items()]
+        except KeyError as error:
+            raise damaged(self.path, f"the newest state of {error.args[0]} is missing") from error

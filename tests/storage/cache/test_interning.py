@@ -1,0 +1,38 @@
+"""Tests for L{kubetwist.storage.cache.interning}."""
+
+from __future__ import annotations
+
+import orjson
+
+from kubetwist.storage.cache import interning as sharedtexts
+from kubetwist.storage.cache.interning import share_texts
+from kubetwist.storage.cache.record import (
+    NO_LABELS,
+    Record,
+)
+
+from .test_watchcache import CacheCase
+
+
+class SharingTests(CacheCase):
+    """Texts of records in a cache."""
+
+    def test_economy(self) -> None:
+        """Equal labels of many records are kept once."""
+        for name in ("x", "y"):
+            self.put(f"a/{name}", **orjson.loads(b'{"app":"frontend-of-the-shop"}'))
+        self.put("a/z")
+        one, other, without = self.cache.list().records
+        self.assertIs(one.labels["app"], other.labels["app"])
+        self.assertIs(one.namespace, other.namespace)
+        self.assertIs(without.labels, NO_LABELS)
+
+    def test_bounded(self) -> None:
+        """No more than SHARED_TEXTS texts are remembered, and equal texts are shared again afterwards."""
+        self.patch(sharedtexts, "_texts", {})
+        self.patch(sharedtexts, "SHARED_TEXTS", 10)
+        for number in range(100):
+            share_texts(Record(f"a/{number}", 1, b"", {f"k{number}": f"v{number}"}, {}))
+            self.assertLess(len(sharedtexts._texts), 15)
+        one, other = (share_texts(Record(f"a/{at}", 1, b"", {"app": "-".join("xy")}, {})) for at in range(2))
+        self.assertIs(one.labels["app"], other.labels["app"])

@@ -1,0 +1,197 @@
+"""Tests for L{kubetwist.storage.cache.watchcache}: caches that lose their place, or can not read something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.storage.cache.record import Record
+from kubetwist.storage.cache.watchcache import WatchCache
+from kubetwist.storage.errors import DecryptionUnavailable, RevisionCompacted, StorageUnavailable
+from kubetwist.storage.values import Write
+
+from .test_watchcache import (
+    PREFIX,
+    CacheCase,
+    RecordingSink,
+    decode,
+    drafted,
+)
+
+
+class LossTests(CacheCase):
+    """When the backend ends the cache's watch."""
+
+    def test_reload(self) -> None:
+        """A cache that lost its place tells its watches to begin anew, and fills again."""
+        old = self.put("a/x")
+        _, sink = self.watch()
+        self.cache.ended(RevisionCompacted(1, 2))
+        self.assertEqual([(error.code, error.reason) for error in sink.ends], [(410, "Expired")])
+        self.assertTrue(self.cache.ready)
+        self.put("a/y")
+        self.assertEqual(self.listed(), [("a/x", 2), ("a/y", 3)])
+        self.assertEqual(sink.sent, [])
+        self.assertRaises(RevisionCompacted, self.cache.watch, "", sink=sink, revision=old - 1)
+
+    def test_unavailable(self) -> None:
+        """While the backend can not be read the cache answers with what it knows, and goes on trying."""
+        self.put("a/x")
+        failing = [True]
+        read_page = self.storage.read_page
+
+        async def read(*args: Any, **kwargs: Any) -> Any:
+            if failing:
+                raise StorageUnavailable("lost")
+            return await read_page(*args, **kwargs)
+
+        self.patch(self.storage, "read_page", read)
+        self.cache.ended(StorageUnavailable("lost"))
+        self.assertEqual((self.cache.ready, self.listed()), (False, [("a/x", 2)]))
+        self.assertRaises(StorageUnavailable, self.watch)
+        self.clock.pump([1] * 10)
+        self.assertFalse(self.cache.ready)
+        failing.clear()
+        self.put("a/y")
+        self.clock.pump([1] * 30)
+        self.assertEqual((self.cache.ready, self.listed()), (True, [("a/x", 2), ("a/y", 3)]))
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_stopped(self) -> None:
+        """A cache that stops gives up trying."""
+
+        async def read(*args: Any, **kwargs: Any) -> Any:
+            raise StorageUnavailable("lost")
+
+        self.patch(self.storage, "read_page", read)
+        self.cache.ended(StorageUnavailable("lost"))
+        self.cache.stop()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_undecodable(self) -> None:
+        """A stored value that can not be decoded is told of by its key, rather than left out; others are served."""
+        self.put("a/w")
+        self.put("b/w")
+        sink, elsewhere = RecordingSink(), RecordingSink()
+        self.cache.watch("", sink=sink)
+        self.successResultOf(self.storage.commit([Write("/registry/pods/a/x", b"[]", 0)]))
+        self.assertEqual(len(self.flushLoggedErrors(TypeError)), 1)
+        self.assertEqual([error.code for error in sink.ends], [410])
+        self.assertTrue(self.cache.ready)
+        text = 'Internal error occurred: unable to transform key "/registry/pods/a/x": it is damaged (TypeError)'
+        for read in (
+            lambda: self.cache.get("a/x"),
+            lambda: self.cache.list(),
+            lambda: self.cache.list("a/"),
+            lambda: self.failureResultOf(self.cache.list_stored("a/")).raiseException(),
+        ):
+            error = self.assertRaises(APIStatusError, read)
+            self.assertEqual((error.code, error.reason, error.message), (500, "InternalError", text))
+        for scope in ("", "a/", "a/x"):
+            self.assertRaises(StorageUnavailable, self.cache.watch, scope, sink=sink)
+        self.assertEqual([self.cache.get("a/w").revision, self.cache.get("a/y")], [2, None])
+        self.assertEqual([record.key for record in self.cache.list("b/").records], ["b/w"])
+        self.cache.watch("b/", sink=elsewhere)
+        self.put("b/w")
+        self.assertEqual(elsewhere.seen(), [("MODIFIED", "b/w", 5)])
+        self.cache.stop()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_undecodable_no_more(self) -> None:
+        """What could not be decoded is there once it can be, is written again, or deleted."""
+        broken = {b"1", b"2", b"3"}
+
+        def sometimes(key: str, value: bytes, revision: int) -> Record:
+            if value in broken:
+                raise ValueError("broken")
+            return Record.from_draft(key, revision, drafted(key))
+
+        for name in (b"1", b"2", b"3"):
+            self.successResultOf(self.storage.commit([Write(f"/registry/swans/a/{name.decode()}", name, 0)]))
+        cache = WatchCache(self.storage, "/registry/swans/", sometimes, self.clock)
+        self.successResultOf(cache.start())
+        self.assertRaises(APIStatusError, cache.list)
+        self.successResultOf(self.storage.commit([Write("/registry/swans/a/2", b"4", None)]))
+        self.assertEqual(cache.get("a/2").revision, 5)
+        self.successResultOf(self.storage.commit([Write("/registry/swans/a/3", None, None)]))
+        self.assertEqual(cache.get("a/3"), None)
+        self.assertRaises(APIStatusError, cache.list)
+        self.clock.pump([1] * 20)
+        self.assertRaises(APIStatusError, cache.list)
+        broken.clear()
+        self.clock.pump([1] * 20)
+        self.assertEqual([(record.key, record.revision) for record in cache.list().records], [("a/1", 2), ("a/2", 5)])
+        self.assertRaises(RevisionCompacted, cache.list, revision=4)
+        listed = self.successResultOf(cache.list_at(revision=4)).records
+        self.assertEqual([(record.key, record.revision) for record in listed], [("a/1", 2), ("a/2", 3), ("a/3", 4)])
+        cache.watch("", sink=RecordingSink())
+        cache.stop()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_not_decryptable_now(self) -> None:
+        """A cache that can not be filled at present says so to everybody, and is filled as soon as it can be."""
+        self.put("a/x")
+        failing = [True]
+        read_page = self.storage.read_page
+
+        async def read(*args: Any, **kwargs: Any) -> Any:
+            if failing:
+                raise DecryptionUnavailable("nobody answers")
+            return await read_page(*args, **kwargs)
+
+        self.patch(self.storage, "read_page", read)
+        cache = WatchCache(self.storage, PREFIX, decode, self.clock)
+        self.successResultOf(cache.start())
+        self.assertFalse(cache.ready)
+        for ask in (lambda: cache.get("a/x"), lambda: cache.get("a/y"), lambda: cache.list("b/")):
+            error = self.assertRaises(APIStatusError, ask)
+            self.assertEqual((error.code, error.message), (500, "Internal error occurred: nobody answers"))
+        self.assertRaises(StorageUnavailable, cache.watch, "", sink=RecordingSink())
+        self.clock.pump([1] * 20)
+        self.assertFalse(cache.ready)
+        failing.clear()
+        self.clock.pump([1] * 30)
+        self.assertEqual((cache.ready, cache.get("a/x").revision, cache.get("a/y")), (True, 2, None))
+        cache.stop()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_lost_at_once(self) -> None:
+        """A watch that ends before it has begun leaves no cache that nobody tells anything."""
+        watch = self.storage.watch
+        lost = [True]
+
+        async def lossy(prefix: str, revision: int, observer: Any) -> Any:
+            found = await watch(prefix, revision, observer)
+            if lost:
+                lost.clear()
+                found.stop()
+                observer.ended(StorageUnavailable("lost"))
+            return found
+
+        self.patch(self.storage, "watch", lossy)
+        cache = WatchCache(self.storage, PREFIX, decode, self.clock)
+        self.successResultOf(cache.start())
+        self.clock.pump([1] * 3)
+        self.assertTrue(cache.ready)
+        self.put("a/x")
+        self.assertEqual(cache.get("a/x").revision, 2)
+
+    def test_compacted_while_filling(self) -> None:
+        """A compaction between two pages makes the cache begin again."""
+        for number in range(5):
+            self.put(f"a/{number}")
+        read_page = self.storage.read_page
+        pages: list[int] = []
+
+        async def read(*args: Any, **kwargs: Any) -> Any:
+            pages.append(kwargs.get("revision", 0))
+            if len(pages) == 2:
+                self.put("a/1")
+                await self.storage.compact(self.storage.revision)
+            return await read_page(*args, **kwargs)
+
+        self.patch(self.storage, "read_page", read)
+        cache = WatchCache(self.storage, PREFIX, decode, self.clock, page=2)
+        self.successResultOf(cache.start())
+        self.assertEqual([record.key for record in cache.list().records], [f"a/{number}" for number in range(5)])
+        self.assertEqual((cache.revision, pages.count(0)), (7, 2))

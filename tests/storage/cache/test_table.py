@@ -1,0 +1,75 @@
+"""Tests for L{kubetwist.storage.cache.table}."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.storage.cache import table as recordtable
+from kubetwist.storage.cache.record import (
+    Draft,
+    Record,
+)
+from kubetwist.storage.cache.table import RecordTable
+
+_keys = st.sampled_from([f"{namespace}/{name}" for namespace in ("a", "a-b", "b") for name in "uvwxyz"])
+_prefixes = st.sampled_from(["", "a/", "a-b/", "b/", "c/"])
+
+
+def record(key: str, revision: int = 1) -> Record:
+    """A record without content."""
+    return Record.from_draft(key, revision, Draft(b'{"metadata":{"name":"x"}}', {}, {}))
+
+
+class RecordTableTests(SynchronousTestCase):
+    """Tests for L{RecordTable}."""
+
+    def setUp(self) -> None:
+        """Make chunks small, so that they split and vanish."""
+        self.patch(recordtable, "CHUNK", 2)
+
+    @settings(max_examples=100, deadline=None)
+    @given(
+        start=st.sets(_keys),
+        changes=st.lists(st.tuples(_keys, st.booleans())),
+        prefix=_prefixes,
+        after=st.one_of(st.just(""), _keys),
+    )
+    def test_model(self, start: set[str], changes: list[tuple[str, bool]], prefix: str, after: str) -> None:
+        """A table holds what a dictionary would, and gives any range of it in order."""
+        model = {key: record(key) for key in start}
+        table = RecordTable(model.values())
+        for revision, (key, keep) in enumerate(changes):
+            if keep:
+                new = record(key, revision)
+                self.assertIs(table.put(new), model.get(key))
+                model[key] = new
+            else:
+                self.assertIs(table.remove(key), model.pop(key, None))
+        expected = [model[key] for key in sorted(model) if key.startswith(prefix) and key > after]
+        batches = list(table.batches(prefix, after))
+        self.assertEqual([one for batch in batches for one in batch], expected)
+        self.assertNotIn([], batches)
+        self.assertEqual(table.count(prefix, after), len(expected))
+        self.assertEqual(len(table), len(model))
+        for key in (*model, "c/none"):
+            self.assertIs(table.get(key), model.get(key))
+
+    def test_lists_are_the_callers(self) -> None:
+        """What is done to the lists that a table gives, or to the table afterwards, is not seen on the other side."""
+        table = RecordTable([record("a/x"), record("a/y")])
+        (batch,) = table.batches("")
+        batch.clear()
+        self.assertEqual(table.count(""), 2)
+        (batch,) = table.batches("")
+        table.put(record("a/a"))
+        self.assertEqual(len(batch), 2)
+
+    def test_after_the_end(self) -> None:
+        """Behind the last record of a prefix there is nothing, whatever other records there are."""
+        table = RecordTable([record(key) for key in ("a/1", "b/1", "b/2", "b/3", "b/4", "b/5")])
+        self.assertEqual((list(table.batches("a/", "b/2")), table.count("a/", "b/2")), ([], 0))
+        self.assertEqual((list(table.batches("a/", "c")), table.count("a/", "c")), ([], 0))
+        self.assertEqual((list(table.batches("c/")), table.count("c/")), ([], 0))

@@ -1,0 +1,132 @@
+"""Tests for L{kubetwist.storage.encryption.metrics}: what is told of values, keys and services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import GroupResource
+from kubetwist.metrics.registry import Distribution, Reading
+from kubetwist.storage.encryption.ciphers import TransformError
+from kubetwist.storage.encryption.configuration import Key, Provider, Rule
+from kubetwist.storage.encryption.envelope import MissingKey, Source, key_id_hash
+from kubetwist.storage.encryption.kms import KeyProvider, ServiceError
+from kubetwist.storage.encryption.metrics import (
+    EncryptionTally,
+    KeyUses,
+)
+from kubetwist.storage.encryption.transformers import Transformers
+
+from .test_kms import FakeService
+
+SECRETS, PLACE = GroupResource("", "secrets"), b"/registry/secrets/default/db"
+
+
+def counted(readings: Any, name: str) -> dict[tuple[str, ...], float]:
+    """The values of a name by their labels, in the order of their names; of histograms how much was observed."""
+    found: dict[tuple[str, ...], float] = {}
+    one: Reading
+    for one in readings:
+        if one.name == name:
+            for labels, value in one.values:
+                found[labels] = value.count if isinstance(value, Distribution) else value
+    return found
+
+
+class TransformationTests(SynchronousTestCase):
+    """What is told of values."""
+
+    def test_counted(self) -> None:
+        """Values are counted by resource, direction and prefix; those that fail by why, and not timed."""
+        tally = EncryptionTally()
+        box = Provider("secretbox", (Key("one", bytes(32)),))
+        rule = Rule((GroupResource("*", "*"),), (box, Provider("identity")))
+        transformers = Transformers([rule], lambda service: self.fail("there is none"), tally.transformations)
+        secrets = transformers.of(SECRETS)
+        data = secrets.encrypt(b"{}", PLACE)
+        for _ in range(2):
+            secrets.decrypt(data, PLACE)
+        transformers.of(GroupResource("apps", "deployments")).decrypt(b"{}", PLACE)
+        for bad in (data[:-1], b"k8s:enc:aesgcm:v1:x"):
+            self.assertRaises(TransformError, secrets.decrypt, bad, PLACE)
+        told = list(tally.readings({}, {}, key_id_hash))
+        prefix = "k8s:enc:secretbox:v1:"
+        self.assertEqual(
+            counted(told, "apiserver_storage_transformation_operations_total"),
+            {
+                ("secrets", "to_storage", prefix, "OK"): 1,
+                ("secrets", "from_storage", prefix, "OK"): 2,
+                ("secrets", "from_storage", prefix, "unknown-non-grpc"): 1,
+                ("secrets", "from_storage", "unknown", "unknown-non-grpc"): 1,
+                ("deployments.apps", "from_storage", "identity", "OK"): 1,
+            },
+        )
+        self.assertEqual(
+            counted(told, "apiserver_storage_transformation_duration_seconds"),
+            {("to_storage", prefix): 1, ("from_storage", prefix): 2, ("from_storage", "identity"): 1},
+        )
+
+
+class ServiceTests(SynchronousTestCase):
+    """What is told of services."""
+
+    def setUp(self) -> None:
+        """Have a service, and who asks it."""
+        clock = Clock()
+        self.service, self.tally = FakeService(), EncryptionTally()
+        self.provider = KeyProvider("foo", self.service, clock, self.tally)
+        self.addCleanup(self.provider.close)
+        self.clock = clock
+
+    def told(self, name: str) -> dict[tuple[str, ...], float]:
+        """What is told under a name."""
+        envelope = self.provider.envelope
+        readings = self.tally.readings({"foo": envelope.known}, {"foo": envelope.uses}, key_id_hash)
+        return counted(readings, f"apiserver_envelope_encryption_{name}")
+
+    def test_keys(self) -> None:
+        """Keys are known by their digests, and counted where they are used."""
+        self.successResultOf(self.provider.start())
+        data = self.provider.envelope.encrypt(b"x", PLACE)
+        self.provider.envelope.decrypt(data, PLACE)
+        self.provider.envelope.decrypt(data, PLACE)
+        digest = key_id_hash("one")
+        self.assertTrue(digest.startswith("sha256:"))
+        uses = {("to_storage", "foo", digest, ""): 1, ("from_storage", "foo", digest, ""): 2}
+        self.assertEqual(self.told("key_id_hash_total"), uses)
+        self.assertEqual(self.told("key_id_hash_last_timestamp_seconds").keys(), uses.keys())
+        self.assertEqual(self.told("key_id_hash_status_last_timestamp_seconds").keys(), {("foo", digest, "")})
+        self.assertEqual(self.told("dek_source_cache_size"), {("foo",): 1})
+
+    def test_calls(self) -> None:
+        """Calls are timed by method and code, and names that are none are counted."""
+        self.successResultOf(self.provider.start())
+        self.service.problem = ServiceError("rpc error", True, "Unavailable")
+        missing = MissingKey(self.provider, Source("zero", bytes(32)), PLACE)
+        self.failureResultOf(missing.fetch())
+        self.service.problem, self.service.key_id = None, ""
+        self.clock.advance(60)
+        self.service.key_id = "x" * 2000
+        self.clock.advance(10)
+        method = "/v2.KeyManagementService/"
+        self.assertEqual(
+            self.told("kms_operations_latency_seconds"),
+            {
+                ("foo", f"{method}Status", "OK"): 3,
+                ("foo", f"{method}Encrypt", "OK"): 1,
+                ("foo", f"{method}Decrypt", "Unavailable"): 1,
+            },
+        )
+        self.assertEqual(self.told("invalid_key_id_from_status_total"), {("foo", "empty"): 1, ("foo", "too_long"): 1})
+        self.flushLoggedErrors()
+
+    def test_bounded(self) -> None:
+        """However many keys there were, those are told of that were used last."""
+        uses = KeyUses()
+        for number in range(150):
+            uses.wrote(str(number))
+            uses.named(str(number))
+        self.assertEqual([key for _, key, _, _ in uses.uses()], [str(number) for number in range(50, 150)])
+        self.assertEqual(len(uses.told), 100)

@@ -1,0 +1,187 @@
+"""What tests of the store in etcd share: an etcd, and a reactor that turns as long as something is waited for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.selectreactor import SelectReactor
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.schema.wire import LENGTH, VARINT
+from kubetwist.storage.etcd import EtcdStorage
+from kubetwist.storage.etcd.client import EtcdClient
+from kubetwist.storage.etcd.frames import DATA
+from kubetwist.storage.etcd.grpc import Address
+from kubetwist.storage.etcd.messages import scan
+from kubetwist.storage.values import Write
+from kubetwist.testing.etcd import EtcdServer, why_no_etcd
+from kubetwist.testing.storage import DEAD, RecordingObserver, StorageReactor
+
+from .cutwire import CutWire
+
+T = TypeVar("T")
+
+
+class TurningReactor(StorageReactor):
+    """
+    A L{StorageReactor} with real connections: what it is not asked itself, a real reactor is, which turns in L{run}.
+
+    Time is real here.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.real = SelectReactor()
+        self.real.startRunning(installSignalHandlers=False)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+    def seconds(self) -> float:
+        """The time."""
+        return float(self.real.seconds())
+
+    def callLater(self, when: float, what: Any, *args: Any, **kw: Any) -> Any:
+        """Call something later."""
+        return self.real.callLater(when, what, *args, **kw)
+
+    def callFromThread(self, call: Any, /, *args: Any, **kw: Any) -> None:
+        """Have something called in this thread."""
+        self.real.callFromThread(call, *args, **kw)
+
+    def run(self, awaitable: Any) -> Any:
+        """Turn until there is a result, and return or raise that."""
+        results: list[Any] = []
+        deferred = awaitable if isinstance(awaitable, Deferred) else Deferred.fromCoroutine(awaitable)
+        deferred.addBoth(results.append)
+        self.turn_until(lambda: bool(results))
+        (result,) = results
+        if isinstance(result, Failure):
+            result.raiseException()
+        return result
+
+    def turn_until(self, condition: Any) -> None:
+        """Turn until something is so."""
+        until = time.monotonic() + DEAD
+        while not condition():
+            if time.monotonic() > until:
+                raise AssertionError("nothing happens any more")
+            self.real.iterate(0.05)
+
+    def close(self) -> None:
+        """Let go of what it has."""
+        self.real.fireSystemEvent("shutdown")
+        self.real.iterate(0)
+        self.real.removeAll()
+        self.real.disconnectAll()
+
+
+def etcd_storage(reactor: Any, urls: list[str], tls: Any = None, mixed: bool = True, **how: Any) -> EtcdStorage:
+    """A store in an etcd."""
+    return EtcdStorage(EtcdClient(reactor, [Address.parse(url) for url in urls], tls, mixed), reactor, **how)
+
+
+_used: dict[SynchronousTestCase, list[tuple[EtcdStorage, EtcdServer]]] = {}
+
+
+def fresh_storage(case: SynchronousTestCase, reactor: Any) -> EtcdStorage:
+    """A store in an etcd of its own, which ends with the test, or when the store is closed and another one is made."""
+    used = _used.setdefault(case, [])
+    for storage, etcd in used:
+        if storage.closed:
+            etcd.stop()
+    etcd = EtcdServer()
+    case.addCleanup(_used.pop, case, None)
+    case.addCleanup(etcd.stop)
+    storage = etcd_storage(reactor, etcd.start().urls)
+    used.append((storage, etcd))
+    return storage
+
+
+class Overheard:
+    """
+    What a member sends, frame by frame, some of which is lost.
+
+    Wires have one for each connection; what it asks and tells is the test's.
+    """
+
+    def __init__(self, lost: Callable[[set[str]], bool]) -> None:
+        """
+        @param lost: Asked of each message whether it is lost: C{"written"} is there if it answers a write that is done,
+            C{"events"} if it has events, C{"created"} if it begins a watch.
+        """
+        self._lost = lost
+        self._rest = b""
+
+    def __call__(self, data: bytes) -> bytes:
+        """What is left of some data."""
+        buffer, kept = self._rest + data, b""
+        while len(buffer) >= 9:
+            stop = 9 + int.from_bytes(buffer[:3], "big")
+            if len(buffer) < stop:
+                break
+            frame, buffer = buffer[:stop], buffer[stop:]
+            if frame[3] != DATA or not self._lost(self._what(frame[9:])):
+                kept += frame
+        self._rest = buffer
+        return kept
+
+    @staticmethod
+    def _what(content: bytes) -> set[str]:
+        """What a message is that came in one frame; answers differ in the forms of their fields."""
+        tags = {tag for tag, _, _ in scan(content, 5, len(content))}
+        known = {(2 << 3 | VARINT, 3 << 3 | LENGTH): "written", (11 << 3 | LENGTH,): "events"}
+        what = {name for wanted, name in known.items() if tags.issuperset(wanted)}
+        return what | {"created"} if tags == {1 << 3 | LENGTH, 3 << 3 | VARINT} else what
+
+
+class EtcdCase(SynchronousTestCase):
+    """Has an etcd, and makes stores in it."""
+
+    skip = why_no_etcd() or None
+    members = 1
+    flags: tuple[str, ...] = ()
+
+    def setUp(self) -> None:
+        """Start etcd."""
+        self.etcd = EtcdServer(self.members, flags=self.flags)
+        self.addCleanup(self.etcd.stop)
+        self.etcd.start()
+        self.reactor = TurningReactor()
+        self.addCleanup(self.reactor.close)
+
+    def open(self, *urls: str, **how: Any) -> EtcdStorage:
+        """A store, open until the end of the test; by default it knows all members."""
+        storage = etcd_storage(self.reactor, list(urls) or self.etcd.urls, **how)
+        self.addCleanup(lambda: self.reactor.run(storage.close()))
+        self.reactor.run(storage.open())
+        return storage
+
+    def wire(self, member: int = 0) -> CutWire:
+        """A wire to a member."""
+        wire = CutWire(self.reactor, self.etcd.members[member].port)
+        self.addCleanup(lambda: self.reactor.run(maybeDeferred(wire.cut)))
+        return wire
+
+    def overhear(self, wire: CutWire, lost: Callable[[set[str]], bool]) -> None:
+        """Have messages lost on a wire, of connections that are there and of those that will be; see L{Overheard}."""
+        wire.filtering = lambda: Overheard(lost)
+        for end in wire.ends:
+            if end.from_server:
+                end.filter = Overheard(lost)
+
+    def follow(self, storage: EtcdStorage, prefix: str = "/r/") -> RecordingObserver:
+        """What happens in a store from now on."""
+        observer = RecordingObserver()
+        self.reactor.run(storage.watch(prefix, storage.revision, observer))
+        return observer
+
+    def write(
+        self, storage: EtcdStorage, key: str, value: bytes | None, expected: int | None = None, **how: Any
+    ) -> int:
+        """Write one key."""
+        return self.reactor.run(storage.commit([Write(key, value, expected, **how)]))

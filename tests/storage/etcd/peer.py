@@ -1,0 +1,109 @@
+"""The other side of a connection to etcd, in memory, by the library h2: what it takes and sends is HTTP/2 indeed."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import DataReceived, PingReceived, RequestReceived, StreamEnded, StreamReset
+
+from kubetwist.storage.etcd.frames import (
+    MessageReader,
+    prefixed,
+)
+from kubetwist.storage.etcd.http2 import PREFACE
+
+ANSWER = [(b":status", b"200"), (b"content-type", b"application/grpc")]
+ALL_WELL = [(b"grpc-status", b"0"), (b"grpc-message", b"")]
+
+
+def cut(data: bytes, places: list[int]) -> list[bytes]:
+    """Some data in pieces."""
+    marks = sorted({0, len(data), *(place % (len(data) + 1) for place in places)})
+    return [data[begin:end] for begin, end in pairwise(marks)]
+
+
+class Peer:
+    """
+    A server.
+
+    @ivar requests: The headers of those that came, by stream.
+    @ivar bodies: What came of their data.
+    @ivar ended: The streams whose requests are complete.
+    @ivar resets: The codes with which streams were ended, by stream.
+    @ivar pings: How often it was asked for a sign of life.
+    """
+
+    def __init__(self, settings: dict[Any, int] | None = None) -> None:
+        self.h2 = H2Connection(H2Configuration(client_side=False, header_encoding=None))
+        self.h2.initiate_connection()
+        if settings:
+            self.h2.update_settings(settings)
+        self.requests: dict[int, dict[bytes, bytes]] = {}
+        self.bodies: dict[int, bytes] = {}
+        self.ended: list[int] = []
+        self.resets: dict[int, int] = {}
+        self.pings = 0
+        #: Whether what was taken can be sent again; otherwise windows stay as they are.
+        self.giving_back = True
+
+    def receive(self, data: bytes) -> None:
+        """Take what the client sends: whole frames, since h2 looks at its own settings between pieces only."""
+        begin = len(PREFACE) if data.startswith(PREFACE) else 0
+        pieces = [data[:begin]] if begin else []
+        while begin < len(data):
+            end = begin + 9 + int.from_bytes(data[begin : begin + 3], "big")
+            pieces.append(data[begin:end])
+            begin = end
+        for event in (event for piece in pieces for event in self.h2.receive_data(piece)):
+            if isinstance(event, RequestReceived):
+                assert event.headers is not None
+                self.requests[event.stream_id] = dict(event.headers)
+                self.bodies[event.stream_id] = b""
+            elif isinstance(event, DataReceived):
+                self.bodies[event.stream_id] += event.data
+                if self.giving_back:
+                    self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            elif isinstance(event, StreamEnded):
+                self.ended.append(event.stream_id)
+            elif isinstance(event, StreamReset):
+                self.resets[event.stream_id] = event.error_code
+            elif isinstance(event, PingReceived):
+                self.pings += 1
+
+    def output(self) -> bytes:
+        """What it sends."""
+        return self.h2.data_to_send()
+
+    def paths(self) -> list[bytes]:
+        """What was asked for."""
+        return [headers[b":path"] for headers in self.requests.values()]
+
+    def messages(self, stream: int) -> list[bytes]:
+        """The messages of a request."""
+        return MessageReader(1 << 30).feed(self.bodies[stream])
+
+    def begin(self, stream: int) -> None:
+        """Begin to answer."""
+        self.h2.send_headers(stream, ANSWER)
+
+    def send(self, stream: int, message: bytes) -> None:
+        """Send a message; there is room for it."""
+        data = prefixed(message)
+        while data:
+            size = min(len(data), self.h2.max_outbound_frame_size, self.h2.local_flow_control_window(stream))
+            assert size, "the client takes nothing more"
+            self.h2.send_data(stream, data[:size])
+            data = data[size:]
+
+    def finish(self, stream: int, trailers: Any = ALL_WELL) -> None:
+        """End an answer."""
+        self.h2.send_headers(stream, trailers, end_stream=True)
+
+    def answer(self, stream: int, message: bytes) -> None:
+        """Answer a request."""
+        self.begin(stream)
+        self.send(stream, message)
+        self.finish(stream)

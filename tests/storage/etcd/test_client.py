@@ -1,0 +1,135 @@
+"""Tests of L{kubetwist.storage.etcd.client} and of watching, against etcd itself, whose gateway is off."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from txaioetcd import CompVersion, Error, Failed, KeySet, OpGet, OpSet, Transaction
+
+from twisted.internet.defer import Deferred
+
+from kubetwist.storage.etcd.errors import RPCError
+from kubetwist.storage.etcd.messages import Change
+from kubetwist.storage.etcd.watch import (
+    EtcdWatch,
+    WatchLost,
+)
+from kubetwist.storage.values import Write
+
+from .case import EtcdCase
+
+
+class ClientTests(EtcdCase):
+    """What txaioetcd's client has, and where this one goes."""
+
+    flags = ("--enable-grpc-gateway=false",)
+
+    def test_keys(self) -> None:
+        """Keys are set, read and deleted, with what was there before."""
+        client, run = self.open().client, self.reactor.run
+        first = run(client.set(b"/r/\xff", b"\0one"))
+        second = run(client.set(b"/r/\xff", b"two", return_previous=True))
+        self.assertEqual(second.header.revision, first.header.revision + 1)
+        self.assertEqual((second.previous.value, second.previous.mod_revision), (b"\0one", first.header.revision))
+        run(client.set(b"/r/a", b""))
+        found = run(client.get(KeySet(b"/r/", prefix=True), sort_order="DESCEND", sort_target="KEY"))
+        self.assertEqual([(item.key, item.value) for item in found.kvs], [(b"/r/\xff", b"two"), (b"/r/a", None)])
+        deleted = run(client.delete(KeySet(b"/r/", prefix=True), return_previous=True))
+        self.assertEqual((deleted.deleted, len(deleted.previous)), (2, 2))
+        self.assertEqual(run(client.get(b"/r/a")).kvs, [])
+
+    def test_transactions(self) -> None:
+        """Transactions succeed, or tell what there is instead."""
+        client, run = self.open().client, self.reactor.run
+        once = Transaction(
+            compare=[CompVersion(b"/k", "==", 0)], success=[OpSet(b"/k", b"v")], failure=[OpGet(KeySet(b"/k"))]
+        )
+        done = run(client.submit(once))
+        with self.assertRaises(Failed) as caught:
+            run(client.submit(once))
+        (found,) = caught.exception.responses
+        self.assertEqual((found.kvs[0].value, found.kvs[0].mod_revision), (b"v", done.header.revision))
+
+    def test_refusals(self) -> None:
+        """What etcd refuses is txaioetcd's error where its own methods are called, and ours elsewhere."""
+        client, run = self.open().client, self.reactor.run
+        with self.assertRaises(Error) as caught:
+            run(client.set(b"", b"v"))
+        self.assertEqual((caught.exception.code, caught.exception.message), (3, "etcdserver: key is not provided"))
+        with self.assertRaises(RPCError) as refused:
+            run(client.compact(1 << 40))
+        self.assertTrue(refused.exception.future)
+
+    def test_leases_and_status(self) -> None:
+        """Leases are made and ended; a member tells about itself."""
+        client, run = self.open().client, self.reactor.run
+        lease = run(client.lease(600, 77))
+        self.assertEqual((lease.lease_id, lease.time_to_live), (77, 600))
+        run(client.set(b"/leased", b"v", lease=lease))
+        run(lease.revoke())
+        self.assertEqual(run(client.get(b"/leased")).kvs, [])
+        status = run(client.status())
+        self.assertTrue(status.version.startswith("3."))
+        self.assertTrue(status.leader)
+        self.assertGreater(status.db_size, 0)
+
+    def test_large_value(self) -> None:
+        """A value that is larger than windows are goes there and comes back, while others are asked for."""
+        storage = self.open()
+        value = bytes(range(256)) * 5000
+        writing = storage.commit([Write("/r/large", value, 0)])
+        small = storage.commit([Write("/r/small", b"v", 0)])
+        self.reactor.run(small)
+        self.reactor.run(writing)
+        self.assertEqual(self.reactor.run(storage.read("/r/large")).value, value)
+
+
+class WatchTests(EtcdCase):
+    """Watches of what is larger than one message."""
+
+    def test_fragments(self) -> None:
+        """What is split comes whole: all changes of a revision at once, none missing, none twice."""
+        storage = self.open()
+        begin = storage.revision
+        revisions = [
+            self.reactor.run(storage.commit([Write(f"/r/{key}", bytes([number]) * 300_000, None) for key in range(4)]))
+            for number in range(6)
+        ]
+        got: list[list[Change]] = []
+        partial: list[bool] = []
+        done: Deferred[None] = Deferred()
+
+        def receive(changes: list[Change]) -> None:
+            got.append(changes)
+            if changes[-1].revision == revisions[-1]:
+                done.callback(None)
+
+        (member,) = storage.client.members
+        watch = EtcdWatch(storage.client, member, begin, receive, done.errback)
+        self.addCleanup(watch.stop)
+        seen = watch._message
+
+        def message(found: Any) -> None:
+            partial.append(found.partial)
+            seen(found)
+
+        watch._message = message
+        self.reactor.run(done)
+        # That is what this is about.
+        self.assertIn(True, partial)
+        self.assertEqual([change.revision for changes in got for change in changes], sorted(revisions * 4))
+        for before, after in pairwise(got):
+            self.assertLess(before[-1].revision, after[0].revision)
+
+    def test_lost_place(self) -> None:
+        """Who asks for what is forgotten is told what is left."""
+        storage = self.open()
+        revision = [self.write(storage, "/r/a", b"%d" % number) for number in range(3)][-1]
+        self.reactor.run(storage.compact(revision))
+        lost: Deferred[None] = Deferred()
+        (member,) = storage.client.members
+        EtcdWatch(storage.client, member, 0, self.fail, lost.errback)
+        with self.assertRaises(WatchLost) as caught:
+            self.reactor.run(lost)
+        self.assertEqual(caught.exception.compacted, revision)

@@ -1,0 +1,74 @@
+# mypy: allow-untyped-calls
+"""Tests for L{kubetwist.storage.etcd.expiry}, and for what L{kubetwist.storage.migration} makes of etcd."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from kubetwist.storage.memory import MemoryStorage
+from kubetwist.storage.migration import Migration, MigrationError
+from kubetwist.storage.sqlite import SQLiteStorage
+from kubetwist.storage.values import Write
+
+from .case import EtcdCase
+
+
+class MovingTests(EtcdCase):
+    """Stores that are moved to etcd and out of it."""
+
+    def other(self, storage: Any) -> Any:
+        """Another store, open until the end of the test."""
+        self.reactor.run(storage.open())
+        self.addCleanup(lambda: self.reactor.run(storage.close()))
+        return storage
+
+    def move(self, source: Any, target: Any) -> Any:
+        """Move everything."""
+        return self.reactor.run(Migration(source, target, "/registry/", "/registry/", self.reactor).run())
+
+    def assert_about(self, found: dict[str, float], wanted: dict[str, float]) -> None:
+        """Times are what they should be, but for what leases are shared for and seconds are rounded by."""
+        self.assertEqual(found.keys(), wanted.keys())
+        for key, when in wanted.items():
+            self.assertTrue(when - 5 <= found[key] <= when + 65, (key, found[key] - when))
+
+    def test_expiries(self) -> None:
+        """etcd tells when keys end, of those below the prefix that have an end."""
+        storage = self.open()
+        now = self.reactor.seconds()
+        self.write(storage, "/registry/a", b"1", ttl=100)
+        self.write(storage, "/registry/b", b"1", ttl=5000)
+        self.write(storage, "/registry/c", b"1")
+        self.write(storage, "/other/a", b"1", ttl=100)
+        self.assert_about(
+            self.reactor.run(storage.expiries("/registry/")), {"/registry/a": now + 100, "/registry/b": now + 5000}
+        )
+
+    def test_there_and_back(self) -> None:
+        """Everything, large values and times to live included, goes to etcd and comes back."""
+        source = self.other(SQLiteStorage(os.path.abspath(self.mktemp()), self.reactor))
+        for number in range(250):
+            value = os.urandom(400_000 if number % 100 == 7 else number)
+            ttl = 1000.0 + number if number % 10 == 3 else None
+            self.reactor.run(source.commit([Write(f"/registry/x/{number}", value, 0, ttl)]))
+        etcd = self.open()
+        moved = self.move(source, etcd)
+        self.assertEqual((moved.keys, moved.expiring), (250, 25))
+        due = source.due()
+        self.assert_about(self.reactor.run(etcd.expiries("/registry/")), due)
+        back = self.other(MemoryStorage(self.reactor))
+        self.assertEqual(self.move(etcd, back).keys, 250)
+        self.assert_about(back.due(), due)
+        pages = [self.reactor.run(storage.read_page("/registry/")).items for storage in (source, back)]
+        one, other = ({item.key: item.value for item in items} for items in pages)
+        self.assertEqual(one, other)
+
+    def test_served(self) -> None:
+        """An etcd that a server says to serve is not moved."""
+        storage = self.open()
+        self.write(storage, "/registry/x", b"1")
+        self.write(storage, "/registry/masterleases/10.0.0.1", b"{}", ttl=15)
+        with self.assertRaises(MigrationError) as caught:
+            self.move(storage, self.other(MemoryStorage(self.reactor)))
+        self.assertIn("is served at present, by 10.0.0.1", str(caught.exception))

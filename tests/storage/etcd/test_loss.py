@@ -1,0 +1,381 @@
+"""Tests of L{kubetwist.storage.etcd.storage} when connections and members are lost, against etcd itself."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from signal import SIGCONT, SIGSTOP, SIGTERM
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from twisted.internet.defer import Deferred, fail, maybeDeferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.outgoing.settings import CallSettings
+from kubetwist.outgoing.tls import ClientTLS
+from kubetwist.server.certificates import Authority, Pair, Subject, private_pem
+from kubetwist.storage.encryption.messages import octets
+from kubetwist.storage.errors import (
+    KeyNotFound,
+    OutcomeUnknown,
+    RevisionCompacted,
+    RevisionConflict,
+    StorageUnavailable,
+)
+from kubetwist.storage.etcd import EtcdStorage
+from kubetwist.storage.etcd import storage as etcd
+from kubetwist.storage.etcd.errors import NoAnswer
+from kubetwist.storage.values import Write
+from kubetwist.testing.etcd import EtcdServer, TLSFiles, why_no_etcd
+from kubetwist.testing.storage import RecordingObserver
+
+from .case import (
+    EtcdCase,
+    TurningReactor,
+    etcd_storage,
+)
+from .cutwire import CutWire
+
+
+class LossTests(EtcdCase):
+    """Connections that are lost, and what is known then."""
+
+    def test_resumption(self) -> None:
+        """A watch that is interrupted goes on where it was: nothing is missing, nothing comes twice."""
+        wire = self.wire()
+        storage, other = self.open(wire.url), self.open()
+        observer = self.follow(storage)
+        revisions = []
+        for number in range(6):
+            revisions.append(self.write(other, f"/r/{number}", b""))
+            wire.break_connections()
+            revisions.append(self.write(other, f"/r/{number}", b"again"))
+            self.reactor.turn_until(lambda: storage.revision >= revisions[-1])
+        self.assertEqual([event.revision for event in observer.events], revisions)
+        self.assertEqual(observer.reasons, [])
+
+    def test_unreachable(self) -> None:
+        """While etcd can not be reached, reads and writes fail at once; afterwards all goes on."""
+        wire = self.wire()
+        storage = self.open(wire.url)
+        observer = self.follow(storage)
+        revision = self.write(storage, "/r/a", b"1", 0)
+        self.reactor.run(maybeDeferred(wire.cut))
+        for attempt in (
+            storage.read("/r/a"),
+            storage.commit([Write("/r/a", b"2", revision)]),
+            storage.current_revision(),
+        ):
+            with self.assertRaises(StorageUnavailable) as caught:
+                self.reactor.run(attempt)
+            self.assertIn("code = Unavailable", str(caught.exception))
+        wire.mend()
+        again = self.write(storage, "/r/a", b"3", revision)
+        self.assertEqual([event.value for event in observer.events], [b"1", b"3"])
+        self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, again)
+
+    def test_compacted_meanwhile(self) -> None:
+        """Whoever was away while what he missed was compacted is told, and can begin anew."""
+        wire = self.wire()
+        storage, other = self.open(wire.url), self.open()
+        observer = self.follow(storage)
+        self.write(storage, "/r/a", b"1")
+        self.reactor.run(maybeDeferred(wire.cut))
+        revision = [self.write(other, "/r/a", b"%d" % number) for number in range(3)][-1]
+        self.reactor.run(other.compact(revision))
+        wire.mend()
+        self.reactor.turn_until(lambda: observer.reasons)
+        self.assertIsInstance(observer.reasons[0], RevisionCompacted)
+        self.assertEqual((storage.compacted, storage.revision), (revision, revision))
+        again = self.follow(storage)
+        self.write(storage, "/r/a", b"new")
+        self.assertEqual([event.value for event in again.events], [b"new"])
+
+    def lossy(self) -> tuple[EtcdStorage, CutWire, list[set[str]]]:
+        """A store that gets no answers to transactions: its connection breaks then."""
+        wire = self.wire()
+        storage = self.open(wire.url)
+        lost: list[set[str]] = []
+
+        def lose(what: set[str]) -> bool:
+            if "written" in what:
+                lost.append(what)
+                wire.break_connections()
+            return "written" in what
+
+        self.overhear(wire, lose)
+        return storage, wire, lost
+
+    def test_lost_answer_to_creation(self) -> None:
+        """A creation without an answer is known by its event, where nobody else can have written its value."""
+        storage, _, lost = self.lossy()
+        revision = self.write(storage, "/r/a", b"with a new uid", 0, unique=True)
+        self.assertEqual(len(lost), 1)
+        self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, revision)
+
+    def test_lost_answer(self) -> None:
+        """Of other writes without an answer nobody says that they are done, or are not."""
+        storage, _, lost = self.lossy()
+        with self.assertRaises(OutcomeUnknown) as caught:
+            self.write(storage, "/r/a", b"1", 0)
+        self.assertEqual(str(caught.exception), "etcdserver: request timed out")
+        with self.assertRaises(OutcomeUnknown):
+            self.write(storage, "/r/a", b"2", self.reactor.run(storage.read("/r/a")).revision)
+        self.assertEqual(self.reactor.run(storage.read("/r/a")).value, b"2")
+        with self.assertRaises(OutcomeUnknown):
+            self.write(storage, "/r/a", None, self.reactor.run(storage.read("/r/a")).revision)
+        with self.assertRaises(KeyNotFound):
+            self.reactor.run(storage.read("/r/a"))
+        self.assertEqual(len(lost), 3)
+
+    def test_lost_answer_and_news(self) -> None:
+        """Nor does anybody when the watch is away, too: that something else is there may be by the write itself."""
+        storage, wire, lost = self.lossy()
+        revision = self.write(self.open(), "/r/a", b"1", 0)
+        self.reactor.turn_until(lambda: storage.revision >= revision)
+        answers = wire.filtering()._lost
+        self.overhear(wire, lambda what: "events" in what or answers(what))
+        self.patch(etcd, "ANSWER_ANYWAY", 0.0)
+        with self.assertRaises(OutcomeUnknown):
+            self.write(storage, "/r/a", b"2", revision)
+        self.assertEqual(len(lost), 1)
+        self.assertLess(storage.revision, self.reactor.run(storage.read("/r/a")).revision)
+
+    def test_watch_from_newer(self) -> None:
+        """Whoever has read what the watch has not come to yet is not shown anything older."""
+        wire = self.wire()
+        storage, other = self.open(wire.url), self.open()
+        begun: list[set[str]] = []
+
+        def lose(what: set[str]) -> bool:
+            if "created" in what:
+                begun.append(what)
+            return "events" in what
+
+        self.overhear(wire, lose)
+        self.patch(etcd, "ANSWER_ANYWAY", 0.0)
+        before = storage.revision
+        read = [self.write(other, "/r/a", b"%d" % number) for number in range(3)][-1]
+        observer = RecordingObserver()
+        watching = Deferred.fromCoroutine(storage.watch("/r/", read, observer))
+        # It watches once more, since nothing has come.
+        self.reactor.turn_until(lambda: begun)
+        self.assertEqual(storage.revision, before)
+        self.overhear(wire, lambda what: False)
+        self.reactor.run(watching)
+        self.assertGreaterEqual(storage.revision, read)
+        last = self.write(storage, "/r/b", b"")
+        self.assertEqual([event.revision for event in observer.events], [last])
+
+    def test_lost_request(self) -> None:
+        """A write that compares a revision, and of which no answer came since it was lost, is sent again."""
+        wire = self.wire()
+        storage, other = self.open(wire.url), self.open()
+        revision = self.write(storage, "/r/a", b"1", 0)
+        members = storage.client.members
+        sent = members[0].post
+        attempts: list[bytes] = []
+
+        def post(path: bytes, body: bytes, timeout: float, *prompt: bool) -> Any:
+            attempts.append(path)
+            return fail(NoAnswer("lost")) if len(attempts) == 1 else sent(path, body, timeout, *prompt)
+
+        members[0].post = post
+        again = self.write(storage, "/r/a", b"2", revision)
+        self.assertEqual(len(attempts), 2)
+        self.assertEqual(self.reactor.run(other.read("/r/a")).revision, again)
+        # And one that lost against another meanwhile is told so.
+        attempts.clear()
+        newest = self.write(other, "/r/a", b"3", again)
+        with self.assertRaises(RevisionConflict) as caught:
+            self.write(storage, "/r/a", b"4", again)
+        self.assertEqual(caught.exception.revision, newest)
+
+    def test_start_without_etcd(self) -> None:
+        """The start waits for etcd, and gives up in the end with its address."""
+        wire = self.wire()
+        self.reactor.run(maybeDeferred(wire.cut))
+        storage = etcd_storage(self.reactor, [wire.url], patience=0.0)
+        with self.assertRaises(StorageUnavailable) as caught:
+            self.reactor.run(storage.open())
+        self.assertIn(f"no etcd at {wire.url}", str(caught.exception))
+        waiting = etcd_storage(self.reactor, [wire.url])
+        self.addCleanup(lambda: self.reactor.run(waiting.close()))
+        opening = Deferred.fromCoroutine(waiting.open())
+        wire.mend()
+        self.reactor.run(opening)
+        self.assertEqual(waiting.revision, 1)
+
+
+class ClusterTests(EtcdCase):
+    """Three members, of which one is lost."""
+
+    members = 3
+
+    def test_killed_member(self) -> None:
+        """When the member that is asked is killed, another one is; watches miss nothing."""
+        storage = self.open()
+        observer = self.follow(storage)
+        revision = self.write(storage, "/r/a", b"0", 0)
+        asked = storage.client.choose()
+        assert asked is not None
+        (member,) = [one for one in self.etcd.members if one.url == asked.address.url]
+        member.kill()
+        values = [b"0"]
+        for number in range(1, 6):
+            value = b"%d" % number
+            revision = self.write(storage, "/r/a", value, revision)
+            values.append(value)
+            self.assertEqual(self.reactor.run(storage.read("/r/a")).value, value)
+        self.reactor.turn_until(lambda: storage.revision >= revision)
+        self.assertEqual([event.value for event in observer.events], values)
+        self.assertEqual(observer.reasons, [])
+
+    def test_stopped_member(self) -> None:
+        """When the member that is asked is stopped in good order, writes and watches go on with another one."""
+        storage = self.open()
+        observer = self.follow(storage)
+        revision = self.write(storage, "/r/a", b"0", 0)
+        done = [b"0"]
+        asked = storage.client.choose()
+        assert asked is not None
+        (member,) = [one for one in self.etcd.members if one.url == asked.address.url]
+        member.signal(SIGTERM)
+        number = 0
+        while member.running or len(done) < 20:
+            number += 1
+            try:
+                revision = self.write(storage, "/r/a", b"%d" % number, revision)
+                done.append(b"%d" % number)
+            except (OutcomeUnknown, RevisionConflict):
+                # What the member was doing in that moment.
+                revision = self.reactor.run(storage.read("/r/a")).revision
+        self.reactor.turn_until(lambda: storage.revision >= revision)
+        self.assertEqual([event.value for event in observer.events if event.value in done], done)
+        self.assertEqual(observer.reasons, [])
+        self.assertNotEqual(storage.client.choose(), asked)
+
+    def test_paused_member(self) -> None:
+        """A member that does not answer any more is left; what it was watched for comes from another one."""
+        first, second, third = self.etcd.members
+        storage = etcd_storage(self.reactor, [first.url, second.url], mixed=False)
+        self.addCleanup(lambda: self.reactor.run(storage.close()))
+        self.reactor.run(storage.open())
+        observer = self.follow(storage)
+        other = self.open(second.url, third.url)
+        self.write(other, "/r/a", b"1")
+        self.reactor.turn_until(lambda: observer.events)
+        first.signal(SIGSTOP)
+        self.addCleanup(first.signal, SIGCONT)
+        revision = self.reactor.run(other.read("/r/a")).revision
+        again = self.write(other, "/r/a", b"2", revision)
+        self.reactor.turn_until(lambda: storage.revision >= again)
+        self.assertEqual([event.value for event in observer.events], [b"1", b"2"])
+        self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, again)
+
+
+def server_and_client(authority: Authority) -> Pair:
+    """What etcd shows: to its clients, and, as the client of its own gateway, to itself."""
+    issuer, signing = authority.pair.parsed()
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = datetime.now(UTC)
+    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "member")]))
+        .issuer_name(issuer.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(usage, critical=False)
+        .sign(signing, hashes.SHA256())
+    )
+    return Pair(certificate.public_bytes(Encoding.PEM), private_pem(key))
+
+
+class TLSTests(SynchronousTestCase):
+    """An etcd that asks for certificates."""
+
+    skip = why_no_etcd() or None
+
+    def setUp(self) -> None:
+        """Start an etcd that shows a certificate, and wants one."""
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        self.authority = Authority.make("etcd")
+        server = server_and_client(self.authority)
+        for name, content in (
+            ("ca", self.authority.pair.certificate),
+            ("crt", server.certificate),
+            ("key", server.key),
+        ):
+            (folder / name).write_bytes(content)
+        self.etcd = EtcdServer(tls=TLSFiles(folder / "crt", folder / "key", folder / "ca"))
+        self.addCleanup(self.etcd.stop)
+        self.etcd.start()
+        self.reactor = TurningReactor()
+        self.addCleanup(self.reactor.close)
+
+    def storage(self, trusted: Authority, shown: Pair, protocol: bytes = b"h2") -> EtcdStorage:
+        """A store that trusts, and shows, and speaks something."""
+        settings = CallSettings(url="", ca=trusted.pair.certificate, certificate=shown.certificate, key=shown.key)
+        made = etcd_storage(
+            self.reactor, self.etcd.urls, tls=lambda host: ClientTLS(settings, host, [protocol]), patience=0.0
+        )
+        self.addCleanup(lambda: self.reactor.run(made.close()))
+        return made
+
+    def client(self, name: str) -> Pair:
+        """What somebody shows."""
+        return self.authority.issue(Subject(name))
+
+    def refused(self, storage: EtcdStorage) -> str:
+        """Why a store does not open."""
+        with self.assertRaises(StorageUnavailable) as caught:
+            self.reactor.run(storage.open())
+        return str(caught.exception)
+
+    def test_client_certificate(self) -> None:
+        """etcd is spoken to over TLS, and shown a certificate; nothing is told to whoever shows another one."""
+        good, stranger = self.storage(self.authority, self.client("kubetwist")), Authority.make("strangers")
+        self.reactor.run(good.open())
+        value = b"secret" * 100_000
+        revision = self.reactor.run(good.commit([Write("/r/a", value, 0)]))
+        found = self.reactor.run(good.read("/r/a"))
+        self.assertEqual((found.revision, found.value, good.revision), (revision, value, revision))
+        for trusted, shown in (
+            (stranger, self.client("kubetwist")),
+            (self.authority, stranger.issue(Subject("kubetwist"))),
+        ):
+            self.assertIn("tls", self.refused(self.storage(trusted, shown)).lower())
+
+    def test_other_protocol(self) -> None:
+        """Who does not agree to speak HTTP/2 is not spoken to."""
+        storage = self.storage(self.authority, self.client("kubetwist"), b"http/1.1")
+        self.assertIn("etcd does not speak HTTP/2", self.refused(storage))
+
+    def test_users(self) -> None:
+        """Where etcd has users, their certificates' names tell who somebody is, and what he may."""
+        storage = self.storage(self.authority, self.client("root"))
+        self.reactor.run(storage.open())
+        for name, message in (
+            ("UserAdd", octets(1, b"root") + octets(2, b"password")),
+            ("UserAdd", octets(1, b"other") + octets(2, b"password")),
+            ("RoleAdd", octets(1, b"root")),
+            ("UserGrantRole", octets(1, b"root") + octets(2, b"root")),
+            ("AuthEnable", b""),
+        ):
+            self.reactor.run(storage.client.call(f"/etcdserverpb.Auth/{name}".encode(), message, repeatable=False))
+        revision = self.reactor.run(storage.commit([Write("/r/a", b"1", 0)]))
+        self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, revision)
+        self.reactor.turn_until(lambda: storage.revision == revision)
+        other = self.storage(self.authority, self.client("other"))
+        self.assertIn("permission denied", self.refused(other))

@@ -1,0 +1,285 @@
+"""Tests for L{kubetwist.storage.etcd.messages} and C{descriptors}, and what is made of their values."""
+
+from __future__ import annotations
+
+import contextlib
+from base64 import b64encode
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from txaioetcd import CompModified, CompVersion, KeySet, OpDel, OpGet, OpSet, Transaction
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.storage.errors import KeyExists, KeyNotFound, RevisionConflict, StorageUnavailable
+from kubetwist.storage.etcd.commit import refusal
+from kubetwist.storage.etcd.compaction import compacted_to
+from kubetwist.storage.etcd.descriptors import (
+    decode,
+    encode,
+)
+from kubetwist.storage.etcd.errors import BadAnswer
+from kubetwist.storage.etcd.messages import (
+    FIRST_KEY,
+    Change,
+    Found,
+    Outcome,
+    WatchMessage,
+    compaction_request,
+    header_revision,
+    key_bytes,
+    key_text,
+    range_request,
+    read_outcome,
+    read_range,
+    read_watch,
+    scan,
+    transaction,
+    watch_request,
+)
+from kubetwist.storage.values import StoredValue, Write
+
+revisions = st.integers(1, (1 << 63) - 1)
+keys = st.binary(min_size=1, max_size=12)
+values = st.binary(max_size=300)
+READERS = (read_range, read_outcome, read_watch, header_revision)
+
+
+def text(data: bytes) -> str:
+    """Bytes in base64."""
+    return b64encode(data).decode()
+
+
+def block(tag: int, content: bytes) -> bytes:
+    """A field of a length below 128."""
+    return bytes([tag << 3 | 2, len(content)]) + content
+
+
+def header(revision: int) -> dict[str, str]:
+    """That of an answer."""
+    return {"cluster_id": str(2**64 - 1), "member_id": str(2**63), "revision": str(revision), "raft_term": "3"}
+
+
+def stored(key: bytes, value: bytes, created: int, modified: int, lease: int = 0) -> dict[str, Any]:
+    """A key and its value."""
+    found = {"key": text(key), "value": text(value), "create_revision": created, "mod_revision": modified}
+    return {**found, "version": 1, "lease": lease}
+
+
+class AnswerTests(SynchronousTestCase):
+    """What etcd answers; made by the other way of writing messages that there is."""
+
+    @given(st.lists(st.tuples(keys, values, revisions)), revisions, st.booleans())
+    def test_range(self, found: list[tuple[bytes, bytes, int]], revision: int, more: bool) -> None:
+        """A range has keys with values and revisions, and tells whether there is more."""
+        kvs = [stored(key, value, 1, at, lease=5) for key, value, at in found]
+        answer = encode("RangeResponse", {"header": header(revision), "kvs": kvs, "more": more, "count": 99})
+        expected = [StoredValue(key_text(key), value, at) for key, value, at in found]
+        self.assertEqual(read_range(answer), Found(expected, revision, more))
+        self.assertEqual([key_bytes(value.key) for value in expected], [key for key, _, _ in found])
+        self.assertEqual(header_revision(answer), revision)
+
+    @given(st.lists(st.one_of(st.none(), revisions), max_size=5), revisions, st.booleans())
+    def test_outcome(self, found: list[int | None], revision: int, succeeded: bool) -> None:
+        """A transaction tells whether it is done, and if not, what is there."""
+        ranges = [
+            {"response_range": {"header": header(revision), "kvs": [] if at is None else [stored(b"k", b"", 1, at)]}}
+            for at in found
+        ]
+        done = [{"response_put": {"header": header(revision)}} for _ in found]
+        answer = encode(
+            "TxnResponse",
+            {"header": header(revision), "succeeded": succeeded, "responses": done if succeeded else ranges},
+        )
+        expected = [] if succeeded else [at or 0 for at in found]
+        self.assertEqual(read_outcome(answer), Outcome(succeeded, revision, expected))
+
+    def message(self, *parts: bytes) -> WatchMessage:
+        """A message of a watch."""
+        return read_watch(block(1, encode("ResponseHeader", header(9))) + b"".join(parts))
+
+    def test_events(self) -> None:
+        """Events tell what is there now, since when, and whether something was there before."""
+        put = block(2, encode("KeyValue", stored(b"/a", b"v", 7, 7)))
+        change = b"\x08\x00" + block(2, encode("KeyValue", stored(b"/a", b"", 7, 8)))
+        gone = b"\x08\x01" + block(2, encode("KeyValue", {"key": text(b"/\xff"), "mod_revision": 9}))
+        message = self.message(*(block(11, event) for event in (put, change, gone)))
+        self.assertEqual(
+            message,
+            WatchMessage(
+                [
+                    Change("/a", b"v", 7, True),
+                    Change("/a", b"", 8, False),
+                    Change(key_text(b"/\xff"), None, 9, False),
+                ]
+            ),
+        )
+
+    def test_other_messages(self) -> None:
+        """A watch begins, is split, and is canceled, perhaps for asking for what is forgotten."""
+        self.assertEqual(self.message(b"\x18\x01"), WatchMessage([], created=True))
+        self.assertEqual(self.message(b"\x38\x01"), WatchMessage([], partial=True))
+        ended = self.message(b"\x20\x01\x28\x05", block(6, b"gr\xc3\xbcn"))
+        self.assertEqual(ended, WatchMessage([], canceled=True, compacted=5, reason="grün"))
+        self.assertEqual(read_watch(b""), WatchMessage([]))
+
+    def test_unknown_fields(self) -> None:
+        """What later versions add is passed over, whatever it is."""
+        new = b"\xa0\x06\x05" + b"\xa5\x06" + bytes(4) + b"\xa1\x06" + bytes(8) + b"\xa2\x06\x01x"
+        answer = block(1, encode("ResponseHeader", header(9)) + new) + new
+        self.assertEqual((header_revision(answer), read_range(answer)), (9, Found([], 9, False)))
+
+    def test_nonsense(self) -> None:
+        """What is none of these messages is refused."""
+        head = block(1, b"\x18\x05")
+        for reader, answer in (
+            (header_revision, b""),
+            (header_revision, block(1, b"")),
+            (read_range, block(2, block(1, b"k"))),
+            (read_range, head + block(2, block(1, b"k"))),
+            (read_range, head + block(2, b"\x18\x05")),
+            (read_outcome, head + block(3, b"")),
+            (read_outcome, b"\x10\x01"),
+            (read_watch, block(11, b"")),
+            (read_watch, block(11, b"\x08\x02" + block(2, block(1, b"k") + b"\x18\x05"))),
+            (read_watch, b"\x5a\x05a"),
+            (read_watch, b"\x18"),
+            (read_watch, b"\x18\xff"),
+            (read_watch, b"\x18" + b"\xff" * 11),
+            (read_watch, b"\x00\x00"),
+            (read_watch, b"\x0b\x0c"),
+            (read_watch, b"\x0f"),
+            (read_watch, b"\x09\x00"),
+            (read_watch, b"\x5a" + b"\xff" * 9 + b"\x01"),
+        ):
+            with self.assertRaises(BadAnswer, msg=answer):
+                reader(answer)
+        # A number that begins within what it is counted by, and ends behind it.
+        with self.assertRaises(BadAnswer):
+            read_watch(block(11, b"\x08\x81") + b"\x01")
+
+    @given(
+        st.one_of(st.binary(max_size=80), st.lists(st.binary(max_size=6)).map(lambda parts: b"\x12\x06".join(parts)))
+    )
+    def test_any_bytes(self, data: bytes) -> None:
+        """Whatever comes is read, or is L{BadAnswer}."""
+        for read in (*READERS, *(lambda data, name=name: decode(name, data) for name in ("TxnResponse", "KeyValue"))):
+            with contextlib.suppress(BadAnswer):
+                read(data)
+
+    @given(st.data())
+    def test_damaged(self, data: st.DataObject) -> None:
+        """An answer that is damaged anywhere is read, or is L{BadAnswer}; one that is cut short is no whole one."""
+        event = block(2, encode("KeyValue", stored(b"/a", b"v" * 20, 300, 70_000)))
+        whole = block(1, encode("ResponseHeader", header(1 << 40))) + block(11, event)
+        where = data.draw(st.integers(0, len(whole) - 1))
+        damaged = whole[:where] + data.draw(st.binary(max_size=3)) + whole[where + 1 :]
+        for read in READERS:
+            for answer in (damaged, whole[:where]):
+                try:
+                    found = read(answer)
+                except BadAnswer:
+                    continue
+                if answer is not damaged:
+                    self.assertNotEqual(found, read_watch(whole))
+
+    def test_scan(self) -> None:
+        """Fields are found within what they are fields of, and nowhere else."""
+        self.assertEqual(scan(b"xx\x08\x01yy", 2, 4), [(8, 1, 0)])
+
+
+class QuestionTests(SynchronousTestCase):
+    """What etcd is asked; read by the other way of reading messages that there is."""
+
+    def test_writes(self) -> None:
+        """Whatever a write expects is compared; what is deleted must be there; txaioetcd would say the same."""
+        writes = [Write("/new", b"n", 0), Write("/old", None, None), Write("/any", b"", None), Write("/at", b"a", 5)]
+        names = [key_bytes(write.key) for write in writes]
+        same = Transaction(
+            compare=[
+                CompModified(names[0], "==", 0),
+                CompVersion(names[1], ">", 0),
+                CompModified(names[3], "==", 5),
+            ],
+            success=[OpSet(names[0], b"n"), OpDel(names[1]), OpSet(names[2], b""), OpSet(names[3], b"a")],
+            failure=[OpGet(KeySet(name), keys_only=True) for name in names],
+        )
+        self.assertEqual(
+            decode("TxnRequest", transaction(writes)), decode("TxnRequest", encode("TxnRequest", same._marshal()))
+        )
+
+    def test_leases(self) -> None:
+        """What lives for a time has a lease; what nothing is expected of needs no other answer."""
+        lease = (1 << 62) + 1
+        found = decode("TxnRequest", transaction([Write("/a", b"v", None, ttl=5)], lambda write: lease))
+        self.assertEqual(
+            found, {"success": [{"request_put": {"key": text(b"/a"), "value": text(b"v"), "lease": str(lease)}}]}
+        )
+
+    @given(keys, st.one_of(st.just(b""), keys), st.integers(0, 1 << 40), st.integers(0, 1 << 62), st.booleans())
+    def test_range(self, key: bytes, end: bytes, limit: int, revision: int, only: bool) -> None:
+        """A range says no more than what is not usual."""
+        asked = decode("RangeRequest", range_request(key, end, limit=limit, revision=revision, keys_only=only))
+        expected: dict[str, Any] = {"key": text(key)}
+        expected |= {"range_end": text(end)} if end else {}
+        expected |= {"limit": str(limit)} if limit else {}
+        expected |= {"revision": str(revision)} if revision else {}
+        expected |= {"keys_only": True} if only else {}
+        self.assertEqual(asked, expected)
+
+    def test_watch(self) -> None:
+        """A watch is of all keys, from a revision on, split where it is too large."""
+        create = block(1, FIRST_KEY) + block(2, FIRST_KEY) + b"\x18\x85\x01" + b"\x40\x01"
+        self.assertEqual(watch_request(133), block(1, create))
+        self.assertEqual(compaction_request(300), b"\x08\xac\x02")
+
+
+class TableTests(SynchronousTestCase):
+    """L{encode} and L{decode}: txaioetcd's dictionaries, as protobuf."""
+
+    def test_there_and_back(self) -> None:
+        """A message is what it was, but for what says nothing."""
+        for name, message in (
+            ("LeaseGrantRequest", {"TTL": "5", "ID": "-3"}),
+            ("LeaseTimeToLiveResponse", {"ID": "7", "TTL": "-1", "keys": [text(b"a"), ""]}),
+            (
+                "RangeRequest",
+                {"key": text(b"\xff"), "sort_order": "DESCEND", "sort_target": "VALUE", "count_only": True},
+            ),
+            ("StatusResponse", {"version": "3.6.0", "dbSize": "12", "leader": str(2**64 - 1), "isLearner": True}),
+            ("Compare", {"target": "MOD", "mod_revision": "0", "key": text(b"k")}),
+            ("TxnResponse", {"responses": [{"response_put": {}}, {"response_range": {"count": "1"}}]}),
+        ):
+            self.assertEqual(decode(name, encode(name, message)), message)
+        self.assertEqual(encode("RangeRequest", {"key": "", "limit": 0, "keys_only": False, "range_end": None}), b"")
+
+    def test_nonsense(self) -> None:
+        """What has no field, or is none of its values, is an error of who asks; what etcd may add, of nobody."""
+        for message in ({"nothing": 1}, {"sort_order": "UP"}, {"key": "*"}, {"limit": "many"}):
+            with self.assertRaises(ValueError):
+                encode("RangeRequest", message)
+        self.assertEqual(decode("RangeRequest", b"\x28\x63"), {"sort_order": "99"})
+
+
+class ErrorTests(SynchronousTestCase):
+    """What is made of what etcd says."""
+
+    def test_refusals(self) -> None:
+        """The first write that is not as expected is named, with what is there instead."""
+        for write, there, kind in (
+            (Write("/k", b"v", 0), 4, KeyExists),
+            (Write("/k", None, 0), 4, KeyExists),
+            (Write("/k", b"v", 3), 4, RevisionConflict),
+            (Write("/k", None, 3), 4, RevisionConflict),
+            (Write("/k", b"v", 3), 0, KeyNotFound),
+            (Write("/k", None, None), 0, KeyNotFound),
+            (Write("/k", b"v", 4), 4, StorageUnavailable),
+        ):
+            self.assertIsInstance(refusal([write], [there], 9), kind)
+        error = refusal([Write("/a", b"", 4), Write("/b", b"", 5)], [4, 6], 9)
+        self.assertEqual(str(error), "/b is at revision 6")
+
+    def test_compacted_to(self) -> None:
+        """What kube-apiserver's key says is a number, or nothing."""
+        self.assertEqual([compacted_to(value) for value in (b"12", b"", b"x", None, b"9" * 40)], [12, 0, 0, 0, 0])

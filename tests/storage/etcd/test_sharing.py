@@ -1,0 +1,126 @@
+"""Tests of several servers on one etcd: L{kubetwist.storage.etcd.storage}, against etcd itself."""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+from zope.interface.verify import verifyObject
+
+from kubetwist.interfaces import ISharedStorage
+from kubetwist.storage.errors import KeyExists, RevisionCompacted, StorageUnavailable
+from kubetwist.storage.etcd.descriptors import LEASE_LEASES
+from kubetwist.storage.etcd.messages import Found
+from kubetwist.storage.values import Write
+
+from .case import EtcdCase
+
+
+class SharingTests(EtcdCase):
+    """Several servers on one etcd."""
+
+    def test_others_writes(self) -> None:
+        """All see the writes of all, in the same order; what is attached is for the writer's own observers."""
+        first, second = self.open(), self.open()
+        observers = [self.follow(first), self.follow(second)]
+        mark = object()
+        one = self.write(first, "/r/a", b"1", 0, attachment=mark)
+        self.reactor.turn_until(lambda: second.revision >= one)
+        two = self.write(second, "/r/a", b"2", one, attachment=mark)
+        self.reactor.turn_until(lambda: first.revision >= two)
+        expected = [("/r/a", b"1", one, 0), ("/r/a", b"2", two, one)]
+        self.assertEqual([observer.seen() for observer in observers], [expected, expected])
+        attached = [[event.attachment for event in observer.events] for observer in observers]
+        self.assertEqual(attached, [[mark, None], [None, mark]])
+
+    def test_conflict(self) -> None:
+        """Who loses against a writer at another server is told when the observers here know what the other wrote."""
+        first, second = self.open(), self.open()
+        observer = self.follow(second)
+        one = self.write(first, "/r/a", b"1", 0)
+        told: list[int] = []
+        losing = second.commit([Write("/r/a", b"2", 0)])
+
+        def refused(failure: Failure) -> Failure:
+            told.append(len(observer.events))
+            return failure
+
+        losing.addErrback(refused)
+        with self.assertRaises(KeyExists) as caught:
+            self.reactor.run(losing)
+        self.assertEqual((caught.exception.revision, told), (one, [1]))
+
+    def test_current_revision(self) -> None:
+        """The newest revision has all in it that was answered anywhere before; who asks together is told together."""
+        first, second = self.open(), self.open()
+        for number in range(5):
+            revision = self.write(first, f"/r/{number}", b"", 0)
+            answers = [Deferred.fromCoroutine(second.current_revision()) for _ in range(20)]
+            self.assertGreaterEqual(min(self.reactor.run(answer) for answer in answers), revision)
+        self.assertTrue(ISharedStorage.providedBy(first))
+        verifyObject(ISharedStorage, first)
+
+    def test_compaction_turns(self) -> None:
+        """One of the servers compacts in each interval; the others learn of it, and take over when it is gone."""
+        servers = [self.open(), self.open()]
+        self.write(servers[0], "/r/a", b"1")
+        at = self.write(servers[0], "/r/a", b"2")
+        turns = [[self.reactor.run(server.take_turn(at)) for server in servers] for _ in range(3)]
+        self.assertEqual(turns, [[True, False]] * 3)
+        self.reactor.turn_until(lambda: servers[1].compacted == at)
+        self.assertTrue(self.reactor.run(servers[1].take_turn(at)))
+        found = self.reactor.run(servers[0].read("compact_rev_key"))
+        self.assertEqual(found.value, b"%d" % at)
+
+    def test_compacted_by_others(self) -> None:
+        """What another server, or anybody, has compacted is known as soon as it is asked for, and at the start."""
+        first, second = self.open(), self.open()
+        self.write(first, "/r/a", b"1")
+        at = self.write(first, "/r/a", b"2")
+        self.reactor.run(first.compact(at))
+        with self.assertRaises(RevisionCompacted) as caught:
+            self.reactor.run(second.read_page("/r/", revision=at - 1))
+        self.assertEqual((caught.exception.oldest, second.compacted), (at, at))
+        self.assertEqual(self.open().compacted, at)
+
+    def test_leases_are_shared(self) -> None:
+        """Keys with the same time to live share a lease for a while."""
+        storage = self.open()
+        for number in range(5):
+            self.write(storage, f"/r/{number}", b"", 0, ttl=3600)
+        leases = self.reactor.run(storage.client.ask(LEASE_LEASES, {}))["leases"]
+        self.assertEqual(len(leases), 1)
+
+    def test_lost_lease(self) -> None:
+        """A lease that somebody has revoked is replaced."""
+        storage = self.open()
+        self.write(storage, "/r/a", b"", 0, ttl=3600)
+        lease = self.reactor.run(storage._committer._leases.lease(3600))
+        self.reactor.run(lease.revoke())
+        self.assertEqual(self.reactor.run(storage.read_page("/r/")).items, [])
+        self.write(storage, "/r/b", b"", 0, ttl=3600)
+        self.assertEqual(len(self.reactor.run(storage.read_page("/r/")).items), 1)
+
+    def test_too_large(self) -> None:
+        """What is larger than etcd takes is refused in etcd's words."""
+        with self.assertRaises(StorageUnavailable) as caught:
+            self.write(self.open(), "/r/a", bytes(1_600_000), 0)
+        self.assertEqual(str(caught.exception), "etcdserver: request is too large")
+
+    def test_large_pages(self) -> None:
+        """Large values are read a few at a time, all as of one revision."""
+        storage = self.open()
+        revisions = [self.write(storage, f"/r/{number:03}", bytes([number]) * 300_000, 0) for number in range(30)]
+        asked: list[int] = []
+        ask = storage.client.range
+
+        async def recorded(key: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> Found:
+            asked.append(limit)
+            if len(asked) == 1:
+                await storage.commit([Write("/r/000", b"late", None), Write("/r/029", b"late", None)])
+            return await ask(key, end, limit=limit, revision=revision)
+
+        storage.client.range = recorded
+        page = self.reactor.run(storage.read_page("/r/", revision=revisions[-1]))
+        self.assertEqual([item.revision for item in page.items], revisions)
+        self.assertEqual(page.items[-1].value, bytes([29]) * 300_000)
+        self.assertGreater(len(asked), 1 if asked[0] < 30 else 0)

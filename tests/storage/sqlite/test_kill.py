@@ -1,0 +1,128 @@
+"""
+Nothing that was acknowledged is lost by kill -9.
+
+C{KUBETWIST_TEST_LONG=1} makes it 20 rounds of 5,000 writes.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+import kubetwist
+from kubetwist.storage.sqlite import SQLiteStorage
+from kubetwist.storage.values import StoredValue, Write
+from kubetwist.testing.storage import RecordingObserver, StorageReactor
+from tests.storage.sqlite.killedwriter import is_whole
+
+LONG = bool(os.environ.get("KUBETWIST_TEST_LONG"))
+ROUNDS, WRITES, WRITERS = (20, 5000, 100) if LONG else (3, 400, 20)
+
+ROOT = Path(kubetwist.__file__).parent.parent
+SCRIPT = Path(__file__).with_name("killedwriter.py")
+
+
+class KillTests(SynchronousTestCase):
+    """kill -9 in the middle of concurrent writes."""
+
+    def setUp(self) -> None:
+        """Choose a place for the store."""
+        self.path = os.path.abspath(self.mktemp())
+        self.dice = random.Random(20)
+        #: What was acknowledged, or found, last for each key: revision and checksum.
+        self.acknowledged: dict[str, tuple[int, str]] = {}
+        self.newest = 1
+
+    def write_and_kill(self, number: int) -> None:
+        """One round: a process that writes, killed after a number of acknowledgements."""
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, str(SCRIPT), self.path, str(WRITES), str(WRITERS), str(number)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
+        assert process.stdout is not None
+        with process, process.stdout as lines:
+            opened = lines.readline().split()
+            self.assertEqual(opened[0], b"open")
+            self.assertGreaterEqual(int(opened[1]), self.newest)
+            left = self.dice.randrange(1, WRITES * 3 // 4)
+            for line in lines:
+                self.acknowledge(line)
+                left -= 1
+                if left == 0:
+                    # What it told before it died is still in the pipe.
+                    process.kill()
+        self.assertEqual(process.returncode, -9)
+
+    def acknowledge(self, line: bytes) -> None:
+        """Remember what the writer said."""
+        word, revision, key, checksum = line.decode().split()
+        self.assertEqual(word, "done")
+        self.acknowledged[key] = (int(revision), checksum)
+        self.newest = max(self.newest, int(revision))
+
+    def check(self) -> None:
+        """Open the store and compare it to what was acknowledged."""
+        reactor = StorageReactor()
+        storage = SQLiteStorage(self.path, reactor)
+        reactor.run(storage.open())
+        try:
+            self.assertGreaterEqual(storage.revision, self.newest)
+            stored = {item.key: item for item in reactor.run(storage.read_page("/r/")).items}
+            for item in stored.values():
+                self.assertTrue(is_whole(item.value), f"{item.key} is torn")
+            events = RecordingObserver()
+            reactor.run(storage.watch("/r/", storage.compacted, events))
+            history: dict[str, list[int]] = {}
+            for event in events.events:
+                history.setdefault(event.key, []).append(event.revision)
+            for key, (revision, checksum) in self.acknowledged.items():
+                if revision > storage.compacted:
+                    self.assertIn(revision, history.get(key, ()), f"{key} lost an acknowledged write")
+                if history.get(key, [0])[-1] <= revision:
+                    self.check_key(key, revision, checksum, stored.get(key))
+            for key, item in stored.items():
+                twin = stored.get(f"{key}-twin")
+                if twin is not None and twin.revision == item.revision:
+                    self.assertEqual(twin.value, item.value)
+            revisions = [event.revision for event in events.events]
+            self.assertEqual(revisions, sorted(revisions))
+            self.know(stored, history)
+            before, self.newest = self.newest, reactor.run(storage.commit([Write("/check/a", b"", None)]))
+            self.assertGreater(self.newest, max([before, *revisions]))
+        finally:
+            reactor.run(storage.close())
+
+    def check_key(self, key: str, revision: int, checksum: str, found: StoredValue | None) -> None:
+        """What was acknowledged last is there, no later write having been cut off from its acknowledgement."""
+        if checksum == "-":
+            self.assertIsNone(found, f"the deletion of {key} is lost")
+        else:
+            assert found is not None, f"{key} is lost"
+            self.assertEqual((found.revision, found.value[:32].hex()), (revision, checksum))
+
+    def know(self, stored: dict[str, StoredValue], history: dict[str, list[int]]) -> None:
+        """What was found in the store must stay there, whether its writer was told of it or not."""
+        for key in self.acknowledged.keys() - stored.keys():
+            self.acknowledged[key] = (max(self.acknowledged[key][0], *history.get(key, [0])), "-")
+        for key, item in stored.items():
+            self.acknowledged[key] = (item.revision, item.value[:32].hex())
+
+    def test_kill(self) -> None:
+        """After a kill every acknowledged write is there, none is torn, and revisions go on from where they were."""
+        for number in range(ROUNDS):
+            self.write_and_kill(number)
+            self.check()
+
+    def test_unharmed(self) -> None:
+        """The process that is killed would, left alone, have finished: the kills hit it at work."""
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, str(SCRIPT), self.path, "40", "4", "1"]
+        lines = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True).stdout.splitlines()
+        self.assertEqual(lines[-1], b"finished")
+        for line in lines[1:-1]:
+            self.acknowledge(line)
+        self.check()
