@@ -26,7 +26,7 @@ from twisted.internet.task import LoopingCall
 from zope.interface import implementer
 
 from kubetwist.http.site import KubeRequest, KubeSite
-from kubetwist.server.certificates import Authority, Subject
+from kubetwist.server.credentials.certificates import Authority, Subject
 from tests.streams.serving import Session, serve_command, serve_port_forward
 
 PIECE = 64 * 1024

@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 
 from kubetwist.outgoing.settings import CallSettings
 from kubetwist.outgoing.tls import ClientTLS
-from kubetwist.server.certificates import Authority, Pair, Subject
+from kubetwist.server.credentials.certificates import Authority, Pair, Subject
 
 
 class Wire(Protocol):

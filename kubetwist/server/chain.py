@@ -36,7 +36,7 @@ def create_server_chain(config: ServerConfig, install: Installer | None = None) 
     """
     if install is None:
         from ..resources.apis import install_apis
-        from .kubeletcredentials import KubeletCredentials
+        from .credentials.kubelet import KubeletCredentials
 
         config.kubelet_credentials = KubeletCredentials(config.options, config)
         install = install_apis

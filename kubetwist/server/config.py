@@ -39,7 +39,7 @@ class ServerConfig:
         L{kubetwist.authentication.configuration.AuthenticationConfiguration}.
     @ivar authentication_followers: Called with another one when the file has changed.
     @ivar credentials: What the server shows: L{kubetwist.server.datadir.Credentials}.
-    @ivar kubelet_credentials: What kubelets are shown: L{kubetwist.server.kubeletcredentials.KubeletCredentials}.
+    @ivar kubelet_credentials: What kubelets are shown: L{kubetwist.server.credentials.kubelet.KubeletCredentials}.
     @ivar trust_followers: Called when what clients verify it by is another.
     @ivar closers: Called when the last request is answered.
     @ivar controllers: The factories of the controllers that are to run: L{kubetwist.interfaces.IControllerFactory}s.

@@ -21,11 +21,11 @@ from typing import Any
 from twisted.logger import Logger
 
 from ..api.users import MASTERS
-from .certificates import Authority, BadCertificate, Pair, Subject, service_account_key, serving_names
+from .credentials.certificates import Authority, BadCertificate, Pair, Subject, service_account_key, serving_names
+from .credentials.kubeconfig import kubeconfig, refreshed
 from .errors import StartError
 from .files import sync_directory, write_file
 from .hostaddress import advertised_address
-from .kubeconfig import kubeconfig, refreshed
 
 MARKER = "kubetwist.json"
 FORMAT = 1

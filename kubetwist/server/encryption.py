@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..interfaces import IStorageBackend
 from ..registry.places import resource_places
 from .config import ServerConfig
+from .endpoints.health import HealthCheck, Unhealthy
 from .errors import StartError
 from .generic import HEALTHZ, READYZ, GenericServer
-from .health import HealthCheck, Unhealthy
 
 RELOADING = "start-encryption-provider-config-automatic-reload"
 

@@ -17,7 +17,7 @@ from twisted.logger import Logger
 from twisted.web.resource import IResource
 
 from ..resources.layer import Layer
-from .health import HealthCheck, Unhealthy
+from .endpoints.health import HealthCheck, Unhealthy
 from .hooknames import ORDER
 
 #: What is called at a point of the server's life; it may take its time.

@@ -38,30 +38,30 @@ from ..metrics.requests import RequestMetrics
 from ..registry.runtimeconfig import BadRuntimeConfig
 from ..storage.errors import StorageError
 from ..storage.wrappers import shared_storage
-from .certificates import Pair
 from .chain import Installer, create_server_chain
 from .config import ServerConfig
+from .credentials.certificates import Pair
+from .credentials.frontproxy import show_front_proxy
+from .credentials.serviceaccounttokens import make_token_issuer, read_token_keys
 from .datadir import ADMIN, Credentials, DataDirectory
-from .debugging import claim_debugging
 from .encryption import encrypted, show_encryption
+from .endpoints.debugging import claim_debugging
+from .endpoints.fairness import PATH as FAIRNESS
+from .endpoints.fairness import FairnessResource
+from .endpoints.logs import claim_logs
+from .endpoints.metrics import Served, claim_metrics
+from .endpoints.openid import serve_documents
+from .endpoints.version import VersionResource
+from .endpoints.zpages import claim_zpages
 from .errors import StartError
 from .etcdbackend import show_etcd
-from .fairnessresource import PATH as FAIRNESS
-from .fairnessresource import FairnessResource
 from .flowsamples import FlowSamples
-from .frontproxy import show_front_proxy
 from .generic import GenericServer
 from .listening import BoundAddress
-from .logfiles import claim_logs
-from .metricsresource import Served, claim_metrics
-from .openid import serve_documents
 from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
 from .readings import tell_of, tell_of_connections
 from .serverchecks import ServerChecks
-from .tokens import make_token_issuer, read_token_keys
 from .tracing import make_tracing
-from .versionresource import VersionResource
-from .zpages import claim_zpages
 
 #: Seconds that clients are given to take what was written for them, when the server stops.
 _FLUSH = 5.0
@@ -351,7 +351,7 @@ class APIServer:
 
     def _listen(self, credentials: Credentials) -> None:
         from ..http.connection.prompttls import PromptFactory
-        from .tls import ServerContext
+        from .credentials.tlscontext import ServerContext
 
         options = self._options
         assert self._config is not None
@@ -379,7 +379,7 @@ class APIServer:
 
     def _follow_certificate(self, context: Any, credentials: Credentials) -> None:
         """Show the certificate of --tls-cert-file as it is at the time, to those who connect from then on."""
-        from .tls import make_context
+        from .credentials.tlscontext import make_context
 
         options, config = self._options, self._config
         assert config is not None
@@ -537,6 +537,6 @@ def _local_host(bind_address: str) -> str:
 
 def _why(config: ServerConfig) -> Any:
     # Most servers are never asked.
-    from .why import Why
+    from .endpoints.why import Why
 
     return Why(config)

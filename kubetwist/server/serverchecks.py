@@ -10,13 +10,10 @@ from twisted.internet.defer import Deferred, TimeoutError
 from ..interfaces import IProbedStorage
 from ..metrics.health import HealthMetrics
 from ..storage.errors import KeyNotFound, StorageError
-from ..storage.wrappers import (
-    innermost,
-    shared_storage,
-)
+from ..storage.wrappers import innermost, shared_storage
 from .config import ServerConfig
+from .endpoints.health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
-from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from .hooknames import AUTOREGISTRATION
 
 

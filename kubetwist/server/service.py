@@ -70,7 +70,7 @@ class KubeAPIService(Service):
         options = self._options
         temporary = options["in-memory"] and "data-dir" not in options.given
         if temporary or not os.path.exists(os.path.join(options["data-dir"], "pki")):
-            from .keymaking import begin_key
+            from .credentials.keygeneration import begin_key
 
             begin_key()
 

@@ -25,7 +25,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Site
 
 from ..authentication.certificates import common_name
-from ..server.certificates import Authority, Pair, Subject
+from ..server.credentials.certificates import Authority, Pair, Subject
 
 #: The answer that does not come.
 NEVER: Final = object()

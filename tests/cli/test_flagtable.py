@@ -12,7 +12,7 @@ from kubetwist.cli.flags.compatibility import ROWS
 from kubetwist.cli.flagtable import FLAGS
 from kubetwist.cli.kubeapi import Options
 from kubetwist.http.connection.ciphers import openssl_ciphers
-from kubetwist.server.namedcertificates import NamedFiles
+from kubetwist.server.credentials.namedcertificates import NamedFiles
 
 #: The flags that kube-apiserver 1.36 tells of, one a line.
 _NAMES: Final = Path(__file__).with_name("referenceflags.txt")

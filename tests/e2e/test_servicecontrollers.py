@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from kubetwist.server.certificates import private_pem
+from kubetwist.server.credentials.certificates import private_pem
 from kubetwist.testing import SubprocessServer
 from tests.e2e.test_controllers import wait_for
 

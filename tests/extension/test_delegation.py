@@ -12,7 +12,7 @@ from twisted.trial.unittest import TestCase
 from kubetwist.extension.delegation import INTERVAL, DelegatedAuthentication, LookupFailed
 from kubetwist.outgoing.client import Answer
 from kubetwist.outgoing.errors import CallError
-from kubetwist.server.certificates import Authority
+from kubetwist.server.credentials.certificates import Authority
 
 
 class StubCluster:

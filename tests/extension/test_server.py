@@ -18,7 +18,7 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.extension import ExtensionOptions, Resource
 from kubetwist.extension.server import ExtensionService
 from kubetwist.interfaces import IValidatingAdmission
-from kubetwist.server.certificates import Authority, Pair, Subject
+from kubetwist.server.credentials.certificates import Authority, Pair, Subject
 from kubetwist.server.errors import StartError
 from kubetwist.testing import InProcessServer
 from kubetwist.testing.connection import Connection

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.tokenkeys import BadVerificationKey, load_token_keys
 from kubetwist.registry.tokens import TokenIssuer
-from kubetwist.server.certificates import Authority
+from kubetwist.server.credentials.certificates import Authority
 from tests.tokenkeys import private_pem, public_pem
 
 

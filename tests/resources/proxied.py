@@ -13,8 +13,8 @@ from kubetwist.http.site import KubeRequest, KubeSite
 from kubetwist.outgoing.outgoing import Outgoing
 from kubetwist.outgoing.settings import CallSettings
 from kubetwist.resources.proxying import proxy_request, run
-from kubetwist.server.certificates import Authority, Subject
-from kubetwist.server.tls import ServerContext
+from kubetwist.server.credentials.certificates import Authority, Subject
+from kubetwist.server.credentials.tlscontext import ServerContext
 from tests.wires import Backend, Wire, connect
 
 reactor: Any = installed_reactor

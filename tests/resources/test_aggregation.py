@@ -22,7 +22,7 @@ from twisted.web.server import NOT_DONE_YET
 from kubetwist.resources import aggregation
 from kubetwist.resources.aggregation import target_of
 from kubetwist.server import watchedfiles
-from kubetwist.server.certificates import Authority, Subject
+from kubetwist.server.credentials.certificates import Authority, Subject
 from kubetwist.server.errors import StartError
 from kubetwist.testing.trial import KubeAPIMixin
 from tests.resources.aggregated import GROUP, HOME, NAME, SERVICES, AggregatedCase, Backend

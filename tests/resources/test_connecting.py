@@ -12,7 +12,7 @@ from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
 from kubetwist.outgoing import dialing
-from kubetwist.server.certificates import Authority, Subject
+from kubetwist.server.credentials.certificates import Authority, Subject
 from kubetwist.testing.inprocess import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
 from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer

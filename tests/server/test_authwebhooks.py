@@ -21,7 +21,7 @@ from twisted.logger import globalLogPublisher
 from twisted.trial.unittest import TestCase
 
 from kubetwist.server import watchedfiles
-from kubetwist.server.certificates import Authority, Pair, Subject
+from kubetwist.server.credentials.certificates import Authority, Pair, Subject
 from kubetwist.testing import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
 from kubetwist.testing.webhooks import Call, Reply, WebhookServer

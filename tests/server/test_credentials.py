@@ -11,7 +11,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
-from kubetwist.server.certificates import Authority
+from kubetwist.server.credentials.certificates import Authority
 from kubetwist.testing.inprocess import InProcessServer
 
 reactor: Any = the_reactor

@@ -17,8 +17,16 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.cli.kubeapi import Options
-from kubetwist.server import certificates, datadir
-from kubetwist.server.certificates import Authority, BadCertificate, Pair, Subject, alternative_names, serving_names
+from kubetwist.server import datadir
+from kubetwist.server.credentials import certificates
+from kubetwist.server.credentials.certificates import (
+    Authority,
+    BadCertificate,
+    Pair,
+    Subject,
+    alternative_names,
+    serving_names,
+)
 from kubetwist.server.datadir import Credentials, DataDirectory
 from kubetwist.server.errors import StartError
 from kubetwist.server.files import write_file
@@ -319,7 +327,7 @@ class DataDirectoryTests(SynchronousTestCase):
 
 
 class CertificateTests(SynchronousTestCase):
-    """Tests for L{kubetwist.server.certificates}."""
+    """Tests for L{kubetwist.server.credentials.certificates}."""
 
     def test_issue(self) -> None:
         """An authority knows what it has issued, for whom and for what."""

@@ -9,16 +9,13 @@ from twisted.internet.testing import MemoryReactorClock as Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.cli.kubeapi import Options
-from kubetwist.server.certificates import Authority, Subject
+from kubetwist.server.credentials.certificates import Authority, Subject
 from kubetwist.server.errors import StartError
 from kubetwist.server.plugins import make_backend
 from kubetwist.storage.errors import StorageUnavailable
 from kubetwist.storage.etcd import EtcdStorage
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.wrappers import (
-    innermost,
-    shared_storage,
-)
+from kubetwist.storage.wrappers import innermost, shared_storage
 
 
 def options(*arguments: str) -> Options:

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.generic}, L{kubetwist.server.chain} and L{kubetwist.server.health}."""
+"""Tests for L{kubetwist.server.generic}, L{kubetwist.server.chain} and L{kubetwist.server.endpoints.health}."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from twisted.web.resource import Resource
 
 from kubetwist.http.site import traverse
 from kubetwist.server.chain import NotFound, create_server_chain
+from kubetwist.server.endpoints.health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from kubetwist.server.generic import LIVEZ, READYZ, GenericServer
-from kubetwist.server.health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from kubetwist.server.hooknames import ORDER
 
 from ..http.harness import Client, Leaf, filtered_site, make_site

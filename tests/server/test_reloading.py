@@ -6,7 +6,7 @@ import json
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from kubetwist.server.certificates import Authority, Subject
+from kubetwist.server.credentials.certificates import Authority, Subject
 from tests.server.test_running import ServerCase
 from tests.tokenkeys import private_pem, public_pem
 

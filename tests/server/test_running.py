@@ -21,7 +21,7 @@ from twisted.trial.unittest import TestCase
 from kubetwist.cli.kubeapi import Options
 from kubetwist.http.site import KubeRequest
 from kubetwist.resources.apis import install_apis
-from kubetwist.server.certificates import Authority, Pair, Subject
+from kubetwist.server.credentials.certificates import Authority, Pair, Subject
 from kubetwist.server.errors import StartError
 from kubetwist.server.notify import notify
 from kubetwist.server.service import KubeAPIService

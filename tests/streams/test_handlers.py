@@ -20,8 +20,8 @@ from kubetwist.metrics.streams import StreamMetrics
 from kubetwist.outgoing.outgoing import Outgoing
 from kubetwist.outgoing.settings import CallSettings
 from kubetwist.resources.proxying import proxy_request, run
-from kubetwist.server.certificates import Authority, Subject
-from kubetwist.server.tls import ServerContext
+from kubetwist.server.credentials.certificates import Authority, Subject
+from kubetwist.server.credentials.tlscontext import ServerContext
 from kubetwist.streams.channels import BASE64_V4, V4, V5
 from kubetwist.streams.commands import Command
 from kubetwist.streams.handlers import NODE_WEBSOCKETS, Streams, Way

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ...api.patterns import PatternError, compiled
 from ...http.connection.ciphers import openssl_ciphers
-from ...server.namedcertificates import parse_named_files
+from ...server.credentials.namedcertificates import parse_named_files
 from ..flagtypes import BOOLEAN, DURATION, NATURAL, STRINGS, Kind
 
 Row = tuple[str, Kind, Any, str]

@@ -147,7 +147,7 @@ def certified(authority: Any, request: x509.CertificateSigningRequest, spec: JSO
     """
     The certificate for a request.
 
-    @param authority: L{kubetwist.server.certificates.Authority}.
+    @param authority: L{kubetwist.server.credentials.certificates.Authority}.
     @raise ValueError: The request is damaged, or not signed with the key that it is for.
     """
     from cryptography import x509

@@ -15,9 +15,9 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.server.certificates import Authority, BadCertificate, Pair, Subject
+from kubetwist.server.credentials.certificates import Authority, BadCertificate, Pair, Subject
+from kubetwist.server.credentials.namedcertificates import NamedCertificates, NamedFiles, certificate_names
 from kubetwist.server.errors import StartError
-from kubetwist.server.namedcertificates import NamedCertificates, NamedFiles, certificate_names
 
 from ...http.harness import parse_answers
 from ...server.test_running import ServerCase

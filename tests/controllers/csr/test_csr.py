@@ -19,26 +19,11 @@ from twisted.internet.defer import Deferred, maybeDeferred
 
 from kubetwist.api.authorization import Decision, Verdict
 from kubetwist.api.times import use_clock
-from kubetwist.controllers.csr.csrapproving import (
-    RETRY,
-    RequestApproving,
-)
-from kubetwist.controllers.csr.csrcleaner import (
-    DECIDED,
-    PENDING,
-    RequestCleaner,
-)
-from kubetwist.controllers.csr.csrsigning import (
-    RequestSigning,
-    usage_extensions,
-)
-from kubetwist.controllers.csr.requests import (
-    CLIENT,
-    GROUP,
-    KUBELET_CLIENT,
-    KUBELET_SERVING,
-)
-from kubetwist.server.certificates import Authority
+from kubetwist.controllers.csr.csrapproving import RETRY, RequestApproving
+from kubetwist.controllers.csr.csrcleaner import DECIDED, PENDING, RequestCleaner
+from kubetwist.controllers.csr.csrsigning import RequestSigning, usage_extensions
+from kubetwist.controllers.csr.requests import CLIENT, GROUP, KUBELET_CLIENT, KUBELET_SERVING
+from kubetwist.server.credentials.certificates import Authority
 from tests.controllers.harness import ControllerTestCase
 
 NAME = "certificatesigningrequests"

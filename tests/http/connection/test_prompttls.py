@@ -18,8 +18,8 @@ from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
 from kubetwist.http.connection.prompttls import PromptFactory
-from kubetwist.server.certificates import Authority, Subject
-from kubetwist.server.tls import ServerContext
+from kubetwist.server.credentials.certificates import Authority, Subject
+from kubetwist.server.credentials.tlscontext import ServerContext
 
 reactor: Any = global_reactor
 #: More than a record, than what is kept in a turn, and than a socket takes.

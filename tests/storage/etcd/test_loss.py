@@ -19,7 +19,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.outgoing.settings import CallSettings
 from kubetwist.outgoing.tls import ClientTLS
-from kubetwist.server.certificates import Authority, Pair, Subject, private_pem
+from kubetwist.server.credentials.certificates import Authority, Pair, Subject, private_pem
 from kubetwist.storage.encryption.messages import octets
 from kubetwist.storage.errors import (
     KeyNotFound,
@@ -35,11 +35,7 @@ from kubetwist.storage.values import Write
 from kubetwist.testing.etcd import EtcdServer, TLSFiles, why_no_etcd
 from kubetwist.testing.storage import RecordingObserver
 
-from .case import (
-    EtcdCase,
-    TurningReactor,
-    etcd_storage,
-)
+from .case import EtcdCase, TurningReactor, etcd_storage
 from .cutwire import CutWire
 
 

@@ -11,18 +11,18 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from ..api.resource import GroupVersion
-from ..http.responses import GZIP_LEVEL, accepts_gzip
-from ..http.site import KubeRequest
-from ..metrics.baseline import Baseline
-from ..metrics.exposition import CONTENT_TYPE, process_readings, render
-from ..metrics.registry import Registry
-from ..metrics.shown import Shown
-from ..registry.deprecations import deprecation_warning
-from ..resources.layer import Layer
+from ...api.resource import GroupVersion
+from ...http.responses import GZIP_LEVEL, accepts_gzip
+from ...http.site import KubeRequest
+from ...metrics.baseline import Baseline
+from ...metrics.exposition import CONTENT_TYPE, process_readings, render
+from ...metrics.registry import Registry
+from ...metrics.shown import Shown
+from ...registry.deprecations import deprecation_warning
+from ...resources.layer import Layer
 
 if TYPE_CHECKING:
-    from .config import ServerConfig
+    from ..config import ServerConfig
 
 
 class MetricsResource(Resource):

@@ -9,10 +9,10 @@ import orjson
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from ..api.errors import APIStatusError
-from ..http.negotiation import check_router
-from ..http.site import KubeRequest
-from .version import version_document
+from ...api.errors import APIStatusError
+from ...http.negotiation import check_router
+from ...http.site import KubeRequest
+from ..version import version_document
 
 
 class VersionResource(Resource):

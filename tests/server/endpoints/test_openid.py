@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.openid}."""
+"""Tests for L{kubetwist.server.endpoints.openid}."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kubetwist.http.site import traverse
 from kubetwist.registry.tokenkeys import load_token_keys
 from kubetwist.resources.layer import Layer
 from kubetwist.server.chain import NotFound
-from kubetwist.server.openid import CONFIGURATION, KEYS, BadIssuer, check_issuer, serve_documents
+from kubetwist.server.endpoints.openid import CONFIGURATION, KEYS, BadIssuer, check_issuer, serve_documents
 from tests.http.harness import Allow, Answer, Client, Everyone, make_site
 from tests.tokenkeys import private_pem
 

@@ -13,12 +13,12 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
-from ..api.times import utc_now
-from ..api.users import MASTERS
-from ..resources.targetclients import KubeletTLS
+from ...api.times import utc_now
+from ...api.users import MASTERS
+from ...resources.targetclients import KubeletTLS
+from ..datadir import DataDirectory
+from ..errors import StartError
 from .certificates import RENEW_BEFORE, Pair, Subject
-from .datadir import DataDirectory
-from .errors import StartError
 
 #: Who the server is to kubelets that go by its own authority; as kubeadm has it.
 KUBELET_CLIENT: Final = Subject("kube-apiserver-kubelet-client", organization=MASTERS)

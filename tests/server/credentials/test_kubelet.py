@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.kubeletcredentials}."""
+"""Tests for L{kubetwist.server.credentials.kubelet}."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from twisted.trial.unittest import TestCase
 
 from kubetwist.api import times
 from kubetwist.resources.targetclients import KubeletTLS
-from kubetwist.server.certificates import LIFE, Authority, Subject
+from kubetwist.server.credentials.certificates import LIFE, Authority, Subject
+from kubetwist.server.credentials.kubelet import KubeletCredentials
 from kubetwist.server.datadir import DataDirectory
 from kubetwist.server.errors import StartError
-from kubetwist.server.kubeletcredentials import KubeletCredentials
 from kubetwist.server.watchedfiles import WatchedFiles
 
 

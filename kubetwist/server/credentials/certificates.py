@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from .keymaking import take_key
+from .keygeneration import take_key
 
 AUTHORITY_LIFE = timedelta(days=3650)
 LIFE = timedelta(days=365)

@@ -12,11 +12,11 @@ from twisted.logger import Logger
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from ..api.errors import APIStatusError
-from ..http.negotiation import check_router
-from ..http.site import KubeRequest
-from ..registry.tokenkeys import TokenKey
-from ..resources.layer import Layer
+from ...api.errors import APIStatusError
+from ...http.negotiation import check_router
+from ...http.site import KubeRequest
+from ...registry.tokenkeys import TokenKey
+from ...resources.layer import Layer
 
 CONFIGURATION = "/.well-known/openid-configuration"
 KEYS = "/openid/v1/jwks"

@@ -15,8 +15,8 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 from OpenSSL import SSL
 
+from ..errors import StartError
 from .certificates import BadCertificate, Pair
-from .errors import StartError
 
 
 @frozen

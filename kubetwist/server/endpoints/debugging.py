@@ -14,15 +14,15 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from ..api.goquote import quoted
-from ..http.site import TEXT, KubeRequest
-from ..logs.profiling import Sampler, heap_text, stacks_text
-from ..logs.redaction import without_passwords
-from ..logs.verbosity import Verbosity, parse_level
-from ..resources.layer import Layer
+from ...api.goquote import quoted
+from ...http.site import TEXT, KubeRequest
+from ...logs.profiling import Sampler, heap_text, stacks_text
+from ...logs.redaction import without_passwords
+from ...logs.verbosity import Verbosity, parse_level
+from ...resources.layer import Layer
 
 if TYPE_CHECKING:
-    from .config import ServerConfig
+    from ..config import ServerConfig
 
 FLAGS: Final = "/debug/flags"
 PPROF: Final = "/debug/pprof"

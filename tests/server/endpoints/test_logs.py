@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.logfiles}, over HTTP."""
+"""Tests for L{kubetwist.server.endpoints.logs}, over HTTP."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from twisted.logger import Logger
 
-from ..registry.tokenkeys import BadVerificationKey, TokenKey, load_token_keys
-from ..registry.tokens import EXTENDED_SECONDS, RENEWED_SECONDS, BadSigningKey, TokenIssuer
-from .datadir import DataDirectory
-from .errors import StartError
+from ...registry.tokenkeys import BadVerificationKey, TokenKey, load_token_keys
+from ...registry.tokens import EXTENDED_SECONDS, RENEWED_SECONDS, BadSigningKey, TokenIssuer
+from ..datadir import DataDirectory
+from ..errors import StartError
 
 _log = Logger()
 

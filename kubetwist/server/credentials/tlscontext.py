@@ -14,8 +14,8 @@ from twisted.internet.interfaces import IOpenSSLContextFactory
 from twisted.internet.ssl import AcceptableCiphers, CertificateOptions, TLSVersion
 from zope.interface import implementer
 
+from ..errors import StartError
 from .certificates import BadCertificate, Pair
-from .errors import StartError
 from .namedcertificates import NamedCertificates, NamedFiles
 
 _VERSIONS = {"VersionTLS12": TLSVersion.TLSv1_2, "VersionTLS13": TLSVersion.TLSv1_3}

@@ -15,15 +15,15 @@ import orjson
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from ..api.errors import APIStatusError
-from ..api.resource import JSONObject
-from ..http.negotiation import encode_yaml, parse_accept
-from ..http.site import TEXT, KubeRequest
-from ..resources.layer import Layer
-from .version import git_version, version_document
+from ...api.errors import APIStatusError
+from ...api.resource import JSONObject
+from ...http.negotiation import encode_yaml, parse_accept
+from ...http.site import TEXT, KubeRequest
+from ...resources.layer import Layer
+from ..version import git_version, version_document
 
 if TYPE_CHECKING:
-    from .config import ServerConfig
+    from ..config import ServerConfig
 
 _NAME: Final = "apiserver"
 _WARNING: Final = (

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.why} and L{kubetwist.authorization.rbacexplain}."""
+"""Tests for L{kubetwist.server.endpoints.why} and L{kubetwist.authorization.rbacexplain}."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from kubetwist.filters.stack import with_filters
 from kubetwist.http.site import traverse
 from kubetwist.registry.grants import GROUP
 from kubetwist.resources.layer import Layer
-from kubetwist.server import why
 from kubetwist.server.chain import NotFound
+from kubetwist.server.endpoints import why
 from tests.http.harness import Answer, make_site
 from tests.registry.rbacserver import API, RBACServer, Tokens, binding, role, rule
 from tests.resources.server import JSONClient

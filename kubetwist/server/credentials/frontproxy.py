@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..config import ServerConfig
+from ..errors import StartError
 from .certificates import Pair
-from .config import ServerConfig
-from .errors import StartError
 
 
 def show_front_proxy(config: ServerConfig) -> None:

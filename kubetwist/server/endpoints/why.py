@@ -18,20 +18,20 @@ from twisted.internet.task import deferLater
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from ..api.authorization import AuthorizerAttributes, Decision, Verdict
-from ..api.errors import APIStatusError
-from ..api.goquote import quoted
-from ..api.rbacrules import quoted_list
-from ..api.resource import JSONObject, UserInfo
-from ..api.selectors import SelectorError, parse_field_selector, parse_label_selector
-from ..filters.authorization import WHY
-from ..filters.denials import sought
-from ..filters.impersonationmodes import completed
-from ..http.negotiation import check_router
-from ..http.site import TEXT, KubeRequest
-from ..interfaces import IGrantExplainer, IRuleExplainer
-from ..registry.kinds import groups_in_order
-from ..registry.kindtable import KINDS
+from ...api.authorization import AuthorizerAttributes, Decision, Verdict
+from ...api.errors import APIStatusError
+from ...api.goquote import quoted
+from ...api.rbacrules import quoted_list
+from ...api.resource import JSONObject, UserInfo
+from ...api.selectors import SelectorError, parse_field_selector, parse_label_selector
+from ...filters.authorization import WHY
+from ...filters.denials import sought
+from ...filters.impersonationmodes import completed
+from ...http.negotiation import check_router
+from ...http.site import TEXT, KubeRequest
+from ...interfaces import IGrantExplainer, IRuleExplainer
+from ...registry.kinds import groups_in_order
+from ...registry.kindtable import KINDS
 
 JSON: Final = "application/json"
 PLAIN: Final = "text/plain"

@@ -57,7 +57,7 @@ def refreshed(found: bytes, fresh: bytes) -> bytes:
     @param found: What is there; if that is no kubeconfig, nothing of it stays.
     @param fresh: What L{kubeconfig} gives.
     """
-    from ..api.decoding import BodyError, decode_yaml
+    from ...api.decoding import BodyError, decode_yaml
 
     try:
         config = decode_yaml(found).value

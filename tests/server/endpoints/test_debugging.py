@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.debugging} and L{kubetwist.server.zpages}, over HTTP."""
+"""Tests for L{kubetwist.server.endpoints.debugging} and L{kubetwist.server.endpoints.zpages}, over HTTP."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from kubetwist.cli.flagtable import FLAGS
 from kubetwist.cli.flagtypes import parse_flags
 from kubetwist.cli.flagvalues import flags_of, typed_value
-from kubetwist.server.debugging import ProfilesResource
+from kubetwist.server.endpoints.debugging import ProfilesResource
 from kubetwist.testing import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
 
-from ..http.harness import Client, filtered_site
+from ...http.harness import Client, filtered_site
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 AS_STATUS = "application/json;g=config.k8s.io;v={};as=Statusz"

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.keymaking}."""
+"""Tests for L{kubetwist.server.credentials.keygeneration}."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.server import keymaking
-from kubetwist.server.keymaking import begin_key, take_key
+from kubetwist.server.credentials import keygeneration as keymaking
+from kubetwist.server.credentials.keygeneration import begin_key, take_key
 
 
 class KeyTests(SynchronousTestCase):

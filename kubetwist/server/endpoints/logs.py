@@ -19,11 +19,11 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 from zope.interface import implementer
 
-from ..http.site import TEXT, KubeRequest
-from ..resources.layer import Layer
+from ...http.site import TEXT, KubeRequest
+from ...resources.layer import Layer
 
 if TYPE_CHECKING:
-    from .config import ServerConfig
+    from ..config import ServerConfig
 
 PATH: Final = "/logs"
 #: Files of a directory that are listed.

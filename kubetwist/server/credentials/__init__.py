@@ -1,0 +1,1 @@
+"""Certificates, keys, tokens and kubeconfigs of the server."""

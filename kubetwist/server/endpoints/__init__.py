@@ -1,0 +1,1 @@
+"""Paths of the server itself: health, metrics, version, diagnostics."""
