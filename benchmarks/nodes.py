@@ -20,6 +20,7 @@ from twisted.internet.task import deferLater, react
 
 from kubetwist.api.authorization import AuthorizerAttributes
 from kubetwist.api.resource import JSONObject, UserInfo
+from kubetwist.api.storage import Write
 from kubetwist.authorization.node import NodeAuthorizer
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.nodegraph import NodeGraph
@@ -30,7 +31,6 @@ from kubetwist.storage.cache.record import (
     without_kind,
 )
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.values import Write
 
 
 def pod(number: int, nodes: int) -> JSONObject:

@@ -23,6 +23,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import react
 from zope.interface import implementer
 
+from kubetwist.api.storage import Write
 from kubetwist.interfaces import IWatchSink
 from kubetwist.storage.cache.record import (
     Draft,
@@ -31,7 +32,6 @@ from kubetwist.storage.cache.record import (
 from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.sqlite import SQLiteStorage
-from kubetwist.storage.values import Write
 
 PREFIX = "/registry/configmaps/"
 

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
     from .api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
     from .api.resource import JSONObject, UserInfo
-    from .storage.values import Page, StorageEvent, StoredValue, Write
+    from .api.storage import (
+        Page,
+        StorageEvent,
+        StoredValue,
+        Write,
+    )
 
 # --- storage -----------------------------------------------------------------------------------------------------
 
@@ -156,7 +161,7 @@ class IStorageHistory(Interface):
         @param until: A committed revision greater than C{after}.
         @param most: Approximate maximum number of changes; all changes of a revision are read.
         @param size: Approximate maximum size of their values, in bytes.
-        @return: L{kubetwist.storage.values.History}, at least up to C{after + 1}.
+        @return: L{kubetwist.api.storage.History}, at least up to C{after + 1}.
         @raise RevisionCompacted: Changes after C{after} are compacted.
         """
 

@@ -16,7 +16,7 @@ from ..api.resource import (
     JSONObject,
     UserInfo,
 )
-from ..storage.values import Write
+from ..api.storage import Write
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthorizer

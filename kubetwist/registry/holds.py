@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..api.resource import JSONObject
+from ..api.storage import Write
 from ..storage.errors import RevisionConflict
-from ..storage.values import Write
 
 
 class TakenMeanwhile(RevisionConflict):

@@ -11,8 +11,8 @@ import orjson
 from ..api import times
 from ..api.options import DeleteOptions
 from ..api.resource import JSONObject
+from ..api.storage import Write
 from ..storage.errors import KeyExists
-from ..storage.values import Write
 from ..storage.wrappers import shared_storage
 from .allocators import Holdings
 from .scope import RequestScope

@@ -13,6 +13,7 @@ from ..api.errors import APIStatusError, Cause
 from ..api.latency import ETCD, Spending
 from ..api.options import DeleteOptions, WriteOptions
 from ..api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
+from ..api.storage import Write
 from ..interfaces import IRewriting, IStorageBackend
 from ..schema.managedfields import MalformedEntries, read_foreign
 from ..storage.cache.record import (
@@ -30,7 +31,6 @@ from ..storage.errors import (
     UnwritableValue,
 )
 from ..storage.protobuf import is_protobuf
-from ..storage.values import Write
 from ..tracing.spans import Span, Unrecorded, here
 from .conversion import convert
 from .holds import NOTHING, Hold

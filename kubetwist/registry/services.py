@@ -13,12 +13,12 @@ from ..admission.attributes import AdmissionAttributes, Charge
 from ..api.errors import APIStatusError
 from ..api.options import WriteOptions
 from ..api.resource import JSONObject
+from ..api.storage import Write
 from ..storage.cache.record import (
     Draft,
     Record,
 )
 from ..storage.errors import KeyExists, KeyNotFound
-from ..storage.values import Write
 from .allocators import Reservation, ServiceAllocator, added_ranges, holdings
 from .holds import NOTHING, Hold, TakenMeanwhile
 from .ipaddresses import GROUP, IPAddressStore, canonical

@@ -21,6 +21,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from ..api.errors import APIStatusError
+from ..api.storage import Write
 from ..schema.messages import TEXT, VALUE, Message, Step
 from ..schema.protobuf import read_envelope
 from ..schema.protobufleaves import octets
@@ -33,7 +34,6 @@ from ..storage.cache.record import (
 from ..storage.cache.watchcache import WatchCache
 from ..storage.errors import ForeignValue, KeyExists, KeyNotFound, RevisionConflict, StorageError
 from ..storage.protobuf import is_protobuf
-from ..storage.values import Write
 from .holds import TakenMeanwhile
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from ..api.errors import APIStatusError
 from ..api.frozen import frozen
 from ..api.options import CreateOptions
 from ..api.resource import GroupResource, GroupVersionKind, JSONObject
+from ..api.storage import Write
 from ..api.times import now
 from ..interfaces import IAuthorizer, IStorageBackend, IUnreadableDeleter
 from ..schema.wire import WireError
@@ -27,7 +28,6 @@ from ..storage.cache.watchcache import (
     WatchCache,
 )
 from ..storage.errors import ForeignValue, KeyNotFound, RevisionConflict, StorageUnavailable
-from ..storage.values import Write
 from ..storage.wrappers import shared_storage
 from .allocators import Holdings, NodePortAllocator, ServiceAllocator
 from .appearance import appeared

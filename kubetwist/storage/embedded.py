@@ -19,6 +19,10 @@ from twisted.internet.defer import Deferred, fail
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ..api.storage import (
+    StorageEvent,
+    Write,
+)
 from .errors import (
     FutureRevision,
     KeyExists,
@@ -31,7 +35,6 @@ from .errors import (
 )
 from .expiry import Expiry, Timer
 from .observers import Observers
-from .values import StorageEvent, Write
 
 #: The revision of a store without any write: objects start at 2, as etcd makes them; 0 and 1 mean other things.
 FIRST_REVISION: Final = 1

@@ -7,11 +7,17 @@ from operator import attrgetter
 
 from zope.interface import implementer
 
+from ..api.storage import (
+    History,
+    Page,
+    PastChange,
+    StorageEvent,
+    StoredValue,
+)
 from ..interfaces import IExpiringStorage, IStorageBackend, IStorageHistory, IStorageObserver, IStorageWatch
 from .embedded import FIRST_REVISION, EmbeddedStorage, State, Transaction
 from .errors import KeyNotFound
 from .expiry import Timer
-from .values import History, Page, PastChange, StorageEvent, StoredValue
 
 _revision_of = attrgetter("revision")
 

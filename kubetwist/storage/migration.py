@@ -17,6 +17,11 @@ from attrs import define, field
 from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 
 from ..api.goquote import quoted
+from ..api.storage import (
+    Page,
+    StoredValue,
+    Write,
+)
 from ..api.times import posix_now, seconds_since_epoch
 from ..interfaces import IExpiringStorage, IForwardStorage, IStorageBackend
 from ..schema.messages import MESSAGE, NUMBER, TEXT, VALUE, Message, Step
@@ -26,7 +31,6 @@ from ..schema.wire import int32
 from .errors import KeyNotFound
 from .expiry import Timer
 from .protobuf import is_protobuf
-from .values import Page, StoredValue, Write
 from .wrappers import innermost
 
 #: Keys read at a time.

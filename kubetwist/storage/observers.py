@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from twisted.logger import Logger
 from zope.interface import implementer
 
+from ..api.storage import StorageEvent
 from ..interfaces import IStorageObserver, IStorageWatch
-from .values import StorageEvent
 
 #: Directories whose observers are remembered; there is one per resource and namespace.
 REMEMBERED_DIRECTORIES = 10_000

@@ -12,9 +12,12 @@ from attrs import frozen
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 
+from ..api.storage import (
+    StoredValue,
+    Write,
+)
 from ..controllers.machinery.queue import WorkQueue
 from ..storage.errors import DecryptionUnavailable, KeyNotFound
-from ..storage.values import StoredValue, Write
 
 #: Keys written in one transaction: so many do not hold up the reactor.
 AT_ONCE: Final = 500

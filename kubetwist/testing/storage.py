@@ -15,6 +15,10 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 from zope.interface.verify import verifyObject
 
+from ..api.storage import (
+    StorageEvent,
+    Write,
+)
 from ..interfaces import IStorageBackend, IStorageHistory, IStorageWatch
 from ..storage.errors import (
     FutureRevision,
@@ -25,7 +29,6 @@ from ..storage.errors import (
     StorageError,
     StorageUnavailable,
 )
-from ..storage.values import StorageEvent, Write
 from .storagereactor import DEAD, RecordingObserver, StorageReactor
 
 __all__ = ["DEAD", "RecordingObserver", "StorageReactor", "storage_tests"]

@@ -11,8 +11,11 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ..api.storage import (
+    SOME,
+    StorageEvent,
+)
 from ..interfaces import IStorageObserver
-from ..storage.values import SOME, StorageEvent
 
 T = TypeVar("T")
 

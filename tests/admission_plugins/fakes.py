@@ -21,10 +21,10 @@ from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.frozen import frozen
 from kubetwist.api.resource import GroupResource, JSONObject, UserInfo
+from kubetwist.api.storage import Page
 from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.values import Page
 
 ALICE = UserInfo("alice")
 

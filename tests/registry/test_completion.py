@@ -9,9 +9,9 @@ import orjson
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import JSONObject
+from kubetwist.api.storage import Write
 from kubetwist.registry.services import complete_families
 from kubetwist.registry.strategies import strategy_for
-from kubetwist.storage.values import Write
 from tests.registry.storetools import StoreTestCase
 
 

@@ -15,10 +15,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions
+from kubetwist.api.storage import Write
 from kubetwist.registry.sharedports import LEAK_ROUNDS, REPAIR, bits_of, decoded, encoded, ports_in
 from kubetwist.registry.stores import Stores
 from kubetwist.storage.errors import ForeignValue, KeyNotFound, RevisionCompacted
-from kubetwist.storage.values import Write
 from tests.registry.sharedstores import SharedStoresTestCase
 from tests.registry.storetools import Meddler
 

@@ -12,6 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import GetOptions
+from kubetwist.api.storage import Write
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.sharedports import decoded, encoded, ports_in
 from kubetwist.registry.storedprotobuf import decode_stored, encode_stored
@@ -20,7 +21,6 @@ from kubetwist.schema.definitions import Definitions, available_versions
 from kubetwist.schema.wire import WireError
 from kubetwist.storage.errors import ForeignValue
 from kubetwist.storage.protobuf import is_protobuf
-from kubetwist.storage.values import Write
 from tests.registry.sharedstores import SharedStoresTestCase
 from tests.registry.storetools import StoreTestCase
 from tests.resources.server import config_map, definitions

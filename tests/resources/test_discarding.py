@@ -7,9 +7,9 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.storage import Write
 from kubetwist.registry.reading import MOST_UNREADABLE
 from kubetwist.storage.errors import KeyNotFound
-from kubetwist.storage.values import Write
 from tests.resources.server import Server, config_map
 
 MAPS = "/api/v1/namespaces/default/configmaps"

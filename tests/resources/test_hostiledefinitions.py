@@ -10,10 +10,10 @@ from twisted.logger import LogLevel, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
+from kubetwist.api.storage import Write
 from kubetwist.controllers.customresources import RETRY_FIRST, DefinitionController
 from kubetwist.resources.openapi_builder import Builder
 from kubetwist.schema import schemacompiling
-from kubetwist.storage.values import Write
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
 from tests.resources.server import definitions
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.storage import Write
 from kubetwist.cli.kubeapi import Options
 from kubetwist.server import backups
 from kubetwist.server.backups import MANIFEST, back_up, read_backup, restore
 from kubetwist.server.datadir import MARKER, RESTORING, Credentials, DataDirectory
 from kubetwist.server.errors import StartError
 from kubetwist.storage.sqlite import SQLiteStorage
-from kubetwist.storage.values import Write
 from kubetwist.testing.storage import StorageReactor
 
 

@@ -6,10 +6,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.storage import Write
 from kubetwist.storage.compaction import Compactor
 from kubetwist.storage.errors import StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.values import Write
 
 
 class CompactorTests(SynchronousTestCase):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.storage import Write
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.values import Write
 from kubetwist.testing.storage import storage_tests
 
 

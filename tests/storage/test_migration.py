@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred, fail
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.storage import Write
 from kubetwist.api.times import format_micro_time, posix_now
 from kubetwist.storage import migration as migration_module
 from kubetwist.storage.errors import StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.migration import Migration, MigrationError, Moved
 from kubetwist.storage.sqlite import SQLiteStorage
-from kubetwist.storage.values import Write
 from kubetwist.testing.storage import StorageReactor
 from tests.schema import protobufencoder as wire
 

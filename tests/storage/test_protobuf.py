@@ -14,6 +14,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.storage import (
+    StoredValue,
+    Write,
+)
 from kubetwist.registry.storedprotobuf import decode_stored
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.cache.corruptobjects import record_of
@@ -25,7 +29,6 @@ from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.errors import ForeignValue, UnreadableValue
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.protobuf import AT_ONCE, is_protobuf, portions
-from kubetwist.storage.values import StoredValue, Write
 from tests.schema.protobufencoder import counted, enveloped, number
 
 #: A config map as kube-apiserver keeps it, octet by octet: C{kind: ConfigMap}, C{metadata.name: a}, what Go writes

@@ -26,6 +26,10 @@ from ...api.options import (
     UpdateOptions,
 )
 from ...api.resource import JSONObject
+from ...api.storage import (
+    StorageEvent,
+    Write,
+)
 from ...interfaces import IStorageObserver
 from ...registry.bootstrap import (
     SERVER,
@@ -38,10 +42,6 @@ from ...registry.scope import RequestScope
 from ...storage.errors import (
     KeyNotFound,
     StorageError,
-)
-from ...storage.values import (
-    StorageEvent,
-    Write,
 )
 
 if TYPE_CHECKING:

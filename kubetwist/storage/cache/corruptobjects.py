@@ -10,6 +10,10 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
 from ...api.errors import APIStatusError
+from ...api.storage import (
+    StorageEvent,
+    StoredValue,
+)
 from ..errors import (
     ForeignValue,
     StorageError,
@@ -17,10 +21,6 @@ from ..errors import (
 )
 from ..expiry import Timer
 from ..protobuf import is_protobuf
-from ..values import (
-    StorageEvent,
-    StoredValue,
-)
 from .record import Record
 
 #: Seconds until values that could not be read are tried again.

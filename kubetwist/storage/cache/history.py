@@ -7,6 +7,11 @@ from typing import Any, Final
 
 from twisted.internet.defer import DeferredSemaphore
 
+from ...api.storage import (
+    History,
+    PastChange,
+    StoredValue,
+)
 from ...interfaces import (
     IStorageBackend,
     IStorageHistory,
@@ -20,11 +25,6 @@ from ..protobuf import (
     AT_ONCE,
     is_protobuf,
     others_first,
-)
-from ..values import (
-    History,
-    PastChange,
-    StoredValue,
 )
 from .corruptobjects import record_of
 from .record import Record

@@ -6,6 +6,10 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 
 from ...api.errors import APIStatusError
+from ...api.storage import (
+    Page,
+    StoredValue,
+)
 from ...interfaces import IStorageBackend
 from ..errors import (
     DecryptionUnavailable,
@@ -15,10 +19,6 @@ from ..expiry import Timer
 from ..protobuf import (
     others_first,
     portions,
-)
-from ..values import (
-    Page,
-    StoredValue,
 )
 from .corruptobjects import record_of
 from .interning import share_texts

@@ -16,7 +16,7 @@ NO_LABELS: Final[Mapping[str, str]] = {}
 
 class Draft:
     """
-    An object that has no revision yet: an attachment for L{kubetwist.storage.values.Write}.
+    An object that has no revision yet: an attachment for L{kubetwist.api.storage.Write}.
 
     @ivar body: The object's compact JSON without C{kind}, C{apiVersion} and C{metadata.resourceVersion};
         it starts with L{ITEM_START} and C{metadata} is not empty.

@@ -19,6 +19,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ...api.errors import APIStatusError
+from ...api.storage import StorageEvent
 from ...interfaces import (
     IPacedSink,
     IStorageBackend,
@@ -34,7 +35,6 @@ from ..errors import (
     StorageUnavailable,
 )
 from ..expiry import Timer
-from ..values import StorageEvent
 from .corruptobjects import Unreadable
 from .history import PastReader
 from .interning import share_texts

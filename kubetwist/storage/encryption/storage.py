@@ -16,9 +16,16 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import alsoProvides, implementer
 
+from ...api.storage import (
+    History,
+    Page,
+    PastChange,
+    StorageEvent,
+    StoredValue,
+    Write,
+)
 from ...interfaces import IRewriting, IStorageBackend, IStorageHistory, IStorageObserver, IStorageWatch
 from ..errors import DecryptionUnavailable, StorageUnavailable, UnreadableValue, UnwritableValue
-from ..values import History, Page, PastChange, StorageEvent, StoredValue, Write
 from ..worker import ThreadedReactor, Worker
 from .ciphers import TransformError, TransformUnavailable
 from .envelope import Keeper, MissingKey, Source

@@ -15,6 +15,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 
+from ...api.storage import Write
 from ..errors import (
     KeyExists,
     KeyNotFound,
@@ -23,7 +24,6 @@ from ..errors import (
     StorageError,
     StorageUnavailable,
 )
-from ..values import Write
 from .client import (
     TIMED_OUT,
     WRITE_TIMEOUT,

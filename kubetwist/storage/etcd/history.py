@@ -7,15 +7,15 @@ from typing import Final
 
 from twisted.internet.defer import CancelledError, Deferred
 
-from ..errors import (
-    RevisionCompacted,
-    StorageUnavailable,
-)
-from ..values import (
+from ...api.storage import (
     SOME,
     History,
     PastChange,
     StorageEvent,
+)
+from ..errors import (
+    RevisionCompacted,
+    StorageUnavailable,
 )
 from .client import (
     TIMED_OUT,

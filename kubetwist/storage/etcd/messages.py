@@ -14,6 +14,10 @@ from typing import Final
 
 from attrs import frozen
 
+from ...api.storage import (
+    StoredValue,
+    Write,
+)
 from ...schema.wire import (
     FIXED32,
     FIXED64,
@@ -27,10 +31,6 @@ from ..encryption.messages import (
     count,
     number,
     octets,
-)
-from ..values import (
-    StoredValue,
-    Write,
 )
 from .errors import BadAnswer
 

@@ -18,6 +18,14 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ...api.storage import (
+    SOME,
+    History,
+    Page,
+    StorageEvent,
+    StoredValue,
+    Write,
+)
 from ...interfaces import (
     IExpiringStorage,
     ISharedStorage,
@@ -39,14 +47,6 @@ from ..errors import (
 from ..observers import (
     Observers,
     Watch,
-)
-from ..values import (
-    SOME,
-    History,
-    Page,
-    StorageEvent,
-    StoredValue,
-    Write,
 )
 from .client import EtcdClient
 from .commit import Committer

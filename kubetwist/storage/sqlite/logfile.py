@@ -19,18 +19,18 @@ from urllib.parse import quote
 
 from attrs import frozen
 
+from ...api.storage import (
+    History,
+    PastChange,
+    StorageEvent,
+    StoredValue,
+)
 from ..embedded import prefix_end
 from ..errors import (
     RevisionCompacted,
     StorageCorrupt,
     StorageUnavailable,
     StorageUnwritable,
-)
-from ..values import (
-    History,
-    PastChange,
-    StorageEvent,
-    StoredValue,
 )
 from .checksums import (
     checked_value,

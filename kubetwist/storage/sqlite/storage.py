@@ -20,6 +20,11 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ...api.storage import (
+    History,
+    Page,
+    StoredValue,
+)
 from ...interfaces import (
     IExpiringStorage,
     IForwardStorage,
@@ -41,11 +46,6 @@ from ..errors import (
     StorageError,
     StorageUnavailable,
     StorageUnwritable,
-)
-from ..values import (
-    History,
-    Page,
-    StoredValue,
 )
 from ..worker import (
     ThreadedReactor,

@@ -9,6 +9,7 @@ import orjson
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.options import DeleteOptions
+from kubetwist.api.storage import Write
 from kubetwist.controllers.endpointreconcilers.lease import (
     INTERVAL,
     LIFE,
@@ -18,7 +19,6 @@ from kubetwist.controllers.endpointreconcilers.lease import (
 )
 from kubetwist.schema.protobuf import read_envelope
 from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable
-from kubetwist.storage.values import Write
 from tests.registry.sharedstores import SharedStoresTestCase
 from tests.resources.server import definitions
 from tests.schema.protobufencoder import counted

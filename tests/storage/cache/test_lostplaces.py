@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kubetwist.api.errors import APIStatusError
+from kubetwist.api.storage import Write
 from kubetwist.storage.cache.record import Record
 from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.errors import DecryptionUnavailable, RevisionCompacted, StorageUnavailable
-from kubetwist.storage.values import Write
 
 from .test_watchcache import (
     PREFIX,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kubetwist.api.errors import APIStatusError
+from kubetwist.api.storage import Write
 from kubetwist.storage.cache.metrics import CacheTally
 from kubetwist.storage.cache.reader import RecordReader
 from kubetwist.storage.errors import KeyNotFound, RevisionCompacted
-from kubetwist.storage.values import Write
 
 from .test_watchcache import (
     PREFIX,

@@ -15,6 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
+from kubetwist.api.storage import Write
 from kubetwist.interfaces import IStorageObserver, IWatchSink
 from kubetwist.storage.cache import table as recordtable
 from kubetwist.storage.cache.record import (
@@ -25,7 +26,6 @@ from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.cache.watches import CacheWatch
 from kubetwist.storage.errors import FutureRevision, RevisionCompacted, StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.values import Write
 
 PREFIX = "/registry/pods/"
 

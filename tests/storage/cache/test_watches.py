@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
+from kubetwist.api.storage import Write
 from kubetwist.interfaces import IPacedSink, IPacedWatch
 from kubetwist.storage.cache import watches as cachewatch
 from kubetwist.storage.cache.record import Record
 from kubetwist.storage.cache.watches import PacedWatch
 from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable
-from kubetwist.storage.values import Write
 from tests.storage.cache.test_watchcache import (
     PREFIX,
     CacheCase,

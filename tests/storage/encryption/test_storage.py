@@ -12,6 +12,10 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from kubetwist.api.resource import GroupResource
+from kubetwist.api.storage import (
+    StorageEvent,
+    Write,
+)
 from kubetwist.interfaces import IRewriting, IStorageObserver, IStorageWatch
 from kubetwist.storage.encryption.ciphers import TransformError, TransformUnavailable
 from kubetwist.storage.encryption.configuration import Key, Provider, Rule
@@ -21,7 +25,6 @@ from kubetwist.storage.encryption.transformers import IDENTITY, Transformer, Tra
 from kubetwist.storage.errors import DecryptionUnavailable, UnreadableValue, UnwritableValue
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.sqlite import SQLiteStorage
-from kubetwist.storage.values import StorageEvent, Write
 from kubetwist.testing.storage import RecordingObserver, StorageReactor, storage_tests
 
 THINGS = GroupResource("", "things")

@@ -11,13 +11,13 @@ from twisted.internet.selectreactor import SelectReactor
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.storage import Write
 from kubetwist.schema.wire import LENGTH, VARINT
 from kubetwist.storage.etcd import EtcdStorage
 from kubetwist.storage.etcd.client import EtcdClient
 from kubetwist.storage.etcd.frames import DATA
 from kubetwist.storage.etcd.grpc import Address
 from kubetwist.storage.etcd.messages import scan
-from kubetwist.storage.values import Write
 from kubetwist.testing.etcd import EtcdServer, why_no_etcd
 from kubetwist.testing.storage import DEAD, RecordingObserver, StorageReactor
 

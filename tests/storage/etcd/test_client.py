@@ -9,13 +9,13 @@ from txaioetcd import CompVersion, Error, Failed, KeySet, OpGet, OpSet, Transact
 
 from twisted.internet.defer import Deferred
 
+from kubetwist.api.storage import Write
 from kubetwist.storage.etcd.errors import RPCError
 from kubetwist.storage.etcd.messages import Change
 from kubetwist.storage.etcd.watch import (
     EtcdWatch,
     WatchLost,
 )
-from kubetwist.storage.values import Write
 
 from .case import EtcdCase
 

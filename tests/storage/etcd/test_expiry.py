@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from kubetwist.api.storage import Write
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.migration import Migration, MigrationError
 from kubetwist.storage.sqlite import SQLiteStorage
-from kubetwist.storage.values import Write
 
 from .case import EtcdCase
 

@@ -17,6 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from twisted.internet.defer import Deferred, fail, maybeDeferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.storage import Write
 from kubetwist.outgoing.settings import CallSettings
 from kubetwist.outgoing.tls import ClientTLS
 from kubetwist.server.credentials.certificates import Authority, Pair, Subject, private_pem
@@ -31,7 +32,6 @@ from kubetwist.storage.errors import (
 from kubetwist.storage.etcd import EtcdStorage
 from kubetwist.storage.etcd import storage as etcd
 from kubetwist.storage.etcd.errors import NoAnswer
-from kubetwist.storage.values import Write
 from kubetwist.testing.etcd import EtcdServer, TLSFiles, why_no_etcd
 from kubetwist.testing.storage import RecordingObserver
 

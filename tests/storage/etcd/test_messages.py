@@ -12,6 +12,10 @@ from txaioetcd import CompModified, CompVersion, KeySet, OpDel, OpGet, OpSet, Tr
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.storage import (
+    StoredValue,
+    Write,
+)
 from kubetwist.storage.errors import KeyExists, KeyNotFound, RevisionConflict, StorageUnavailable
 from kubetwist.storage.etcd.commit import refusal
 from kubetwist.storage.etcd.compaction import compacted_to
@@ -38,7 +42,6 @@ from kubetwist.storage.etcd.messages import (
     transaction,
     watch_request,
 )
-from kubetwist.storage.values import StoredValue, Write
 
 revisions = st.integers(1, (1 << 63) - 1)
 keys = st.binary(min_size=1, max_size=12)

@@ -7,6 +7,7 @@ from typing import Any
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.storage import Write
 from kubetwist.metrics.registry import Distribution
 from kubetwist.storage.errors import KeyExists
 from kubetwist.storage.etcd.errors import (
@@ -25,7 +26,6 @@ from kubetwist.storage.etcd.metrics import (
     code_of,
 )
 from kubetwist.storage.etcd.sizes import EtcdSizes
-from kubetwist.storage.values import Write
 
 from .case import EtcdCase
 

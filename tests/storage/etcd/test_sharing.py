@@ -6,11 +6,11 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from zope.interface.verify import verifyObject
 
+from kubetwist.api.storage import Write
 from kubetwist.interfaces import ISharedStorage
 from kubetwist.storage.errors import KeyExists, RevisionCompacted, StorageUnavailable
 from kubetwist.storage.etcd.descriptors import LEASE_LEASES
 from kubetwist.storage.etcd.messages import Found
-from kubetwist.storage.values import Write
 
 from .case import EtcdCase
 

@@ -18,10 +18,13 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import react
 from zope.interface import implementer
 
+from kubetwist.api.storage import (
+    StorageEvent,
+    Write,
+)
 from kubetwist.interfaces import IStorageObserver
 from kubetwist.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from kubetwist.storage.sqlite import SQLiteStorage
-from kubetwist.storage.values import StorageEvent, Write
 
 CLIENTS = 8
 KEYS = [f"/r/{number}" for number in range(6)]

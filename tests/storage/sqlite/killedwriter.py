@@ -14,9 +14,9 @@ import sys
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import react
 
+from kubetwist.api.storage import Write
 from kubetwist.storage.errors import StorageError
 from kubetwist.storage.sqlite import SQLiteStorage
-from kubetwist.storage.values import Write
 
 
 def value(random: random.Random) -> bytes:

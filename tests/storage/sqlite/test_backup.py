@@ -10,6 +10,7 @@ import stat
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.storage import Write
 from kubetwist.storage.errors import RevisionCompacted, StorageCorrupt, StorageUnavailable
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.storage.sqlite import backup as sqlitecopy
@@ -19,7 +20,6 @@ from kubetwist.storage.sqlite.backup import (
     examine,
     make_store,
 )
-from kubetwist.storage.values import Write
 from kubetwist.testing.storage import RecordingObserver, StorageReactor
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.storage import Write
 from kubetwist.storage.errors import StorageCorrupt, StorageUnavailable
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.storage.sqlite import format as sqliteformat
-from kubetwist.storage.values import Write
 from kubetwist.testing.storage import RecordingObserver, StorageReactor
 
 FORMATS = Path(__file__).with_name("formats")

@@ -15,8 +15,11 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 import kubetwist
+from kubetwist.api.storage import (
+    StoredValue,
+    Write,
+)
 from kubetwist.storage.sqlite import SQLiteStorage
-from kubetwist.storage.values import StoredValue, Write
 from kubetwist.testing.storage import RecordingObserver, StorageReactor
 from tests.storage.sqlite.killedwriter import is_whole
 

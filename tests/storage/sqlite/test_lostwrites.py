@@ -23,6 +23,7 @@ from twisted.logger import LogLevel, capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 import kubetwist
+from kubetwist.api.storage import Write
 from kubetwist.storage.errors import RevisionCompacted, StorageCorrupt
 from kubetwist.storage.sqlite.backup import copy_store
 from kubetwist.storage.sqlite.checksums import MISMATCH
@@ -38,7 +39,6 @@ from kubetwist.storage.sqlite.wal import (
     checksum,
     find_damage,
 )
-from kubetwist.storage.values import Write
 from kubetwist.testing.storage import RecordingObserver
 from tests.storage.sqlite.test_storage import FileCase
 
@@ -50,7 +50,7 @@ LENGTH = FRAME.size + PAGE
 KILLED = """
 import os, signal, sys
 from kubetwist.storage.sqlite import SQLiteStorage
-from kubetwist.storage.values import Write
+from kubetwist.api.storage import Write
 from kubetwist.testing.storage import StorageReactor
 reactor = StorageReactor()
 storage = SQLiteStorage(sys.argv[1], reactor)

@@ -16,6 +16,7 @@ from unittest import mock
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.storage import Write
 from kubetwist.storage.errors import (
     KeyExists,
     KeyNotFound,
@@ -28,7 +29,6 @@ from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.storage.sqlite import storage as sqlite_module
 from kubetwist.storage.sqlite.format import FORMAT
 from kubetwist.storage.sqlite.logfile import LogFile
-from kubetwist.storage.values import Write
 from kubetwist.storage.worker import Worker
 from kubetwist.testing.storage import RecordingObserver, StorageReactor, storage_tests
 
