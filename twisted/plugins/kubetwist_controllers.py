@@ -59,12 +59,12 @@ slice_mirroring = ControllerFactory(
 )
 claim_protection = ControllerFactory(
     "persistentvolumeclaim-protection-controller",
-    "kubetwist.controllers.volumeprotection:ClaimProtection",
+    "kubetwist.controllers.volumeprotection.pvcprotection:ClaimProtection",
     needs=("persistentvolumeclaims", "pods"),
 )
 volume_protection = ControllerFactory(
     "persistentvolume-protection-controller",
-    "kubetwist.controllers.volumeprotection:VolumeProtection",
+    "kubetwist.controllers.volumeprotection.pvprotection:VolumeProtection",
     needs=("persistentvolumes",),
 )
 _REQUESTS = ("certificatesigningrequests.certificates.k8s.io",)
@@ -98,7 +98,9 @@ def _workload(name: str, place: str, *needs: str) -> ControllerFactory:
 
 replica_sets = _workload("replicaset-controller", "replicaset:ReplicaSetController", "replicasets.apps")
 replication_controllers = _workload(
-    "replicationcontroller-controller", "replicaset:ReplicationControllerController", "replicationcontrollers"
+    "replicationcontroller-controller",
+    "replicationcontroller:ReplicationControllerController",
+    "replicationcontrollers",
 )
 
 garbage_collector = ControllerFactory(

@@ -1,5 +1,5 @@
 """
-ReplicaSets and ReplicationControllers: as many pods of a template as are wanted.
+ReplicaSets: as many pods of a template as are wanted.
 
 @see: kubernetes, C{pkg/controller/replicaset/replica_set.go}.
 """
@@ -194,17 +194,3 @@ def _set(status: JSONObject, name: str, value: int) -> None:
         status[name] = value
     else:
         status.pop(name, None)
-
-
-class ReplicationControllerController(ReplicaSetController):
-    """The same for ReplicationControllers."""
-
-    name: ClassVar[str] = "replicationcontroller-controller"
-    account: ClassVar[str] = "replication-controller"
-    kind: ClassVar[GroupVersionKind] = GroupVersionKind("", "v1", "ReplicationController")
-    resource: ClassVar[str] = "replicationcontrollers"
-    counts_terminating: ClassVar[bool] = False
-
-    def selector(self, obj: JSONObject) -> LabelSelector:
-        """See L{ReplicaSetController.selector}; here it is a plain set of labels."""
-        return label_selector_from_object({"matchLabels": obj["spec"].get("selector") or {}})

@@ -8,7 +8,6 @@ from kubetwist.api.times import format_time
 from kubetwist.controllers.workloads.pods import deletion_rank
 from kubetwist.controllers.workloads.replicaset import (
     ReplicaSetController,
-    ReplicationControllerController,
 )
 from tests.controllers.harness import ControllerTestCase
 
@@ -19,7 +18,7 @@ SPEC = {"containers": [{"name": "c", "image": "c:1"}]}
 class ReplicaSetTests(ControllerTestCase):
     """What a ReplicaSet has done for it."""
 
-    resources = ("namespaces", "pods", "replicasets", "replicationcontrollers", "events")
+    resources = ("namespaces", "pods", "replicasets", "events")
 
     def setUp(self) -> None:
         """A namespace."""
@@ -148,17 +147,6 @@ class ReplicaSetTests(ControllerTestCase):
         self.set_of(20)
         self.settle(300)
         self.assertEqual(len(self.pods()), 20)
-
-    def test_replication_controller(self) -> None:
-        """A ReplicationController does the same with plain labels."""
-        self.start(ReplicationControllerController)
-        template = {"metadata": {"labels": LABELS}, "spec": SPEC}
-        spec = {"replicas": 2, "selector": LABELS, "template": template}
-        self.make("replicationcontrollers", "a", "default", spec=spec)
-        self.settle()
-        self.assertEqual(
-            [pod["metadata"]["ownerReferences"][0]["kind"] for pod in self.pods()], ["ReplicationController"] * 2
-        )
 
     def test_rank(self) -> None:
         """Pods that are missed least come first."""

@@ -1,14 +1,13 @@
-"""Tests for L{kubetwist.controllers.volumeprotection}."""
+"""Tests for L{kubetwist.controllers.volumeprotection.pvcprotection}."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from kubetwist.controllers.volumeprotection import ClaimProtection, VolumeProtection
+from kubetwist.controllers.volumeprotection.pvcprotection import ClaimProtection
 from tests.controllers.harness import ControllerTestCase
 
 PVC = "kubernetes.io/pvc-protection"
-PV = "kubernetes.io/pv-protection"
 
 
 class ClaimProtectionTests(ControllerTestCase):
@@ -104,52 +103,3 @@ class ClaimProtectionTests(ControllerTestCase):
         self.restart(ClaimProtection)
         self.settle(60)
         self.assertEqual(self.names("persistentvolumeclaims"), ["c0"])
-
-
-class VolumeProtectionTests(ControllerTestCase):
-    """Volumes in use."""
-
-    resources = ("persistentvolumes",)
-
-    def volume(self, name: str, phase: str) -> None:
-        """Make a volume."""
-        spec = {
-            "accessModes": ["ReadWriteOnce"],
-            "capacity": {"storage": "1Gi"},
-            "hostPath": {"path": "/tmp/x"},
-            "persistentVolumeReclaimPolicy": "Retain",
-        }
-        self.make("persistentvolumes", name, spec=spec, status={"phase": phase})
-
-    def test_bound(self) -> None:
-        """A volume that is bound stays until it is not; others go at once."""
-        self.start(VolumeProtection)
-        self.volume("free", "Available")
-        self.volume("bound", "Bound")
-        self.settle()
-        self.assertEqual(self.find("persistentvolumes", "free")["metadata"]["finalizers"], [PV])
-        self.remove("persistentvolumes", "free")
-        self.remove("persistentvolumes", "bound")
-        self.settle()
-        self.assertEqual(self.names("persistentvolumes"), ["bound"])
-        self.change("persistentvolumes", "bound", lambda obj: obj["status"].update(phase="Released"), part="status")
-        self.settle()
-        self.assertEqual(self.names("persistentvolumes"), [])
-
-    def test_faults_and_restart(self) -> None:
-        """With writes that fail, and after a kill, what is not in use is gone in the end."""
-        for number in range(20):
-            self.volume(f"v{number}", "Bound" if number < 2 else "Available")
-        self.backend.fails = lambda number: number % 10 == 0
-        self.start(VolumeProtection)
-        self.settle(60)
-        self.backend.fails = lambda number: False
-        for subscription in self.running[0]._subscriptions:
-            subscription.stop()
-        for number in range(20):
-            self.assertEqual(self.find("persistentvolumes", f"v{number}")["metadata"]["finalizers"], [PV])
-            self.remove("persistentvolumes", f"v{number}")
-        self.backend.fails = lambda number: number % 10 == 0
-        self.restart(VolumeProtection)
-        self.settle(60)
-        self.assertEqual(self.names("persistentvolumes"), ["v0", "v1"])

@@ -1,0 +1,1 @@
+"""Controllers of volumes and claims that are in use: pvcprotection and pvprotection."""

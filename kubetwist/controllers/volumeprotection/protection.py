@@ -1,0 +1,66 @@
+"""
+The base class of the controllers that keep volumes and claims while they are in use, by a finalizer.
+
+The StorageObjectInUseProtection admission plugin puts the finalizers on what is made.
+
+@see: kubernetes, C{pkg/controller/volume/pvcprotection}, C{pvprotection}.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ...api.resource import JSONObject
+from ...registry.stores import seen
+from ...storage.cache.record import Record
+from ...storage.cache.window import DELETED
+from ..machinery.controller import Controller
+
+
+class ProtectionController(Controller[str]):
+    """
+    Puts a finalizer on objects, and takes it off those that are deleted and not in use.
+
+    @cvar resource: Whose objects.
+    @cvar finalizer: That keeps them.
+    """
+
+    resource: ClassVar[str]
+    finalizer: ClassVar[str]
+
+    def follow(self) -> None:
+        """The objects."""
+        self._objects = self.watch("", self.resource, self._object_changed)
+
+    def _object_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if kind != DELETED and self._candidate(seen(record)):
+            self.queue.add(record.key)
+
+    def _candidate(self, obj: JSONObject) -> bool:
+        """Whether there may be something to do: the finalizer is missing, or keeps what is deleted."""
+        meta = obj["metadata"]
+        return ("deletionTimestamp" in meta) == (self.finalizer in (meta.get("finalizers") or ()))
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record = self._objects.by_key(key)
+        if record is None or not self._candidate(seen(record)):
+            return
+        deleted = "deletionTimestamp" in seen(record)["metadata"]
+        if deleted and self.in_use(record):
+            return
+
+        def change(obj: JSONObject) -> None:
+            finalizers = [one for one in obj["metadata"].get("finalizers") or () if one != self.finalizer]
+            if not deleted:
+                finalizers.append(self.finalizer)
+            if finalizers:
+                obj["metadata"]["finalizers"] = finalizers
+            else:
+                obj["metadata"].pop("finalizers", None)
+
+        await self.client.update("", self.resource, record.namespace, record.name, change, revision=record.revision)
+
+    def in_use(self, record: Record) -> bool:
+        """Whether an object is in use."""
+        raise NotImplementedError

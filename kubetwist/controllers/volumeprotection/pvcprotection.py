@@ -1,0 +1,78 @@
+"""
+Claims that are in use stay until they are not, by a finalizer.
+
+@see: kubernetes, C{pkg/controller/volume/pvcprotection}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from ...api.resource import JSONObject
+from ...registry.stores import seen
+from ...storage.cache.record import Record
+from ...storage.cache.window import DELETED
+from ..machinery.metadata import controller_of
+from ..workloads.pods import phase_of
+from .protection import ProtectionController
+
+
+class ClaimProtection(ProtectionController):
+    """Claims are in use while pods that have a node use them."""
+
+    name: ClassVar[str] = "persistentvolumeclaim-protection-controller"
+    account: ClassVar[str] = "pvc-protection-controller"
+    resource: ClassVar[str] = "persistentvolumeclaims"
+    finalizer: ClassVar[str] = "kubernetes.io/pvc-protection"
+
+    def follow(self) -> None:
+        """Pods, too."""
+        self._pods = self.watch("", "pods", self._pod_changed)
+        self._by_claim = self._pods.index("claim", _claim_keys)
+        super().follow()
+
+    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        claims = _claim_keys(record)
+        if not claims:
+            return
+        pod = seen(record)
+        # Only what ends frees a claim; of one without a node nobody knows whether it had one.
+        if kind == DELETED or phase_of(pod) in ("Succeeded", "Failed") or not pod["spec"].get("nodeName"):
+            for key in claims:
+                self.queue.add(key)
+
+    def in_use(self, record: Record) -> bool:
+        """See L{ProtectionController.in_use}."""
+        return any(_uses(seen(pod), record) for pod in self._by_claim.get(record.key))
+
+
+def _uses(pod: JSONObject, claim: Record) -> bool:
+    if not pod["spec"].get("nodeName"):
+        return False
+    meta = pod["metadata"]
+    shut_down = "deletionTimestamp" in meta and meta.get("deletionGracePeriodSeconds") == 0
+    for name, ephemeral in _claims(pod):
+        if name != claim.name:
+            continue
+        if not ephemeral:
+            return True
+        # Another claim of that name is not the pod's.
+        if not shut_down and (controller_of(claim) or {}).get("uid") == meta["uid"]:
+            return True
+    return False
+
+
+def _claims(pod: JSONObject) -> Iterator[tuple[str, bool]]:
+    """The names of a pod's claims, and whether they are made for it."""
+    for volume in pod["spec"].get("volumes") or ():
+        if volume.get("persistentVolumeClaim"):
+            yield volume["persistentVolumeClaim"]["claimName"], False
+        elif volume.get("ephemeral") is not None:
+            yield f"{pod['metadata']['name']}-{volume['name']}", True
+
+
+def _claim_keys(record: Record) -> list[str]:
+    if b'"persistentVolumeClaim":' not in record.item and b'"ephemeral":' not in record.item:
+        return []
+    return [f"{record.namespace}/{name}" for name in dict.fromkeys(name for name, _ in _claims(seen(record)))]

@@ -1,0 +1,26 @@
+"""
+Volumes that are in use stay until they are not, by a finalizer.
+
+@see: kubernetes, C{pkg/controller/volume/pvprotection}.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ...registry.stores import seen
+from ...storage.cache.record import Record
+from .protection import ProtectionController
+
+
+class VolumeProtection(ProtectionController):
+    """Volumes are in use while a claim is bound to them."""
+
+    name: ClassVar[str] = "persistentvolume-protection-controller"
+    account: ClassVar[str] = "pv-protection-controller"
+    resource: ClassVar[str] = "persistentvolumes"
+    finalizer: ClassVar[str] = "kubernetes.io/pv-protection"
+
+    def in_use(self, record: Record) -> bool:
+        """See L{ProtectionController.in_use}."""
+        return (seen(record).get("status") or {}).get("phase") == "Bound"

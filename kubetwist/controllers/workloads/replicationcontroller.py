@@ -1,0 +1,27 @@
+"""
+ReplicationControllers: as many pods of a template as are wanted.
+
+@see: kubernetes, C{pkg/controller/replication}.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ...api.resource import GroupVersionKind, JSONObject
+from ...api.selectors import LabelSelector, label_selector_from_object
+from .replicaset import ReplicaSetController
+
+
+class ReplicationControllerController(ReplicaSetController):
+    """The same for ReplicationControllers."""
+
+    name: ClassVar[str] = "replicationcontroller-controller"
+    account: ClassVar[str] = "replication-controller"
+    kind: ClassVar[GroupVersionKind] = GroupVersionKind("", "v1", "ReplicationController")
+    resource: ClassVar[str] = "replicationcontrollers"
+    counts_terminating: ClassVar[bool] = False
+
+    def selector(self, obj: JSONObject) -> LabelSelector:
+        """See L{ReplicaSetController.selector}; here it is a plain set of labels."""
+        return label_selector_from_object({"matchLabels": obj["spec"].get("selector") or {}})

@@ -1,0 +1,30 @@
+"""Tests for L{kubetwist.controllers.workloads.replicationcontroller}."""
+
+from __future__ import annotations
+
+from kubetwist.controllers.workloads.replicationcontroller import ReplicationControllerController
+from tests.controllers.harness import ControllerTestCase
+
+LABELS = {"app": "a"}
+SPEC = {"containers": [{"name": "c", "image": "c:1"}]}
+
+
+class ReplicationControllerTests(ControllerTestCase):
+    """Pods of a ReplicationController."""
+
+    resources = ("namespaces", "pods", "replicationcontrollers", "events")
+
+    def setUp(self) -> None:
+        """A namespace."""
+        super().setUp()
+        self.make("namespaces", "default")
+
+    def test_replication_controller(self) -> None:
+        """A ReplicationController does the same with plain labels."""
+        self.start(ReplicationControllerController)
+        template = {"metadata": {"labels": LABELS}, "spec": SPEC}
+        spec = {"replicas": 2, "selector": LABELS, "template": template}
+        self.make("replicationcontrollers", "a", "default", spec=spec)
+        self.settle()
+        pods = [self.find("pods", name, "default") for name in self.names("pods", "default")]
+        self.assertEqual([pod["metadata"]["ownerReferences"][0]["kind"] for pod in pods], ["ReplicationController"] * 2)
