@@ -25,8 +25,8 @@ from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission.selection import build_chain
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.resource import JSONObject, UserInfo
+from kubetwist.client.factory import Outgoing
 from kubetwist.interfaces import IMutatingAdmission
-from kubetwist.outgoing.outgoing import Outgoing
 from kubetwist.registry import bootstrap
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.scope import RequestScope

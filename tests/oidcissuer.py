@@ -12,8 +12,8 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from twisted.internet.defer import Deferred
 
-from kubetwist.outgoing.client import Answer
-from kubetwist.outgoing.errors import CallError
+from kubetwist.client.errors import CallError
+from kubetwist.client.httpclient import Answer
 
 NOW = 1_800_000_000
 KEYS = {name: rsa.generate_private_key(65537, 2048) for name in ("one", "two")}
@@ -67,7 +67,7 @@ class Issuer:
 
 class Network:
     """
-    Stands for L{kubetwist.outgoing.outgoing.Outgoing}.
+    Stands for L{kubetwist.client.factory.Outgoing}.
 
     @ivar calls: The settings and the query of each call.
     @ivar held: Fires before calls are answered, while it is there.
@@ -90,7 +90,7 @@ class Network:
             self._settings = settings
 
         async def get(self, *, timeout: float, accept: str, query: str = "") -> Answer:
-            """See L{kubetwist.outgoing.client.WebhookClient.get}."""
+            """See L{kubetwist.client.httpclient.WebhookClient.get}."""
             network = self._network
             network.calls.append((self._settings, query))
             if network.held is not None:

@@ -12,8 +12,8 @@ from twisted.internet.protocol import Factory, Protocol
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 
-from kubetwist.outgoing.settings import CallSettings
-from kubetwist.outgoing.tls import ClientTLS
+from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.tls import ClientTLS
 from kubetwist.server.credentials.certificates import Authority, Pair, Subject
 
 

@@ -19,8 +19,8 @@ from ..api.resource import (
 from ..api.storage import Write
 
 if TYPE_CHECKING:
+    from ..client.factory import Outgoing
     from ..interfaces import IAuthorizer
-    from ..outgoing.outgoing import Outgoing
 
 CREATE: Final = "CREATE"
 UPDATE: Final = "UPDATE"

@@ -15,12 +15,15 @@ from ..admission.attributes import AdmissionAttributes
 from ..api.errors import APIStatusError
 from ..api.podspecs import DEBUGGING, containers
 from ..api.resource import JSONObject
+from ..client.errors import CallError
+from ..client.httpclient import Answer
+from ..client.kubeconfig import read_kubeconfig
+from ..client.responses import check_answer
+from ..client.retrying import (
+    Backoff,
+    with_backoff,
+)
 from ..interfaces import IValidatingAdmission
-from ..outgoing.client import Answer
-from ..outgoing.errors import CallError
-from ..outgoing.kubeconfig import read_kubeconfig
-from ..outgoing.refusals import check_answer
-from ..outgoing.retrying import Backoff, with_backoff
 from .configurations import InvalidConfiguration, only, text
 
 #: Keys of audit annotations begin with it.

@@ -124,8 +124,11 @@ def _log_output(options: Any, server: Any, counts: Counts) -> IAuditOutput:
 
 
 def _webhook_output(options: Any, server: Any, counts: Counts) -> IAuditOutput:
-    from ..outgoing.errors import BadSettings
-    from ..outgoing.kubeconfig import BadKubeconfig, read_kubeconfig
+    from ..client.errors import BadSettings
+    from ..client.kubeconfig import (
+        BadKubeconfig,
+        read_kubeconfig,
+    )
     from .webhook import WebhookOutput
 
     try:

@@ -8,9 +8,12 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred, DeferredList
 from zope.interface import implementer
 
+from ..client.responses import check_answer
+from ..client.retrying import (
+    Backoff,
+    with_backoff,
+)
 from ..interfaces import IAuditOutput
-from ..outgoing.refusals import check_answer
-from ..outgoing.retrying import Backoff, with_backoff
 from .event import Event, event_list
 from .failures import Failures
 from .truncation import TOO_LARGE, Limits, fitted, parted
@@ -41,7 +44,7 @@ class WebhookOutput:
         limits: Limits | None = None,
     ) -> None:
         """
-        @param client: L{kubetwist.outgoing.client.WebhookClient}.
+        @param client: L{kubetwist.client.httpclient.WebhookClient}.
         @param initial_backoff: Seconds between the first failure and the next try.
         """
         self._client = client

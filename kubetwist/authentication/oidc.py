@@ -223,7 +223,10 @@ class _Authenticator:
         return endpoint if endpoint.get("endpoint") else None
 
     async def _resolve(self, claim: str, endpoint: Mapping[str, Any], now: float) -> Any:
-        from ..outgoing.errors import BadSettings, CallError
+        from ..client.errors import (
+            BadSettings,
+            CallError,
+        )
 
         url, access = endpoint["endpoint"], endpoint.get("access_token", "")
         what = f"while getting distributed claim {quoted(claim)}"
@@ -290,7 +293,7 @@ class OpenIDConnectTokens:
         now: Callable[[], float] = posix_now,
     ) -> None:
         """
-        @param outgoing: L{kubetwist.outgoing.outgoing.Outgoing}.
+        @param outgoing: L{kubetwist.client.factory.Outgoing}.
         @param implicit_audiences: For whom these tokens are, to those who review them: this server's.
         @param algorithms: How tokens may be signed.
         @param now: Tells the time.

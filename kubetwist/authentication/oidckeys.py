@@ -56,7 +56,7 @@ class Provider:
 
     def __init__(self, issuer: Issuer, outgoing: Any, reactor: Any) -> None:
         """
-        @param outgoing: L{kubetwist.outgoing.outgoing.Outgoing}.
+        @param outgoing: L{kubetwist.client.factory.Outgoing}.
         """
         self.issuer = issuer
         self.outgoing = outgoing
@@ -132,7 +132,10 @@ class Provider:
         self._log.failure("getting the keys of {issuer} failed", failure, issuer=self.issuer.url)
 
     async def _fetch(self) -> None:
-        from ..outgoing.errors import BadSettings, CallError
+        from ..client.errors import (
+            BadSettings,
+            CallError,
+        )
 
         try:
             if not self._keys_url:
@@ -168,7 +171,7 @@ async def get(outgoing: Any, url: str, authorities: bytes, token: str = "", guar
     @raise AuthenticationFailed: It is not to be had.
     @raise CallError: There is no whole answer.
     """
-    from ..outgoing.settings import CallSettings
+    from ..client.restconfig import CallSettings
 
     url, _, query = url.partition("?")
     settings = CallSettings(url=url, ca=authorities, token=token, guarded=guarded)

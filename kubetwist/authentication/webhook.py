@@ -20,12 +20,19 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from ..api.resource import JSONObject, UserInfo
+from ..client.caching import (
+    ExpiringCache,
+    SharedCalls,
+)
+from ..client.httpclient import Answer
+from ..client.responses import check_answer
+from ..client.retrying import (
+    USUAL_BACKOFF,
+    Backoff,
+    with_backoff,
+)
+from ..client.reviews import review_status
 from ..interfaces import IAuthenticator
-from ..outgoing.client import Answer
-from ..outgoing.refusals import check_answer
-from ..outgoing.remembered import ExpiringCache, SharedCalls
-from ..outgoing.retrying import USUAL_BACKOFF, Backoff, with_backoff
-from ..outgoing.reviews import review_status
 from .bearer import bearer_token
 from .errors import AuthenticationFailed
 from .tally import TokenTally
@@ -41,7 +48,7 @@ class Posting(Protocol):
     """What a webhook is called by."""
 
     async def post(self, body: bytes, *, timeout: float) -> Answer:
-        """@see: L{kubetwist.outgoing.client.WebhookClient.post}."""
+        """@see: L{kubetwist.client.httpclient.WebhookClient.post}."""
 
 
 @frozen
@@ -234,7 +241,7 @@ def make(options: Any, server: Any) -> WebhookTokens | None:
     path = options["authentication-token-webhook-config-file"]
     if not path:
         return None
-    from ..outgoing.fileclient import FileClient
+    from ..client.kubeconfigclient import FileClient
 
     client = FileClient(server.outgoing, server.files, path, "--authentication-token-webhook-config-file")
     return WebhookTokens(

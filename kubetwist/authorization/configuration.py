@@ -37,12 +37,12 @@ from ..api.errors import (
 )
 from ..api.names import is_dns1123_subdomain_problems
 from ..api.resource import JSONObject
-from ..outgoing.errors import BadSettings
-from ..outgoing.kubeconfig import (
+from ..client.errors import BadSettings
+from ..client.kubeconfig import (
     named_files,
     read_kubeconfig,
 )
-from ..outgoing.settings import CallSettings
+from ..client.restconfig import CallSettings
 from .webhook import WebhookRules
 
 WEBHOOK: Final = "Webhook"

@@ -16,12 +16,12 @@ from ..api.resource import (
     JSONObject,
     UserInfo,
 )
+from ..client.factory import Outgoing
+from ..client.httpclient import WebhookClient
 from ..interfaces import (
     IAuthorizer,
     IRuleResolver,
 )
-from ..outgoing.client import WebhookClient
-from ..outgoing.outgoing import Outgoing
 from .configuration import (
     WEBHOOK,
     AuthorizationConfiguration,

@@ -26,23 +26,23 @@ from ..api.resource import (
     JSONObject,
     UserInfo,
 )
-from ..interfaces import (
-    IAuthorizer,
-    IRuleResolver,
-)
-from ..outgoing.client import Answer
-from ..outgoing.errors import CallError
-from ..outgoing.refusals import check_answer
-from ..outgoing.remembered import (
+from ..client.caching import (
     ExpiringCache,
     SharedCalls,
 )
-from ..outgoing.retrying import (
+from ..client.errors import CallError
+from ..client.httpclient import Answer
+from ..client.responses import check_answer
+from ..client.retrying import (
     USUAL_BACKOFF,
     Backoff,
     with_backoff,
 )
-from ..outgoing.reviews import review_status
+from ..client.reviews import review_status
+from ..interfaces import (
+    IAuthorizer,
+    IRuleResolver,
+)
 from .webhookmetrics import WebhookTally
 
 #: What the webhook is called that flags describe, and no file.
@@ -68,7 +68,7 @@ class Posting(Protocol):
     """What a webhook is called by."""
 
     async def post(self, body: bytes, *, timeout: float) -> Answer:
-        """@see: L{kubetwist.outgoing.client.WebhookClient.post}."""
+        """@see: L{kubetwist.client.httpclient.WebhookClient.post}."""
 
 
 class Conditions(Protocol):
@@ -293,7 +293,7 @@ def make(options: Any, server: Any) -> WebhookAuthorizer:
     path = options["authorization-webhook-config-file"]
     if not path:
         raise ValueError("authorization-mode Webhook's authorization config file not passed")
-    from ..outgoing.fileclient import FileClient
+    from ..client.kubeconfigclient import FileClient
 
     rules = WebhookRules(
         version=options["authorization-webhook-version"],

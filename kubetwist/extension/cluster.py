@@ -10,11 +10,17 @@ from typing import Any, Final
 import orjson
 from attrs import evolve
 
-from ..outgoing.client import Answer, WebhookClient
-from ..outgoing.errors import BadSettings
-from ..outgoing.kubeconfig import named_files, parse_kubeconfig
-from ..outgoing.outgoing import Outgoing
-from ..outgoing.settings import CallSettings
+from ..client.errors import BadSettings
+from ..client.factory import Outgoing
+from ..client.httpclient import (
+    Answer,
+    WebhookClient,
+)
+from ..client.kubeconfig import (
+    named_files,
+    parse_kubeconfig,
+)
+from ..client.restconfig import CallSettings
 
 #: Where every pod finds the credentials of its service account.
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -89,7 +95,7 @@ class Cluster:
         """
         GET a path.
 
-        @raise kubetwist.outgoing.errors.CallError: There is no answer.
+        @raise kubetwist.client.errors.CallError: There is no answer.
         """
         return await self.client(path).get(timeout=timeout)
 

@@ -32,9 +32,9 @@ from ..authorization.webhook import (
     WebhookAuthorizer,
     WebhookRules,
 )
+from ..client.errors import CallError
+from ..client.responses import check_answer
 from ..interfaces import IAuthenticator, IAuthorizer
-from ..outgoing.errors import CallError
-from ..outgoing.refusals import check_answer
 from .cluster import Cluster, PathOf
 
 NAMESPACE: Final = "kube-system"

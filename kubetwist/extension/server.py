@@ -11,7 +11,7 @@ from twisted.application.service import IService
 
 from ..admission.chain import AdmissionChain
 from ..admission.traced import TracedChain
-from ..outgoing.errors import BadSettings
+from ..client.errors import BadSettings
 from ..registry.stores import Stores
 from ..resources.customresources import CustomResources, CustomVersionResource
 from ..resources.documents import install_documents

@@ -68,8 +68,8 @@ class ComponentStatuses:
 
     async def _probed(self, name: str, url: str) -> JSONObject:
         """Call a component, and return its condition, also after a failure."""
-        from ..outgoing.errors import CallError
-        from ..outgoing.settings import CallSettings
+        from ..client.errors import CallError
+        from ..client.restconfig import CallSettings
 
         outgoing = self._stores.outgoing
         if outgoing is None:

@@ -133,7 +133,7 @@ def check_proxied(text: str, rules: ConnectionRules) -> None:
     except ValueError:
         return
     # Servers that lead nowhere get on without what connections are made with.
-    from ..outgoing.dialing import is_forbidden
+    from ..client.dialing import is_forbidden
 
     if is_forbidden(text, loopback=rules.loopback, interfaces=True):
         raise not_allowed()

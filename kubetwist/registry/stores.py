@@ -57,7 +57,7 @@ from .versions import FindCustom, Versions
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
 
-    from ..outgoing.outgoing import Outgoing
+    from ..client.factory import Outgoing
     from ..schema.definitions import Definitions
     from .sharedports import SharedPorts
 

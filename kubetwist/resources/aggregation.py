@@ -17,9 +17,12 @@ from twisted.web.server import NOT_DONE_YET
 from ..api.gourl import escape_path, normalized_query
 from ..api.identityheaders import OddHeader, identity_fields
 from ..api.resource import GroupVersion
+from ..client.errors import (
+    BadSettings,
+    Unreachable,
+)
 from ..controllers.aggregation.apiservices import GROUP, Aggregation, Registered, Remote, ServiceReference, name_of
 from ..metrics.registry import Reading, Registry
-from ..outgoing.errors import BadSettings, Unreachable
 from ..registry.kinds import Priority
 from ..tracing.propagation import BAGGAGE, TRACEPARENT, TRACESTATE
 from ..tracing.spans import CLIENT, Value, current
@@ -157,7 +160,7 @@ class RemoteLeaf(Leaf):
         return NOT_DONE_YET
 
     async def _pass_on(self, request: KubeRequest, remote: Remote) -> None:
-        from ..outgoing.dialing import joined
+        from ..client.dialing import joined
         from .proxying import ProxyError, fail_with_text, proxy_request
 
         try:

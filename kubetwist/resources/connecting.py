@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..api.errors import APIStatusError
 from ..api.gourl import URL
+from ..client.errors import (
+    AddressNotAllowed,
+    BadSettings,
+    NoSuchHost,
+)
 from ..http.negotiation import negotiate_log
-from ..outgoing.errors import AddressNotAllowed, BadSettings, NoSuchHost
 from ..registry.kubelets import not_allowed
 from .endpoint import Endpoint
 from .reads import check_name

@@ -16,15 +16,18 @@ from zope.interface import implementer
 from ..api.errors import APIStatusError
 from ..api.goquote import quoted
 from ..api.resource import GroupResource
-from ..outgoing.errors import AddressNotAllowed, Unreachable
-from ..outgoing.refusals import generic_refusal
+from ..client.errors import (
+    AddressNotAllowed,
+    Unreachable,
+)
+from ..client.responses import generic_refusal
 from ..registry.kubelets import not_allowed
 from ..streams.handshakes import is_websocket
 
 if TYPE_CHECKING:
+    from ..client.streaming import StreamedAnswer
     from ..http.site import KubeRequest
     from ..metrics.streams import StreamMetrics
-    from ..outgoing.streaming import StreamedAnswer
 
 #: Bytes of what a kubelet says against it that are told.
 _TOLD: Final = 50_000
@@ -36,7 +39,7 @@ async def send_log(request: KubeRequest, client: Any, target: bytes, name: str, 
     """
     Answer with a log, as long as there is more of it.
 
-    @param client: A L{kubetwist.outgoing.streaming.StreamingClient} of the kubelet.
+    @param client: A L{kubetwist.client.streaming.StreamingClient} of the kubelet.
     @param name: Of the pod.
     @raise APIStatusError: The kubelet can not be asked, or has none.
     """

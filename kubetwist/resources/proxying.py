@@ -22,12 +22,15 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..api.errors import APIStatusError
-from ..outgoing.errors import Unreachable
+from ..client.errors import Unreachable
 from .splicing import splice
 
 if TYPE_CHECKING:
+    from ..client.streaming import (
+        StreamedAnswer,
+        StreamingClient,
+    )
     from ..http.site import KubeRequest
-    from ..outgoing.streaming import StreamedAnswer, StreamingClient
 
 _log = Logger()
 
@@ -220,7 +223,7 @@ class _Exchange:
     # Requests and answers.
 
     async def _pass_on(self) -> None:
-        from ..outgoing.streaming import Upload
+        from ..client.streaming import Upload
 
         request = self.request
         body: bytes | Upload

@@ -15,13 +15,16 @@ from twisted.logger import Logger
 
 from ..api.jsonpieces import BadJSON
 from ..api.resource import GroupVersion
+from ..client.errors import (
+    CallError,
+    Unreachable,
+)
 from ..controllers.machinery.queue import WorkQueue
-from ..outgoing.errors import CallError, Unreachable
 from ..registry.kinds import Priority
 from .remotedocuments import BadDocument
 
 if TYPE_CHECKING:
-    from ..outgoing.client import Answer
+    from ..client.httpclient import Answer
     from .remotediscovery import RemoteDiscovery
     from .remoteopenapi import RemoteOpenAPI
 

@@ -17,8 +17,8 @@ from ..streams.handshakes import NoWebSocket, check_handshake
 from ..streams.websocket import NORMAL, WebSocketConnection
 
 if TYPE_CHECKING:
+    from ..client.streaming import StreamedAnswer
     from ..http.site import KubeRequest
-    from ..outgoing.streaming import StreamedAnswer
 
 _BASE64: Final = "base64.binary.k8s.io"
 _PROTOCOLS: Final = ("", "binary.k8s.io", _BASE64)

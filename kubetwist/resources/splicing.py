@@ -11,8 +11,8 @@ from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
+    from ..client.streaming import StreamedAnswer
     from ..http.site import KubeRequest
-    from ..outgoing.streaming import StreamedAnswer
 
 
 class _End(Protocol):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve, field, frozen
 
-from ..outgoing.errors import NoSuchHost
-from ..outgoing.settings import CallSettings
+from ..client.errors import NoSuchHost
+from ..client.restconfig import CallSettings
 
 if TYPE_CHECKING:
     from ..registry.targets import Target
@@ -41,7 +41,7 @@ class KubeletTLS:
 
         @raise BadSettings: They can not be used.
         """
-        from ..outgoing.tls import ClientTLS
+        from ..client.tls import ClientTLS
 
         settings = CallSettings(
             url="https://kubelet/", certificate=self.certificate, key=self.key, ca=self.ca, insecure=not self.ca
@@ -66,7 +66,7 @@ class TargetClients:
         patience: float = 5.0,
     ) -> None:
         """
-        @param outgoing: L{kubetwist.outgoing.outgoing.Outgoing}.
+        @param outgoing: L{kubetwist.client.factory.Outgoing}.
         @param kubelet_tls: Tells what kubelets are shown now.
         @param loopback: Whether addresses of this machine are called.
         @param patience: Seconds that a kubelet is given to take a connection; 0 for those that all are given.
@@ -81,7 +81,7 @@ class TargetClients:
 
     async def client(self, target: Target) -> Any:
         """
-        The L{kubetwist.outgoing.streaming.StreamingClient} of a target.
+        The L{kubetwist.client.streaming.StreamingClient} of a target.
 
         @raise NoSuchHost: Nothing can be called as its host is.
         """

@@ -9,10 +9,10 @@ from attrs import define, field
 
 from ..authentication.frontproxy import ProxyHeaders
 from ..authorization.webhookmetrics import WebhookTally
+from ..client.factory import Outgoing
 from ..flowcontrol.turns import Turns
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..metrics.registry import Registry
-from ..outgoing.outgoing import Outgoing
 from ..registry.tokenkeys import TokenKey
 from .datadir import DataDirectory
 from .hostaddress import advertised_address
@@ -61,7 +61,7 @@ class ServerConfig:
     @ivar health_metrics: What is counted of health checks.
     @ivar authorization_webhooks: What is counted of webhooks that decide.
     @ivar running_controllers: L{kubetwist.controllers.machinery.manager.RunningControllers}, once they are begun with.
-    @ivar outgoing: How others are called: L{kubetwist.outgoing.outgoing.Outgoing}; closed when the server stops.
+    @ivar outgoing: How others are called: L{kubetwist.client.factory.Outgoing}; closed when the server stops.
     @ivar streams: Which bodies are passed on as they arrive: L{kubetwist.http.site.KubeSite.streams}.
     @ivar files: Looks again at the files that were read at the start.
     @ivar address: Where clients are told to find this server, once it listens: C{"127.0.0.1:6443"}.

@@ -33,9 +33,9 @@ def make_etcd(options: Any, reactor: Any) -> IStorageBackend:
         from ..storage.etcd.client import EtcdClient
     except ImportError as error:
         raise StartError(f"--storage-backend=etcd3 needs the extra kubetwist[etcd]: {error}") from error
-    from ..outgoing.errors import BadSettings
-    from ..outgoing.settings import CallSettings
-    from ..outgoing.tls import ClientTLS
+    from ..client.errors import BadSettings
+    from ..client.restconfig import CallSettings
+    from ..client.tls import ClientTLS
     from ..storage.etcd.grpc import Address
 
     if not options["etcd-servers"]:

@@ -10,9 +10,9 @@ from .channels import V5
 from .handshakes import NoWebSocket, check_handshake, is_websocket, subprotocols
 
 if TYPE_CHECKING:
+    from ..client.streaming import StreamingClient
     from ..http.site import KubeRequest
     from ..metrics.streams import StreamMetrics
-    from ..outgoing.streaming import StreamingClient
     from .commands import Command
     from .tunnel import Tunnel
 

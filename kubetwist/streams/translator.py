@@ -32,7 +32,7 @@ from .upgrades import PROTOCOL_VERSION, NoUpgrade, connect
 from .websocket import WebSocketConnection
 
 if TYPE_CHECKING:
-    from ..outgoing.streaming import StreamingClient
+    from ..client.streaming import StreamingClient
 
 #: Seconds between signs of life that the kubelet is asked for.
 PING_PERIOD: Final = 5.0

@@ -16,8 +16,8 @@ from .upgrades import PROTOCOL_VERSION, is_spdy, spdy_fields
 from .websocket import WebSocketConnection
 
 if TYPE_CHECKING:
+    from ..client.streaming import StreamedAnswer
     from ..http.site import KubeRequest
-    from ..outgoing.streaming import StreamedAnswer
 
 #: In front of what is spoken inside of the tunnel.
 PREFIX: Final = "SPDY/3.1+"

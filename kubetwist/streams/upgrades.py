@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..api.decoding import BodyError, decode_json
 from ..api.goquote import quoted
-from ..outgoing.errors import Unreachable
+from ..client.errors import Unreachable
 from .commands import encode_status, internal
 
 if TYPE_CHECKING:
-    from ..outgoing.streaming import StreamedAnswer, StreamingClient
+    from ..client.streaming import (
+        StreamedAnswer,
+        StreamingClient,
+    )
 
 Fields = Sequence[tuple[bytes, bytes]]
 

@@ -15,11 +15,11 @@ from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.configurations import InvalidConfiguration
 from kubetwist.admission_plugins.imagepolicywebhook import Durations, ImagePolicyWebhook, Reviews, read_status
 from kubetwist.api.errors import APIStatusError
+from kubetwist.client.factory import Outgoing
 from kubetwist.interfaces import IValidatingAdmission
-from kubetwist.outgoing.outgoing import Outgoing
 from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
 from tests.admission_plugins.fakes import Context, Write, every_container, pod, write
-from tests.outgoing.test_client import turns
+from tests.client.test_httpclient import turns
 
 PREFIX = "imagepolicywebhook.image-policy.k8s.io/"
 

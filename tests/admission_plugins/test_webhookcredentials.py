@@ -9,7 +9,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.webhooks.credentials import Credentials, read_credentials
-from kubetwist.outgoing.settings import CallSettings
+from kubetwist.client.restconfig import CallSettings
 
 HEAD = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "WebhookAdmissionConfiguration"}
 

@@ -8,9 +8,9 @@ from twisted.internet.defer import Deferred
 from zope.interface.verify import verifyObject
 
 from kubetwist.api.options import UpdateOptions
+from kubetwist.client.errors import CallError
+from kubetwist.client.httpclient import Answer
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
-from kubetwist.outgoing.client import Answer
-from kubetwist.outgoing.errors import CallError
 from kubetwist.registry.scope import RequestScope
 from kubetwist.registry.updates import UpdateRules
 from tests.admission_plugins.fakes import starting_over

@@ -12,8 +12,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
-from kubetwist.outgoing.client import Answer
-from kubetwist.outgoing.services import Services
+from kubetwist.client.httpclient import Answer
+from kubetwist.client.services import Services
 from tests.resources.server import Server, definitions
 
 

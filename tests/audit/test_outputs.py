@@ -21,8 +21,8 @@ from kubetwist.audit.log import LogOutput
 from kubetwist.audit.logfile import LogFile, PartlyWritten, Rotation, StandardOutput
 from kubetwist.audit.truncation import Limits
 from kubetwist.audit.webhook import WebhookOutput
-from kubetwist.outgoing.client import WebhookClient
-from kubetwist.outgoing.settings import CallSettings
+from kubetwist.client.httpclient import WebhookClient
+from kubetwist.client.restconfig import CallSettings
 from kubetwist.testing.webhooks import NEVER, Call, Reply, WebhookServer
 
 from .events import event

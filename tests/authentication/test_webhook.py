@@ -18,10 +18,10 @@ from kubetwist.authentication.bearer import UnclaimedTokens
 from kubetwist.authentication.errors import AuthenticationFailed
 from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
 from kubetwist.authentication.webhook import WebhookTokens
+from kubetwist.client.errors import CallError
+from kubetwist.client.httpclient import Answer
+from kubetwist.client.retrying import Backoff
 from kubetwist.interfaces import IAuthenticator
-from kubetwist.outgoing.client import Answer
-from kubetwist.outgoing.errors import CallError
-from kubetwist.outgoing.retrying import Backoff
 from tests.authentication.test_authentication import Request
 
 JANE = {"authenticated": True, "user": {"username": "jane", "uid": "7", "groups": ["a"], "extra": {"k": ["v"]}}}

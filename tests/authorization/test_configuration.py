@@ -21,8 +21,8 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.authorization import always
 from kubetwist.authorization.configuration import load_configuration
 from kubetwist.authorization.reload import ReloadedAuthorizer
+from kubetwist.client.factory import Outgoing
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
-from kubetwist.outgoing.outgoing import Outgoing
 from kubetwist.server.watchedfiles import INTERVAL, WatchedFiles
 
 KNOWN = ("ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook")

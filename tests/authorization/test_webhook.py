@@ -21,10 +21,10 @@ from kubetwist.authorization.webhook import (
     WebhookRules,
     review_spec,
 )
+from kubetwist.client.errors import CallError
+from kubetwist.client.httpclient import Answer
+from kubetwist.client.retrying import Backoff
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
-from kubetwist.outgoing.client import Answer
-from kubetwist.outgoing.errors import CallError
-from kubetwist.outgoing.retrying import Backoff
 from tests.authentication.test_webhook import UNTOLD, Webhook
 
 JANE = UserInfo("jane", "7", ("a", "b"), {"k": ("v",)})

@@ -9,9 +9,9 @@ import orjson
 from twisted.internet.task import Clock
 from twisted.trial.unittest import TestCase
 
+from kubetwist.client.errors import CallError
+from kubetwist.client.httpclient import Answer
 from kubetwist.extension.delegation import INTERVAL, DelegatedAuthentication, LookupFailed
-from kubetwist.outgoing.client import Answer
-from kubetwist.outgoing.errors import CallError
 from kubetwist.server.credentials.certificates import Authority
 
 

@@ -12,7 +12,7 @@ from twisted.trial.unittest import TestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import GroupVersionKind
-from kubetwist.outgoing.outgoing import Outgoing
+from kubetwist.client.factory import Outgoing
 from kubetwist.registry.customresources.conversion import Conversion, Conversions
 from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
 from kubetwist.tracing.spans import Span, Tracer

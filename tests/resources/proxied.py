@@ -8,10 +8,10 @@ from twisted.internet import reactor as installed_reactor
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import TestCase
 
+from kubetwist.client.factory import Outgoing
+from kubetwist.client.restconfig import CallSettings
 from kubetwist.http.requestinfo import with_request_info
 from kubetwist.http.site import KubeRequest, KubeSite
-from kubetwist.outgoing.outgoing import Outgoing
-from kubetwist.outgoing.settings import CallSettings
 from kubetwist.resources.proxying import proxy_request, run
 from kubetwist.server.credentials.certificates import Authority, Subject
 from kubetwist.server.credentials.tlscontext import ServerContext

@@ -11,8 +11,8 @@ from attrs import define, field
 from twisted.internet.defer import Deferred
 
 from kubetwist.api.resource import GroupVersion
-from kubetwist.outgoing.client import Answer
-from kubetwist.outgoing.errors import CallError
+from kubetwist.client.errors import CallError
+from kubetwist.client.httpclient import Answer
 from kubetwist.registry.kinds import Priority
 
 _USUAL = Priority(1000, 15)

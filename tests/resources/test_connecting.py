@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
-from kubetwist.outgoing import dialing
+from kubetwist.client import dialing
 from kubetwist.server.credentials.certificates import Authority, Subject
 from kubetwist.testing.inprocess import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin

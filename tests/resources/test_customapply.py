@@ -8,7 +8,7 @@ import orjson
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.outgoing.outgoing import Outgoing
+from kubetwist.client.factory import Outgoing
 from kubetwist.registry.customresources.conversion import Conversions
 
 from .customserver import DEFINITIONS, KITES, CustomServer, definition

@@ -11,8 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
+from kubetwist.client.factory import Outgoing
 from kubetwist.interfaces import IConversionPlugin
-from kubetwist.outgoing.outgoing import Outgoing
 from kubetwist.registry.customresources.conversion import TIMEOUT, Conversions
 from kubetwist.registry.customresources.definition import PLUGIN_ANNOTATION
 from tests.resources.customserver import DEFINITIONS, CustomServer, definition

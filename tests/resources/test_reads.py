@@ -12,10 +12,10 @@ import yaml
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.client.errors import CallError
+from kubetwist.client.httpclient import Answer
+from kubetwist.client.restconfig import CallSettings
 from kubetwist.http import responses as respond
-from kubetwist.outgoing.client import Answer
-from kubetwist.outgoing.errors import CallError
-from kubetwist.outgoing.settings import CallSettings
 from kubetwist.resources.encoding import to_yaml
 from kubetwist.resources.reads import LONG_QUERY
 from tests.resources.server import Server, config_map

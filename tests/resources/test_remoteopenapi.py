@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred, execute
 from twisted.internet.task import Clock
 
 from kubetwist.api.resource import JSONObject
-from kubetwist.outgoing.client import Answer
+from kubetwist.client.httpclient import Answer
 from kubetwist.registry.kinds import Priority
 from kubetwist.resources.remoteopenapi import RemoteOpenAPI
 

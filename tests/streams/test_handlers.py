@@ -13,12 +13,12 @@ from twisted.internet.protocol import Protocol
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from kubetwist.client.factory import Outgoing
+from kubetwist.client.restconfig import CallSettings
 from kubetwist.http.requestinfo import with_request_info
 from kubetwist.http.site import KubeRequest, KubeSite
 from kubetwist.metrics.registry import Number, Registry
 from kubetwist.metrics.streams import StreamMetrics
-from kubetwist.outgoing.outgoing import Outgoing
-from kubetwist.outgoing.settings import CallSettings
 from kubetwist.resources.proxying import proxy_request, run
 from kubetwist.server.credentials.certificates import Authority, Subject
 from kubetwist.server.credentials.tlscontext import ServerContext

@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.outgoing.errors import Unreachable
+from kubetwist.client.errors import Unreachable
 from kubetwist.streams.channels import V1, V2, V3, V4
 from kubetwist.streams.commands import SUCCESS, Command, encode_size, exit_status
 from kubetwist.streams.spdy import OPEN_TIMEOUT

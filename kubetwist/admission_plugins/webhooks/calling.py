@@ -16,8 +16,11 @@ from ...admission.forms import Form
 from ...api.errors import APIStatusError
 from ...api.goquote import quoted
 from ...api.latency import MUTATING_WEBHOOK, VALIDATING_WEBHOOK, Spending
-from ...outgoing.errors import BadSettings, CallError
-from ...outgoing.refusals import check_answer
+from ...client.errors import (
+    BadSettings,
+    CallError,
+)
+from ...client.responses import check_answer
 from ...tracing.spans import here
 from .review import VERSIONS, BadReview, Response, decode_response, denial, encode_review
 

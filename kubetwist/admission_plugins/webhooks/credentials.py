@@ -14,8 +14,8 @@ from attrs import evolve, frozen
 
 from ...admission.configuration import check_kind
 from ...api.goquote import quoted
-from ...outgoing.kubeconfig import read_users
-from ...outgoing.settings import CallSettings
+from ...client.kubeconfig import read_users
+from ...client.restconfig import CallSettings
 
 _VERSIONS: Final = ("apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1alpha1")
 _SCHEME: Final = "pkg/runtime/scheme.go:110"

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...api.resource import JSONObject
-from ...outgoing.clientconfig import settings_of
-from ...outgoing.settings import split_url
+from ...client.clientconfig import settings_of
+from ...client.restconfig import split_url
 from .conditions import Conditions
 from .selecting import Selection
 
 if TYPE_CHECKING:
-    from ...outgoing.client import WebhookClient
-    from ...outgoing.outgoing import Outgoing
+    from ...client.factory import Outgoing
+    from ...client.httpclient import WebhookClient
     from .credentials import Credentials
 
 

@@ -25,11 +25,11 @@ from ...api.resource import (
     JSONObject,
     UserInfo,
 )
-from ...outgoing.errors import (
+from ...client.errors import (
     BadSettings,
     Unreachable,
 )
-from ...outgoing.settings import CallSettings
+from ...client.restconfig import CallSettings
 from ...registry.kinds import (
     Priority,
     version_preference,
@@ -43,11 +43,11 @@ from ..machinery.informer import (
 )
 
 if TYPE_CHECKING:
-    from ...outgoing.client import (
+    from ...client.factory import Outgoing
+    from ...client.httpclient import (
         Answer,
         WebhookClient,
     )
-    from ...outgoing.outgoing import Outgoing
 
 #: The group of APIServices themselves, which no other server ever answers for.
 GROUP: Final = "apiregistration.k8s.io"
@@ -59,7 +59,7 @@ DOCUMENT_LIMIT: Final = 32 * 1024 * 1024
 
 #: Told which group-version is meant, and who answers for it now: L{None} when it is no other server.
 Listener = Callable[[GroupVersion, "Remote | None"], object]
-#: Where a service is to be found at present: host and port. Raises L{kubetwist.outgoing.errors.Unreachable}.
+#: Where a service is to be found at present: host and port. Raises L{kubetwist.client.errors.Unreachable}.
 Resolve = Callable[["ServiceReference"], Sequence[tuple[str, int]]]
 
 
@@ -286,7 +286,7 @@ class Remote:
 
         @raise Unreachable: Nowhere.
         """
-        from ...outgoing.dialing import joined
+        from ...client.dialing import joined
 
         return f"https://{joined(*self.target())}"
 

@@ -16,7 +16,7 @@ from twisted.logger import Logger
 from ...api.errors import APIStatusError
 from ...api.goquote import quoted
 from ...api.resource import GroupVersion
-from ...outgoing.errors import (
+from ...client.errors import (
     CallError,
     Unreachable,
 )

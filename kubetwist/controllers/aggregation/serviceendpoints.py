@@ -13,7 +13,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from ...api.goquote import quoted
 from ...api.resource import JSONObject
-from ...outgoing.services import NoSuchService
+from ...client.services import NoSuchService
 from ...registry.stores import seen
 from ..machinery.informer import (
     Informer,

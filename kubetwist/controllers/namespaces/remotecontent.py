@@ -22,12 +22,12 @@ from ...api.resource import (
     GroupVersion,
     UserInfo,
 )
-from ...outgoing.client import Answer
-from ...outgoing.errors import (
+from ...client.errors import (
     CallError,
     Unreachable,
 )
-from ...outgoing.refusals import check_answer
+from ...client.httpclient import Answer
+from ...client.responses import check_answer
 from ...registry.kinds import ResourceInfo
 from ..aggregation.apiservices import (
     Aggregation,

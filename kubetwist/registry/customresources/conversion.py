@@ -27,17 +27,21 @@ from ...api.errors import APIStatusError, Cause
 from ...api.objectmeta import annotation_causes, label_causes
 from ...api.providers import interface_error
 from ...api.resource import GroupVersionKind, JSONObject
+from ...client.clientconfig import settings_of
+from ...client.errors import (
+    BadSettings,
+    CallError,
+    Unreachable,
+)
+from ...client.responses import check_answer
 from ...interfaces import IConversionPlugin
-from ...outgoing.clientconfig import settings_of
-from ...outgoing.errors import BadSettings, CallError, Unreachable
-from ...outgoing.refusals import check_answer
 from ...schema.gotext import go_type
 from ...tracing.spans import Value, here
 from .definition import converting_plugin
 
 if TYPE_CHECKING:
-    from ...outgoing.client import WebhookClient
-    from ...outgoing.outgoing import Outgoing
+    from ...client.factory import Outgoing
+    from ...client.httpclient import WebhookClient
 
 #: What one call is given at most.
 BATCH_OBJECTS: Final = 500

@@ -12,6 +12,12 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersion
+from kubetwist.client.errors import CallError
+from kubetwist.client.httpclient import Answer
+from kubetwist.client.services import (
+    NoSuchService,
+    Services,
+)
 from kubetwist.controllers.aggregation.apiservices import (
     Aggregation,
     Remote,
@@ -26,9 +32,6 @@ from kubetwist.controllers.aggregation.serviceendpoints import (
     has_ready_endpoint,
     ready_endpoints,
 )
-from kubetwist.outgoing.client import Answer
-from kubetwist.outgoing.errors import CallError
-from kubetwist.outgoing.services import NoSuchService, Services
 from tests.resources.server import Server
 
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"

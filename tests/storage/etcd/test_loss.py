@@ -18,8 +18,8 @@ from twisted.internet.defer import Deferred, fail, maybeDeferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.storage import Write
-from kubetwist.outgoing.settings import CallSettings
-from kubetwist.outgoing.tls import ClientTLS
+from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.tls import ClientTLS
 from kubetwist.server.credentials.certificates import Authority, Pair, Subject, private_pem
 from kubetwist.storage.encryption.messages import octets
 from kubetwist.storage.errors import (

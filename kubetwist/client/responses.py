@@ -10,10 +10,13 @@ from typing import Any, Final
 
 import orjson
 
-from ..api.errors import APIStatusError, named
+from ..api.errors import (
+    APIStatusError,
+    named,
+)
 from ..api.goquote import quoted
 from ..api.resource import GroupResource
-from .client import Answer
+from .httpclient import Answer
 
 #: Bytes of an answer's text that are told at most.
 _TOLD: Final = 2048

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.outgoing.traced}."""
+"""Tests for L{kubetwist.client.tracing}."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from kubetwist.outgoing.errors import CallError
-from kubetwist.outgoing.outgoing import Outgoing
-from kubetwist.outgoing.settings import CallSettings
-from kubetwist.outgoing.traced import called
+from kubetwist.client.errors import CallError
+from kubetwist.client.factory import Outgoing
+from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.tracing import called
 from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
 from kubetwist.tracing.propagation import Remote
 from kubetwist.tracing.spans import CLIENT, Span, Tracer, Unrecorded, current

@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from ..metrics.registry import Reading
-from .services import FindService, Services
-from .settings import CallSettings, Network
-from .tally import CallTally
+from .metrics import CallTally
+from .restconfig import (
+    CallSettings,
+    Network,
+)
+from .services import (
+    FindService,
+    Services,
+)
 
 if TYPE_CHECKING:
-    from .client import WebhookClient
+    from .httpclient import WebhookClient
     from .streaming import StreamingClient
 
 
@@ -45,12 +51,15 @@ class Outgoing:
         @raise BadSettings: They can not be used.
         """
         # Most servers call nobody.
-        from .client import LIMIT, WebhookClient
+        from .httpclient import (
+            LIMIT,
+            WebhookClient,
+        )
 
         limit = LIMIT if limit is None else limit
         make = WebhookClient
         if self.traced:
-            from .traced import TracedClient
+            from .tracing import TracedClient
 
             make = TracedClient
         client = make(

@@ -22,10 +22,22 @@ from twisted.web.iweb import IBodyProducer
 from zope.interface import implementer
 
 from ..api.durations import format_duration
-from .dialing import CheckedEndpoint, Diversions, WatchedEndpoint
-from .errors import COMMON_NAME_ONLY, BadSettings, CallError, Unreachable
-from .settings import CallSettings, split_url
-from .tally import CallTally
+from .dialing import (
+    CheckedEndpoint,
+    Diversions,
+    WatchedEndpoint,
+)
+from .errors import (
+    COMMON_NAME_ONLY,
+    BadSettings,
+    CallError,
+    Unreachable,
+)
+from .metrics import CallTally
+from .restconfig import (
+    CallSettings,
+    split_url,
+)
 
 #: Bytes of an answer, unless said otherwise: what an object of the API may have.
 LIMIT: Final = 3 * 1024 * 1024

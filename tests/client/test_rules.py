@@ -9,11 +9,18 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.outgoing.client import Answer
-from kubetwist.outgoing.errors import CallError
-from kubetwist.outgoing.refusals import check_answer
-from kubetwist.outgoing.retrying import Backoff, should_retry, with_backoff
-from kubetwist.outgoing.services import NoSuchService, Services
+from kubetwist.client.errors import CallError
+from kubetwist.client.httpclient import Answer
+from kubetwist.client.responses import check_answer
+from kubetwist.client.retrying import (
+    Backoff,
+    should_retry,
+    with_backoff,
+)
+from kubetwist.client.services import (
+    NoSuchService,
+    Services,
+)
 
 
 class ServicesTests(SynchronousTestCase):

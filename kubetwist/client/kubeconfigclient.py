@@ -6,11 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .client import Answer, WebhookClient
 from .errors import BadSettings
-from .kubeconfig import named_files, parse_kubeconfig
-from .outgoing import Outgoing
-from .settings import CallSettings
+from .factory import Outgoing
+from .httpclient import (
+    Answer,
+    WebhookClient,
+)
+from .kubeconfig import (
+    named_files,
+    parse_kubeconfig,
+)
+from .restconfig import CallSettings
 
 
 class FileClient:

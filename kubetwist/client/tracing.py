@@ -6,8 +6,15 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from ..logs.redaction import safe_uri
-from ..tracing.spans import CLIENT, Value, current
-from .client import Answer, WebhookClient
+from ..tracing.spans import (
+    CLIENT,
+    Value,
+    current,
+)
+from .httpclient import (
+    Answer,
+    WebhookClient,
+)
 
 
 class TracedClient(WebhookClient):

@@ -13,11 +13,20 @@ from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import TestCase
 
-from kubetwist.outgoing import dialing
-from kubetwist.outgoing.client import WebhookClient
-from kubetwist.outgoing.dialing import CheckedEndpoint, is_denied, is_forbidden, is_local
-from kubetwist.outgoing.errors import BadSettings, CallError, Unreachable
-from kubetwist.outgoing.settings import CallSettings
+from kubetwist.client import dialing
+from kubetwist.client.dialing import (
+    CheckedEndpoint,
+    is_denied,
+    is_forbidden,
+    is_local,
+)
+from kubetwist.client.errors import (
+    BadSettings,
+    CallError,
+    Unreachable,
+)
+from kubetwist.client.httpclient import WebhookClient
+from kubetwist.client.restconfig import CallSettings
 from kubetwist.testing.webhooks import HANG_UP, NEVER, Call, Reply, WebhookServer
 
 

@@ -14,10 +14,25 @@ from typing import Any, Final
 from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.internet.protocol import Factory
 
-from .connection import HANDSHAKE_TIMEOUT, BackendConnection, Stale, StreamedAnswer, Upload
-from .dialing import CheckedEndpoint, Diversions
-from .errors import BadSettings, Unreachable
-from .settings import CallSettings, split_url
+from .connection import (
+    HANDSHAKE_TIMEOUT,
+    BackendConnection,
+    Stale,
+    StreamedAnswer,
+    Upload,
+)
+from .dialing import (
+    CheckedEndpoint,
+    Diversions,
+)
+from .errors import (
+    BadSettings,
+    Unreachable,
+)
+from .restconfig import (
+    CallSettings,
+    split_url,
+)
 
 __all__ = ["StreamedAnswer", "StreamingClient", "Upload"]
 

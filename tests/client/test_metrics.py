@@ -1,4 +1,4 @@
-"""What is counted of calls: L{kubetwist.outgoing.tally}, beside clients that call."""
+"""What is counted of calls: L{kubetwist.client.metrics}, beside clients that call."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.client.errors import CallError
+from kubetwist.client.factory import Outgoing
+from kubetwist.client.metrics import CallTally
+from kubetwist.client.restconfig import CallSettings
 from kubetwist.metrics.registry import Distribution
-from kubetwist.outgoing.errors import CallError
-from kubetwist.outgoing.outgoing import Outgoing
-from kubetwist.outgoing.settings import CallSettings
-from kubetwist.outgoing.tally import CallTally
 from kubetwist.testing.webhooks import HANG_UP, Reply
 
-from .test_client import ClientCase
+from .test_httpclient import ClientCase
 
 
 def told(readings: Any, name: str) -> dict[tuple[str, ...], float]:

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.outgoing.outgoing} and L{kubetwist.outgoing.clientconfig}: whom objects of the API name."""
+"""Tests for L{kubetwist.client.factory} and L{kubetwist.client.clientconfig}: whom objects of the API name."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import Any
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from kubetwist.outgoing.clientconfig import settings_of
-from kubetwist.outgoing.errors import CallError
-from kubetwist.outgoing.outgoing import Outgoing
-from kubetwist.outgoing.settings import CallSettings
+from kubetwist.client.clientconfig import settings_of
+from kubetwist.client.errors import CallError
+from kubetwist.client.factory import Outgoing
+from kubetwist.client.restconfig import CallSettings
 from kubetwist.testing.webhooks import NEVER, WebhookServer
-from tests.outgoing.test_client import ClientCase, turns
+from tests.client.test_httpclient import (
+    ClientCase,
+    turns,
+)
 
 SERVICES: dict[str, dict[str, Any]] = {
     "hook": {"type": "ClusterIP", "clusterIP": "10.0.0.7", "ports": [{"port": 443}]},

@@ -26,8 +26,12 @@ from twisted.protocols.policies import ProtocolWrapper
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from .errors import AddressNotAllowed, NoSuchHost, Unreachable
-from .settings import Network
+from .errors import (
+    AddressNotAllowed,
+    NoSuchHost,
+    Unreachable,
+)
+from .restconfig import Network
 
 #: The least number of seconds that one of several addresses is given to answer.
 _ATTEMPT: Final = 2.0

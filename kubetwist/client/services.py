@@ -11,9 +11,12 @@ from typing import Any
 
 from ..api.errors import APIStatusError
 from ..api.goquote import quoted
-from ..api.resource import GroupResource, JSONObject
+from ..api.resource import (
+    GroupResource,
+    JSONObject,
+)
 from .errors import Unreachable
-from .settings import CallSettings
+from .restconfig import CallSettings
 
 #: Finds a service by its namespace and name.
 FindService = Callable[[str, str], "JSONObject | None"]

@@ -15,10 +15,25 @@ from twisted.python.failure import Failure
 from twisted.web.http import _ChunkedTransferDecoder, _MalformedChunkedDataError
 from zope.interface import implementer
 
-from ..http.connection.flow import Flow, Leaving, RawTransport, keep_alive
-from .dialing import broken_off, ends_of
+from ..http.connection.flow import (
+    Flow,
+    Leaving,
+    RawTransport,
+    keep_alive,
+)
+from .dialing import (
+    broken_off,
+    ends_of,
+)
 from .errors import Unreachable
-from .heads import MAX_HEAD, BadHead, Fields, Head, body_length, parse_head
+from .responsehead import (
+    MAX_HEAD,
+    BadHead,
+    Fields,
+    Head,
+    body_length,
+    parse_head,
+)
 
 if TYPE_CHECKING:
     from .streaming import StreamingClient

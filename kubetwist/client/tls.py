@@ -21,8 +21,12 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from .errors import COMMON_NAME_ONLY, BadSettings, Unreachable
-from .settings import CallSettings
+from .errors import (
+    COMMON_NAME_ONLY,
+    BadSettings,
+    Unreachable,
+)
+from .restconfig import CallSettings
 
 _log = Logger()
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..api.goquote import quoted
 from .errors import BadSettings
-from .settings import CallSettings
+from .restconfig import CallSettings
 
 #: Bytes of a kubeconfig, and of each file that it names.
 _MOST: Final = 1024 * 1024
@@ -75,7 +75,10 @@ def parse_kubeconfig(content: bytes, folder: Path, name: str) -> CallSettings:
 
 
 def _decoded(content: bytes, name: str) -> dict[str, Any]:
-    from ..api.decoding import BodyError, decode_yaml
+    from ..api.decoding import (
+        BodyError,
+        decode_yaml,
+    )
 
     try:
         config = decode_yaml(content).value

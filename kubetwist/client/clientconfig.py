@@ -7,8 +7,8 @@ import binascii
 
 from ..api.resource import JSONObject
 from .errors import BadSettings
-from .outgoing import Outgoing
-from .settings import CallSettings
+from .factory import Outgoing
+from .restconfig import CallSettings
 
 
 def settings_of(client_config: JSONObject, outgoing: Outgoing) -> CallSettings:

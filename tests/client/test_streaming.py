@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.outgoing.streaming}: answers that are passed on as they come, from whoever gives them."""
+"""Tests for L{kubetwist.client.streaming}: answers that are passed on as they come, from whoever gives them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,26 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from kubetwist.client.errors import (
+    AddressNotAllowed,
+    BadSettings,
+    Unreachable,
+)
+from kubetwist.client.factory import Outgoing
+from kubetwist.client.responsehead import (
+    MAX_HEAD,
+    BadHead,
+    body_length,
+    parse_head,
+)
+from kubetwist.client.restconfig import CallSettings
+from kubetwist.client.streaming import (
+    IDLE,
+    StreamedAnswer,
+    StreamingClient,
+    Upload,
+)
 from kubetwist.http.connection.flow import Flow
-from kubetwist.outgoing.errors import AddressNotAllowed, BadSettings, Unreachable
-from kubetwist.outgoing.heads import MAX_HEAD, BadHead, body_length, parse_head
-from kubetwist.outgoing.outgoing import Outgoing
-from kubetwist.outgoing.settings import CallSettings
-from kubetwist.outgoing.streaming import IDLE, StreamedAnswer, StreamingClient, Upload
 from tests.wires import Backend, Wire
 
 reactor: Any = installed_reactor

@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from .errors import BadSettings
 
-#: Names the host and port to connect to; raises L{kubetwist.outgoing.errors.Unreachable} when there are none.
+#: Names the host and port to connect to; raises L{kubetwist.client.errors.Unreachable} when there are none.
 Dial = Callable[[], tuple[str, int]]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

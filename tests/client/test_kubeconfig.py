@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.outgoing.kubeconfig}."""
+"""Tests for L{kubetwist.client.kubeconfig}."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.outgoing.kubeconfig import BadKubeconfig, parse_kubeconfig, read_kubeconfig
+from kubetwist.client.kubeconfig import (
+    BadKubeconfig,
+    parse_kubeconfig,
+    read_kubeconfig,
+)
 
 
 def document(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 
 from ..api.resource import JSONObject
-from .client import Answer
+from .httpclient import Answer
 
 
 def review_status(answer: Answer, kind: str, api_version: str) -> JSONObject:
