@@ -27,9 +27,9 @@ from kubetwist.api.options import CreateOptions
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.client.factory import Outgoing
 from kubetwist.interfaces import IMutatingAdmission
-from kubetwist.registry import bootstrap
+from kubetwist.registry.generic import bootstrap
+from kubetwist.registry.generic.scope import RequestScope
 from kubetwist.registry.kinds import kinds_for
-from kubetwist.registry.scope import RequestScope
 from kubetwist.registry.stores import Stores
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.memory import MemoryStorage

@@ -22,8 +22,8 @@ from kubetwist.api.authorization import AuthorizerAttributes
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.api.storage import Write
 from kubetwist.authorization.node import NodeAuthorizer
+from kubetwist.registry.core.node.graph import NodeGraph
 from kubetwist.registry.kinds import kinds_for
-from kubetwist.registry.nodegraph import NodeGraph
 from kubetwist.registry.stores import Stores
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.cache.record import (

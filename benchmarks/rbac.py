@@ -20,10 +20,10 @@ from kubetwist.api.authorization import AuthorizerAttributes
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.authorization.rbac import RBAC
-from kubetwist.registry import bootstraprbac
-from kubetwist.registry.grants import GROUP
+from kubetwist.registry.generic.scope import RequestScope
 from kubetwist.registry.kinds import kinds_for
-from kubetwist.registry.scope import RequestScope
+from kubetwist.registry.rbac.bootstrap import reconcile as bootstraprbac
+from kubetwist.registry.rbac.ruleresolver import GROUP
 from kubetwist.registry.stores import Stores
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.memory import MemoryStorage

@@ -11,7 +11,7 @@ from zope.interface import implementer
 from ..admission.attributes import AdmissionAttributes
 from ..api.goquote import quoted
 from ..interfaces import IValidatingAdmission
-from ..registry.rbacstores import content
+from ..registry.rbac.store import content
 from .authorizing import may_with_signer
 
 

@@ -12,7 +12,7 @@ from ..admission.attributes import AdmissionAttributes
 from ..api.podspecs import declared
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission
-from ..registry.validation.resources import is_extended
+from ..registry.core.pod.validation.resources import is_extended
 
 
 @implementer(IMutatingAdmission)

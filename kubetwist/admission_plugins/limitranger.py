@@ -14,7 +14,7 @@ from ..api.podspecs import declared
 from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
-from ..registry.podresources import Amounts, amounts, container_amounts
+from ..registry.core.pod.resources import Amounts, amounts, container_amounts
 
 ANNOTATION: Final = "kubernetes.io/limit-ranger"
 #: Resources of a pod as a whole that count.

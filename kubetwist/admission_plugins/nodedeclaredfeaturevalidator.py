@@ -14,7 +14,7 @@ from ..api.goquote import quoted
 from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
-from ..registry.podresources import amounts
+from ..registry.core.pod.resources import amounts
 from .configurations import minor
 
 

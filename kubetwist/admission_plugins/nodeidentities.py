@@ -10,7 +10,7 @@ from ..api.authorization import Decision
 from ..api.errors import APIStatusError
 from ..api.goquote import quoted
 from ..api.resource import GroupResource, JSONObject
-from ..registry.podreferences import MIRROR_ANNOTATION, claim_of
+from ..registry.core.pod.references import MIRROR_ANNOTATION, claim_of
 from .authorizing import verdict
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from ..api.goquote import quoted
 from ..api.resource import GroupResource, JSONObject
 from ..api.users import node_of
 from ..interfaces import IMutatingAdmission
-from ..registry.podreferences import MIRROR_ANNOTATION, object_reference
+from ..registry.core.pod.references import MIRROR_ANNOTATION, object_reference
 from .nodeidentities import check_certificate_request, check_certificate_signing, check_token
 
 LEASES_NAMESPACE: Final = "kube-node-lease"

@@ -12,7 +12,7 @@ from ..admission.attributes import AdmissionAttributes
 from ..api.goquote import quoted
 from ..api.quantity import Quantity
 from ..interfaces import IValidatingAdmission
-from ..registry.podresources import pod_amounts
+from ..registry.core.pod.resources import pod_amounts
 from .configurations import minor
 
 #: What is compared, and in which power of ten it is told.

@@ -14,7 +14,7 @@ from ..api.decoding import decode_json, json_type
 from ..api.errors import APIStatusError
 from ..api.resource import GroupResource, JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
-from ..registry.qos import qos_class
+from ..registry.core.pod.qos import qos_class
 from .configurations import InvalidConfiguration, items, of_kind
 from .tolerations import implies, merge_tolerations
 

@@ -16,8 +16,18 @@ from ..api.errors import APIStatusError, Cause, required
 from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
-from ..registry.podresources import Amounts, amounts
-from ..registry.quotas import countable, counts, in_scope, in_text, matching_scopes, scopes_of, stays, unsaid, usage
+from ..registry.core.pod.resources import Amounts, amounts
+from ..registry.core.resourcequota.usage import (
+    countable,
+    counts,
+    in_scope,
+    in_text,
+    matching_scopes,
+    scopes_of,
+    stays,
+    unsaid,
+    usage,
+)
 from .configurations import collected, items, of_kind, only, text
 
 _ZERO: Final = Quantity.parse("0")

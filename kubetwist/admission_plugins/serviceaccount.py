@@ -15,7 +15,7 @@ from ..api.names import generate_name
 from ..api.podspecs import DEBUGGING, containers, declared
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
-from ..registry.podreferences import MIRROR_ANNOTATION, secret_names
+from ..registry.core.pod.references import MIRROR_ANNOTATION, secret_names
 
 #: Where containers find the token.
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -13,8 +13,8 @@ from twisted.logger import Logger
 from ..api.errors import APIStatusError
 from ..api.options import UpdateOptions
 from ..api.resource import JSONObject
-from ..registry.bootstrap import SERVER
-from ..registry.scope import RequestScope
+from ..registry.generic.bootstrap import SERVER
+from ..registry.generic.scope import RequestScope
 
 LABEL: Final = "kubernetes.io/legacy-token-last-used"
 #: Secrets that are written to at a time; of others it is noted when they are used again.

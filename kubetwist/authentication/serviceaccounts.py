@@ -85,7 +85,7 @@ class ServiceAccountTokens:
         used: Callable[[JSONObject], object] = lambda secret: None,
     ) -> None:
         """
-        @param keys: L{kubetwist.registry.tokenkeys.TokenKey}s.
+        @param keys: L{kubetwist.registry.core.serviceaccount.tokenkeys.TokenKey}s.
         @param issuers: Whose tokens are accepted, besides those in secrets.
         @param audiences: Who this server is: tokens are for one of these.
         @param find_stores: Called at each request; gives the server's L{kubetwist.registry.stores.Stores}.

@@ -1,8 +1,8 @@
 """
 What kubelets may do: read what the pods on their node need, report on their node and its pods, and little more.
 
-Whose pods need what is known to L{kubetwist.registry.nodegraph}. What a request writes is not looked at here: that is
-what the admission plugin C{NodeRestriction} is for.
+Whose pods need what is known to L{kubetwist.registry.core.node.graph}. What a request writes is not looked at here:
+that is what the admission plugin C{NodeRestriction} is for.
 
 @see: kubernetes, C{plugin/pkg/auth/authorizer/node/node_authorizer.go}.
 """
@@ -34,8 +34,8 @@ from ..interfaces import (
     IRuleExplainer,
     IRuleResolver,
 )
-from ..registry.bootstraproles import CLUSTER_ROLES
-from ..registry.nodegraph import NodeGraph
+from ..registry.core.node.graph import NodeGraph
+from ..registry.rbac.bootstrap.roles import CLUSTER_ROLES
 
 LEASES_NAMESPACE: Final = "kube-node-lease"
 

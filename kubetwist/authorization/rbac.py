@@ -1,8 +1,8 @@
 """
 Role-based access control: roles grant, bindings say to whom; nothing is ever denied, only not granted.
 
-Who holds which rules is known to L{kubetwist.registry.grants}. Decisions are remembered until any role or binding
-changes.
+Who holds which rules is known to L{kubetwist.registry.rbac.ruleresolver}. Decisions are remembered until any role or
+binding changes.
 """
 
 from __future__ import annotations
@@ -29,10 +29,7 @@ from ..interfaces import (
     IGrantExplainer,
     IRuleResolver,
 )
-from ..registry.grants import (
-    Grants,
-    UnknownRole,
-)
+from ..registry.rbac.ruleresolver import Grants, UnknownRole
 
 #: Decisions that are remembered; all are forgotten when there are more.
 REMEMBERED = 65536

@@ -17,12 +17,7 @@ from ..api.resource import (
     UserInfo,
 )
 from ..api.users import split_service_account
-from ..registry.grants import (
-    CLUSTER,
-    Binding,
-    Grants,
-    UnknownRole,
-)
+from ..registry.rbac.ruleresolver import CLUSTER, Binding, Grants, UnknownRole
 from .rbacremedies import bind
 
 #: Of a list in a rule, what is shown.

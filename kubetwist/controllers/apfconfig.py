@@ -19,11 +19,8 @@ from ..flowcontrol.levels import (
     FlowControl,
     dangling,
 )
-from ..registry.bootstrap import (
-    FAIRNESS_TELLER,
-    apply_status,
-)
-from ..registry.scope import RequestScope
+from ..registry.generic.bootstrap import FAIRNESS_TELLER, apply_status
+from ..registry.generic.scope import RequestScope
 from ..storage.errors import StorageError
 from .machinery.informer import (
     Informer,
@@ -31,7 +28,7 @@ from .machinery.informer import (
 )
 
 if TYPE_CHECKING:
-    from ..registry.store import Store
+    from ..registry.generic.store import Store
 
 GROUP: Final = "flowcontrol.apiserver.k8s.io"
 #: Seconds until a status that could not be written is tried again.

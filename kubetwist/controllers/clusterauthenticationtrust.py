@@ -18,15 +18,12 @@ from ..api import times
 from ..api.errors import APIStatusError
 from ..api.options import UpdateOptions
 from ..api.resource import JSONObject
-from ..registry.bootstrap import (
-    SERVER,
-    ensure,
-)
-from ..registry.scope import RequestScope
+from ..registry.generic.bootstrap import SERVER, ensure
+from ..registry.generic.scope import RequestScope
 from .machinery.singleton import Keeper
 
 if TYPE_CHECKING:
-    from ..registry.store import Store
+    from ..registry.generic.store import Store
 
 NAMESPACE: Final = "kube-system"
 NAME: Final = "extension-apiserver-authentication"

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 from ..api.rbacrules import Rule
 from ..api.resource import JSONObject
 from ..api.selectors import label_selector_from_object
-from ..registry.grants import GROUP
+from ..registry.rbac.ruleresolver import GROUP
 from ..registry.stores import seen
 from ..storage.cache.record import Record
 from .machinery.controller import Controller

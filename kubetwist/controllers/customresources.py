@@ -24,15 +24,15 @@ from ..api.options import DeleteOptions, ListOptions, WriteOptions
 from ..api.resource import GroupVersion, JSONObject
 from ..api.times import now
 from ..interfaces import IWatchSink
-from ..registry.apiapproval import approval
-from ..registry.customresources.definition import condition, conditions, holds
+from ..registry.apiextensions.apiapproval import approval
+from ..registry.apiextensions.store import CLEANUP_FINALIZER, set_condition
+from ..registry.apiextensions.structuralcondition import structure
+from ..registry.customresources.crd import condition, conditions, holds
 from ..registry.customresources.served import ServedResource
-from ..registry.definitionstore import CLEANUP_FINALIZER, set_condition
-from ..registry.fieldmanager import FieldManager
-from ..registry.scope import RequestScope
-from ..registry.store import Store
-from ..registry.structuralcondition import structure
-from ..registry.updates import UpdateRules
+from ..registry.generic.fieldmanager.manager import FieldManager
+from ..registry.generic.scope import RequestScope
+from ..registry.generic.store import Store
+from ..registry.generic.updates import UpdateRules
 from ..storage.cache.record import Record
 from ..storage.cache.window import DELETED
 

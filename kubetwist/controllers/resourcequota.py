@@ -17,18 +17,9 @@ from ..api.resource import (
     GroupResource,
     JSONObject,
 )
+from ..registry.core.pod.resources import Amounts, amounts
+from ..registry.core.resourcequota.usage import countable, in_scope, measured, scopes_of, usage
 from ..registry.kinds import ResourceInfo
-from ..registry.podresources import (
-    Amounts,
-    amounts,
-)
-from ..registry.quotas import (
-    countable,
-    in_scope,
-    measured,
-    scopes_of,
-    usage,
-)
 from ..registry.stores import seen
 from ..storage.cache.record import Record
 from ..storage.cache.window import (

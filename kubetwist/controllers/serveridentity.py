@@ -18,12 +18,12 @@ from ..api import times
 from ..api.errors import APIStatusError
 from ..api.options import DeleteOptions, UpdateOptions
 from ..api.resource import JSONObject
-from ..registry.bootstrap import SERVER, ensure
-from ..registry.scope import RequestScope
+from ..registry.generic.bootstrap import SERVER, ensure
+from ..registry.generic.scope import RequestScope
 from ..storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from ..registry.store import Store
+    from ..registry.generic.store import Store
 
 NAMESPACE: Final = "kube-system"
 IDENTITY: Final = "apiserver.kubernetes.io/identity"

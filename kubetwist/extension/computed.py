@@ -15,9 +15,9 @@ from ..api.options import GetOptions, ListOptions
 from ..api.resource import GroupVersion, JSONObject
 from ..interfaces import IGetter, ILister
 from ..registry.customresources.codec import CustomCodec
+from ..registry.generic.reading import select
+from ..registry.generic.scope import RequestScope
 from ..registry.kinds import ResourceInfo
-from ..registry.reading import select
-from ..registry.scope import RequestScope
 from ..resources.customresources import CustomResources, CustomVersionResource
 from ..resources.endpoint import Endpoint
 from ..resources.installed import InstalledResource
@@ -30,7 +30,7 @@ from ..storage.cache.record import (
 )
 
 if TYPE_CHECKING:
-    from ..registry.customresources.definition import CustomVersion
+    from ..registry.customresources.crd import CustomVersion
     from ..registry.customresources.served import ServedResource
     from .resources import Compute
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from ..api.resource import JSONObject, UserInfo
-from ..registry.strategies.apiextensions import CustomResourceDefinitionStrategy
+from ..registry.apiextensions.strategy import CustomResourceDefinitionStrategy
 from ..schema.definitions import Definitions
 from ..schema.structural import OBJECT_META
 

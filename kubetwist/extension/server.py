@@ -33,7 +33,7 @@ from .options import ExtensionOptions
 from .resources import BadResource, Resource, checked
 
 if TYPE_CHECKING:
-    from ..registry.customresources.definition import CustomVersion
+    from ..registry.customresources.crd import CustomVersion
     from ..registry.customresources.served import ServedResource
 
 

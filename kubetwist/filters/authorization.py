@@ -17,7 +17,7 @@ from ..api.resource import GroupResource
 from ..api.selectors import ParsedLater, Requirement, parse_field_selector, parse_label_selector
 from ..http.requestinfo import sanitized
 from ..interfaces import IAuthorizer
-from ..registry.targets import clean_path
+from ..registry.generic.targets import clean_path
 from .denials import DenialLog, sought
 
 if TYPE_CHECKING:

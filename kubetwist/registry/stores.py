@@ -29,29 +29,29 @@ from ..storage.cache.watchcache import (
 )
 from ..storage.errors import ForeignValue, KeyNotFound, RevisionConflict, StorageUnavailable
 from ..storage.wrappers import shared_storage
-from .allocators import Holdings, NodePortAllocator, ServiceAllocator
-from .appearance import appeared
-from .bootstrap import SERVER
-from .claimstores import ClaimStore
-from .definitionstore import DefinitionStore
-from .fieldmanager import FieldManager, built_in_field_manager
-from .fieldselectors import selectable_fields
-from .following import Following
-from .grants import GROUP as RBAC
-from .grants import Grants
-from .ipaddresses import IPAddressStore
+from .apiextensions.store import DefinitionStore
+from .core.namespace.store import NamespaceStore
+from .core.node.kubelets import ConnectionRules
+from .core.service.allocator import Holdings, NodePortAllocator, ServiceAllocator
+from .core.service.allocatorsync import Following
+from .core.service.ipaddresses import IPAddressStore
+from .core.service.store import ServiceCIDRStore, ServiceStore
+from .generic.bootstrap import SERVER
+from .generic.fieldmanager.manager import FieldManager, built_in_field_manager
+from .generic.fieldselectors import selectable_fields
+from .generic.objectwait import appeared
+from .generic.scope import RequestScope
+from .generic.store import Store
+from .generic.storedprotobuf import decode_stored, encode_stored
+from .generic.strategy import Strategy
+from .generic.updates import ATTEMPTS
 from .kinds import ResourceInfo
-from .kubelets import ConnectionRules
-from .namespaces import NamespaceStore
-from .priorityclasses import PriorityClassStore
-from .rbacstores import BindingStore, RoleStore
-from .scope import RequestScope
-from .services import ServiceCIDRStore, ServiceStore
-from .store import Store
-from .storedprotobuf import decode_stored, encode_stored
+from .rbac.ruleresolver import GROUP as RBAC
+from .rbac.ruleresolver import Grants
+from .rbac.store import BindingStore, RoleStore
+from .resource.store import ClaimStore
+from .scheduling.store import PriorityClassStore
 from .strategies import strategy_for
-from .strategy import Strategy
-from .updates import ATTEMPTS
 from .versions import FindCustom, Versions
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
     from ..client.factory import Outgoing
     from ..schema.definitions import Definitions
-    from .sharedports import SharedPorts
+    from .core.service.portregistry import SharedPorts
 
 #: Resources whose storage knows more than the generic store does.
 SPECIAL: dict[tuple[str, str], Callable[..., Store]] = {
@@ -156,7 +156,7 @@ class Stores:
         #: What servers that share the storage agree on; L{None} where this is the only one.
         self.shared_ports: SharedPorts | None = None
         if shared_storage(backend) is not None:
-            from .sharedports import SharedPorts
+            from .core.service.portregistry import SharedPorts
 
             self.shared_ports = SharedPorts(backend, prefix, self.services.ports, reactor, protobuf=protobuf)
         self._following: list[Following] = []

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .actions import action_storage
-from .connections import connection_storage
+from .authorization.store import review_storage
+from .core.namespace.store import finalize_rules
+from .core.pod.binding import action_storage
+from .core.pod.connections import connection_storage
+from .generic.parts import Part, WritablePart, approval_rules, ephemeral_containers_rules, resize_rules, status_rules
+from .generic.scalestore import ScaleStore
 from .kinds import ResourceInfo, SubresourceInfo
-from .namespaces import finalize_rules
-from .parts import Part, WritablePart, approval_rules, ephemeral_containers_rules, resize_rules, status_rules
-from .reviews import review_storage
-from .scales import ScaleStore
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .generic.store import Store
     from .stores import Stores
 
 #: Parts of an object, by name; those of one resource only are named with it.

@@ -15,8 +15,8 @@ from ..admission.forms import Form
 from ..api.frozen import thawed
 from ..api.goquote import quoted
 from ..api.resource import GroupVersion, GroupVersionKind, GroupVersionResource, JSONObject
-from .codec import Codec, MissingField, by_name
-from .conversion import convert
+from .generic.codec import Codec, MissingField, by_name
+from .generic.conversion import convert
 from .strategies import strategy_for
 
 if TYPE_CHECKING:

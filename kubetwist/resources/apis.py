@@ -26,17 +26,18 @@ from ..flowcontrol.levels import FlowControl
 from ..flowcontrol.readings import tell_of
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..metrics.streams import StreamMetrics
-from ..registry import bootstrap, bootstraprbac
-from ..registry.codec import Codec
-from ..registry.customresources.definition import converts_elsewhere
-from ..registry.fieldmanager import BuiltInVersions, FieldManager
-from ..registry.grants import GROUP as RBAC
-from ..registry.ipaddresses import IPAddressStore
+from ..registry.apiextensions.strategy import CustomResourceDefinitionStrategy
+from ..registry.core.node.kubelets import ConnectionRules
+from ..registry.core.service.ipaddresses import IPAddressStore
+from ..registry.customresources.crd import converts_elsewhere
+from ..registry.generic import bootstrap
+from ..registry.generic.codec import Codec
+from ..registry.generic.fieldmanager.manager import BuiltInVersions, FieldManager
+from ..registry.generic.fieldmanager.resetfields import allowed_fields
 from ..registry.kinds import ResourceInfo, kinds_for
-from ..registry.kubelets import ConnectionRules
-from ..registry.resetfields import allowed_fields
+from ..registry.rbac.bootstrap import reconcile as bootstraprbac
+from ..registry.rbac.ruleresolver import GROUP as RBAC
 from ..registry.stores import Stores
-from ..registry.strategies.apiextensions import CustomResourceDefinitionStrategy
 from ..schema.definitions import Definitions
 from ..schema.structural import OBJECT_META
 from ..storage.compaction import Compactor

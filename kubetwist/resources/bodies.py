@@ -9,7 +9,7 @@ from ..api.decoding import BodyError, Decoded, decode_json, decode_yaml
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
 from ..http.negotiation import body_media
-from ..registry.codec import report_problems
+from ..registry.generic.codec import report_problems
 from .endpoint import Endpoint
 
 if TYPE_CHECKING:

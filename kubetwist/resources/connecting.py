@@ -12,14 +12,14 @@ from ..client.errors import (
     NoSuchHost,
 )
 from ..http.negotiation import negotiate_log
-from ..registry.kubelets import not_allowed
+from ..registry.core.node.kubelets import not_allowed
 from .endpoint import Endpoint
 from .reads import check_name
 
 if TYPE_CHECKING:
     from ..http.requestinfo import RequestInfo
     from ..http.site import KubeRequest
-    from ..registry.targets import Target
+    from ..registry.generic.targets import Target
     from ..streams.handlers import Streams
     from .proxying import ProxyError
     from .targetclients import TargetClients

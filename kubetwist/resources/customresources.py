@@ -20,13 +20,13 @@ from ..api.resource import GroupResource, GroupVersion, GroupVersionKind, JSONOb
 from ..flowcontrol.computing import Computing
 from ..http.negotiation import CUSTOM_PATCH_TYPES, patch_media
 from ..interfaces import IAuthorizer
-from ..registry.codec import Codec
 from ..registry.customresources.codec import CustomCodec, CustomScaleCodec
-from ..registry.customresources.definition import CustomDefinition, CustomVersion
-from ..registry.customresources.ownership import SCALE, field_manager, scale_manager
+from ..registry.customresources.crd import CustomDefinition, CustomVersion
+from ..registry.customresources.fieldmanager import SCALE, field_manager, scale_manager
 from ..registry.customresources.scale import CustomScaleStore
 from ..registry.customresources.served import ServedResource
-from ..registry.parts import Part, status_rules
+from ..registry.generic.codec import Codec
+from ..registry.generic.parts import Part, status_rules
 from .discovery import DefinedGroupVersion, Group, page_not_found
 from .endpoint import Endpoint, InThread, in_threads_of
 from .installed import IInstalled, InstalledGroups, InstalledResource, Priority

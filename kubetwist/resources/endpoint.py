@@ -15,15 +15,15 @@ from ..api.resource import GroupVersion, GroupVersionKind
 from ..api.times import now
 from ..http.negotiation import BUILT_IN, CUSTOM, PATCH_TYPES, Forms
 from ..interfaces import ILister
-from ..registry.codec import Codec
-from ..registry.scope import RequestScope
+from ..registry.generic.codec import Codec
+from ..registry.generic.scope import RequestScope
 
 if TYPE_CHECKING:
     from ..http.site import KubeRequest
     from ..interfaces import IAuthorizer
-    from ..registry.fieldmanager import FieldManager
+    from ..registry.generic.fieldmanager.manager import FieldManager
+    from ..registry.generic.strategy import Strategy
     from ..registry.kinds import ResourceInfo
-    from ..registry.strategy import Strategy
 
 
 #: Groups whose objects contain CEL expressions or schemas, of which a kilobyte takes tens of milliseconds to validate.
@@ -57,7 +57,7 @@ class Endpoint:
     @ivar list_items_have_kind: Custom resources repeat kind and apiVersion in lists, built-in ones do not.
     @ivar list_kind: The kind of its collections, where that is not the kind with C{List} behind it.
     @ivar printer: Makes its Tables, where it is no built-in kind: a
-        L{kubetwist.registry.customresources.columns.Printer}.
+        L{kubetwist.registry.customresources.printers.Printer}.
     @ivar patch_types: The media types of patches that it takes.
     @ivar fields: Keeps track of who owns which field; L{None} where nothing is stored.
     @ivar authorizer: Asked again where a PUT or an apply creates; L{None} lets everybody.

@@ -30,12 +30,12 @@ from ..interfaces import (
     IUpdater,
     IWatcher,
 )
-from ..registry.actions import TokenRequests
-from ..registry.codec import Codec
-from ..registry.deprecations import deprecation_warning
-from ..registry.fieldmanager import BuiltInVersions, FieldManager, built_in_field_manager
+from ..registry.core.pod.binding import TokenRequests
+from ..registry.generic.codec import Codec
+from ..registry.generic.deprecations import deprecation_warning
+from ..registry.generic.fieldmanager.manager import BuiltInVersions, FieldManager, built_in_field_manager
+from ..registry.generic.scalestore import ScaleStore
 from ..registry.kinds import ResourceInfo, SubresourceInfo
-from ..registry.scales import ScaleStore
 from ..registry.strategies import strategy_for
 from ..registry.subresources import subresource_storage, virtual_storage
 from .connecting import Connects

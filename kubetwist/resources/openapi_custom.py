@@ -18,7 +18,7 @@ from .openapi_operations import Operation, Path
 from .openapi_parameters import RESOURCE_VERSION, name_of
 
 if TYPE_CHECKING:
-    from ..registry.customresources.definition import CustomVersion
+    from ..registry.customresources.crd import CustomVersion
     from .installed import InstalledResource
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."

@@ -15,8 +15,8 @@ from ..api.options import PatchOptions
 from ..api.resource import JSONObject
 from ..api.times import now
 from ..http.negotiation import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from ..registry.codec import MissingField, patch_failure, warnings_of
-from ..registry.conversions.internal import ConversionError
+from ..registry.generic.codec import MissingField, patch_failure, warnings_of
+from ..registry.generic.internaltypes import ConversionError
 from ..schema.gotext import go_text
 from ..schema.nodes import Node
 from ..schema.objecttype import ObjectType

@@ -21,7 +21,7 @@ from ..client.errors import (
     Unreachable,
 )
 from ..client.responses import generic_refusal
-from ..registry.kubelets import not_allowed
+from ..registry.core.node.kubelets import not_allowed
 from ..streams.handshakes import is_websocket
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import orjson
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
 from ..http.responses import Body
-from ..registry.codec import Codec
+from ..registry.generic.codec import Codec
 from ..schema.metaprotobuf import encode_protobuf
 from ..schema.protobufwriting import ENVELOPE_END, envelope, envelope_start
 from ..schema.wire import LENGTH, WireError, put_counted, put_key, put_varint

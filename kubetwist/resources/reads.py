@@ -14,9 +14,9 @@ from ..api.resource import GroupResource
 from ..api.selectors import parse_field_selector
 from ..http.responses import Body, pretty, respond_body
 from ..interfaces import IWatcher
-from ..registry.fieldselectors import check_field_selector
-from ..registry.reading import continue_token
-from ..registry.scope import IN_REACTOR, RequestScope
+from ..registry.generic.fieldselectors import check_field_selector
+from ..registry.generic.reading import continue_token
+from ..registry.generic.scope import IN_REACTOR, RequestScope
 from ..storage.cache.listing import Listing
 from ..storage.cache.record import Record
 from ..streams.handshakes import is_websocket

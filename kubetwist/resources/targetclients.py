@@ -13,7 +13,7 @@ from ..client.errors import NoSuchHost
 from ..client.restconfig import CallSettings
 
 if TYPE_CHECKING:
-    from ..registry.targets import Target
+    from ..registry.generic.targets import Target
     from ..streams.handlers import Streams
 
 #: Clients that are kept; those that were not used the longest go first.

@@ -17,7 +17,7 @@ from .traced import TracedEncoder
 
 if TYPE_CHECKING:
     from ..http.site import KubeRequest
-    from ..registry.scope import RequestScope
+    from ..registry.generic.scope import RequestScope
     from .endpoint import Endpoint
 
 _WITH_BODY = (b"POST", b"PUT", b"PATCH")

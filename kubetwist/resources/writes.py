@@ -25,7 +25,7 @@ from ..filters.authorization import attributes_of, forbidden
 from ..http.negotiation import APPLY_PATCH, PATCH_TYPES, patch_media
 from ..http.responses import respond_status
 from ..interfaces import IUnreadableDeleter
-from ..registry.reading import continue_token
+from ..registry.generic.reading import continue_token
 from ..storage.cache.record import Record
 from .auditing import tell_delete_options, tell_object
 from .bodies import decode_object, named_otherwise, placed_otherwise, read_delete_body, read_document
@@ -36,7 +36,7 @@ from .views import view
 
 if TYPE_CHECKING:
     from ..http.site import KubeRequest
-    from ..registry.scope import RequestScope
+    from ..registry.generic.scope import RequestScope
 
 #: Metadata that clients can not choose for a new object: what they send is dropped before anybody looks.
 SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")

@@ -13,7 +13,7 @@ from ..client.factory import Outgoing
 from ..flowcontrol.turns import Turns
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..metrics.registry import Registry
-from ..registry.tokenkeys import TokenKey
+from ..registry.core.serviceaccount.tokenkeys import TokenKey
 from .datadir import DataDirectory
 from .hostaddress import advertised_address
 from .watchedfiles import WatchedFiles
@@ -31,7 +31,8 @@ class ServerConfig:
         where it is not.
     @ivar authorizer: Set before the servers are built.
     @ivar authenticator: Set before the servers are built.
-    @ivar token_issuer: Signs the tokens of service accounts: L{kubetwist.registry.tokens.TokenIssuer}.
+    @ivar token_issuer: Signs the tokens of service accounts:
+        L{kubetwist.registry.core.serviceaccount.tokens.TokenIssuer}.
     @ivar client_authorities: Whose certificates authenticators look for, as they are made:
         L{kubetwist.authentication.certificates.Authorities}.
     @ivar token_key_followers: Called with others when C{--service-account-key-file} has changed.
@@ -43,7 +44,7 @@ class ServerConfig:
     @ivar trust_followers: Called when what clients verify it by is another.
     @ivar closers: Called when the last request is answered.
     @ivar controllers: The factories of the controllers that are to run: L{kubetwist.interfaces.IControllerFactory}s.
-    @ivar token_keys: What those tokens are verified by: L{kubetwist.registry.tokenkeys.TokenKey}s.
+    @ivar token_keys: What those tokens are verified by: L{kubetwist.registry.core.serviceaccount.tokenkeys.TokenKey}s.
     @ivar stores: L{kubetwist.registry.stores.Stores}, once the servers are built.
     @ivar apis: L{kubetwist.resources.apis.APIs}, once the servers are built.
     @ivar aggregation: L{kubetwist.controllers.aggregation.apiservices.Aggregation}, once the servers are built;

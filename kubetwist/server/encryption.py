@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..interfaces import IStorageBackend
-from ..registry.places import resource_places
+from ..registry.storagekeys import resource_places
 from .config import ServerConfig
 from .endpoints.health import HealthCheck, Unhealthy
 from .errors import StartError

@@ -24,7 +24,7 @@ from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.interfaces import IMutatingAdmission
-from kubetwist.registry.podreferences import MIRROR_ANNOTATION
+from kubetwist.registry.core.pod.references import MIRROR_ANNOTATION
 
 KUBELET = UserInfo("system:node:one", groups=("system:nodes",))
 CERTIFICATES = "certificates.k8s.io"

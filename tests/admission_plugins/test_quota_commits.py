@@ -12,9 +12,9 @@ from kubetwist.admission_plugins.resourcequota import ResourceQuota
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions, UpdateOptions
 from kubetwist.api.resource import JSONObject
-from kubetwist.registry.parts import status_rules
-from kubetwist.registry.quotas import in_scope, usage
-from kubetwist.registry.store import Store
+from kubetwist.registry.core.resourcequota.usage import in_scope, usage
+from kubetwist.registry.generic.parts import status_rules
+from kubetwist.registry.generic.store import Store
 from kubetwist.storage.errors import StorageUnavailable
 from tests.admission_plugins.fakes import Context, write
 from tests.admission_plugins.fakes import PluginTestCase as SinglePluginTestCase

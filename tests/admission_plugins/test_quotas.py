@@ -12,7 +12,7 @@ from kubetwist.admission_plugins.resourcequota import ResourceQuota
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions, UpdateOptions
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
-from kubetwist.registry.parts import status_rules
+from kubetwist.registry.generic.parts import status_rules
 from tests.registry.storetools import StoreTestCase
 from tests.resources.server import pod
 

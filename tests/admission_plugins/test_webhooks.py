@@ -11,8 +11,8 @@ from kubetwist.api.options import UpdateOptions
 from kubetwist.client.errors import CallError
 from kubetwist.client.httpclient import Answer
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
-from kubetwist.registry.scope import RequestScope
-from kubetwist.registry.updates import UpdateRules
+from kubetwist.registry.generic.scope import RequestScope
+from kubetwist.registry.generic.updates import UpdateRules
 from tests.admission_plugins.fakes import starting_over
 from tests.admission_plugins.webhookserver import WebhookTestCase, patch, webhook
 from tests.resources.server import config_map, pod

@@ -13,7 +13,7 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.authentication import bootstraptokens
 from kubetwist.authentication.bootstraptokens import BootstrapTokens
 from kubetwist.interfaces import IAuthenticator
-from kubetwist.registry.scope import RequestScope
+from kubetwist.registry.generic.scope import RequestScope
 from tests.registry.storetools import StoreTestCase
 
 TOKEN = "abcdef.0123456789abcdef"

@@ -25,8 +25,8 @@ from kubetwist.authentication.lastused import LABEL, LastUsed
 from kubetwist.authentication.serviceaccounts import ServiceAccountTokens
 from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
 from kubetwist.interfaces import IAuthenticator
-from kubetwist.registry.tokenkeys import load_token_keys
-from kubetwist.registry.tokens import TokenIssuer, token_claims
+from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys
+from kubetwist.registry.core.serviceaccount.tokens import TokenIssuer, token_claims
 from tests.registry.storetools import StoreTestCase
 from tests.resources.server import pod
 from tests.tokenkeys import private_pem, public_pem

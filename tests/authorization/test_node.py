@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authorization.node} and L{kubetwist.registry.nodegraph}."""
+"""Tests for L{kubetwist.authorization.node} and L{kubetwist.registry.core.node.graph}."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.authorization.node import NodeAuthorizer
 from kubetwist.interfaces import IAuthorizer, IRuleExplainer, IRuleResolver
-from kubetwist.registry import nodegraph
-from kubetwist.registry.nodegraph import NodeGraph
-from kubetwist.registry.podreferences import MIRROR_ANNOTATION
+from kubetwist.registry.core.node import graph as nodegraph
+from kubetwist.registry.core.node.graph import NodeGraph
+from kubetwist.registry.core.pod.references import MIRROR_ANNOTATION
 from kubetwist.registry.stores import Stores
 from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage

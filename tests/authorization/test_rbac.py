@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authorization.rbac} and L{kubetwist.registry.grants}."""
+"""Tests for L{kubetwist.authorization.rbac} and L{kubetwist.registry.rbac.ruleresolver}."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.resource import UserInfo
 from kubetwist.authorization import rbac
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
-from kubetwist.registry.grants import GROUP
+from kubetwist.registry.rbac.ruleresolver import GROUP
 from kubetwist.registry.stores import Stores
 from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
-from tests.registry.rbacserver import API, USERS, RBACServer, binding, role, rule
+from tests.registry.rbac.rbacserver import API, USERS, RBACServer, binding, role, rule
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 ROLES, BINDINGS = f"{API}/namespaces/default/roles", f"{API}/namespaces/default/rolebindings"

@@ -16,7 +16,7 @@ from kubetwist.controllers.clusterauthenticationtrust import (
     together,
     wanted_info,
 )
-from kubetwist.registry.scope import RequestScope
+from kubetwist.registry.generic.scope import RequestScope
 from tests.certificates import Issued, root, subject
 from tests.registry.storetools import StoreTestCase
 

@@ -8,9 +8,9 @@ from twisted.internet.defer import Deferred
 
 from kubetwist.authorization.rbac import RBAC
 from kubetwist.controllers.clusterroleaggregation import ClusterRoleAggregation
-from kubetwist.registry.bootstraprbac import reconcile
-from kubetwist.registry.bootstraprules import rule
-from kubetwist.registry.grants import GROUP
+from kubetwist.registry.rbac.bootstrap.reconcile import reconcile
+from kubetwist.registry.rbac.bootstrap.rules import rule
+from kubetwist.registry.rbac.ruleresolver import GROUP
 from kubetwist.storage.errors import RevisionCompacted
 from tests.controllers.harness import ControllerTestCase
 

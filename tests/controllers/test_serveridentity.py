@@ -15,8 +15,8 @@ from kubetwist.controllers.serveridentity import (
     is_expired,
     server_name,
 )
-from kubetwist.registry.bootstrap import ensure
-from kubetwist.registry.scope import RequestScope
+from kubetwist.registry.generic.bootstrap import ensure
+from kubetwist.registry.generic.scope import RequestScope
 from tests.registry.sharedstores import SharedStoresTestCase
 
 

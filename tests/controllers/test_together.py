@@ -14,7 +14,7 @@ from kubetwist.controllers.serviceaccounts.serviceaccounttokens import (
     ACCOUNT_NAME,
     TYPE,
 )
-from kubetwist.registry.bootstraprbac import reconcile
+from kubetwist.registry.rbac.bootstrap.reconcile import reconcile
 from tests.controllers.harness import ControllerTestCase
 from tests.controllers.serviceaccounts.test_serviceaccounttokens import Config
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.registry.rbacserver import API, RBACServer, binding, role, rule
+from tests.registry.rbac.rbacserver import API, RBACServer, binding, role, rule
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 AUTHENTICATION = "authentication.k8s.io"

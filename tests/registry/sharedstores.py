@@ -13,7 +13,7 @@ from zope.interface import implementer
 
 from kubetwist.api.options import CreateOptions, DeleteOptions, UpdateOptions
 from kubetwist.interfaces import ISharedStorage
-from kubetwist.registry.scope import RequestScope
+from kubetwist.registry.generic.scope import RequestScope
 from kubetwist.registry.stores import Stores
 from kubetwist.storage.memory import MemoryStorage
 from tests.resources.server import all_kinds

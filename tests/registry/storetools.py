@@ -15,8 +15,8 @@ from kubetwist.admission.chain import AdmissionChain
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions, DeleteOptions, UpdateOptions
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
-from kubetwist.registry.scope import RequestScope
-from kubetwist.registry.store import Store
+from kubetwist.registry.generic.scope import RequestScope
+from kubetwist.registry.generic.store import Store
 from kubetwist.registry.stores import Stores
 from kubetwist.storage.memory import MemoryStorage
 from tests.resources.server import Server

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.validation}: of nodes, volumes, claims, services and endpoints."""
+"""Tests for L{kubetwist.registry.generic.validation}: of nodes, volumes, claims, services and endpoints."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.objectmeta import creation_causes, update_causes
+from kubetwist.registry.core.node.validation import validate_namespace, validate_namespace_finalize
+from kubetwist.registry.core.persistentvolume.validation import validate_claim_status_update
+from kubetwist.registry.core.service.validation import drop_type_dependent_fields
 from kubetwist.registry.strategies import strategy_for
-from kubetwist.registry.validation.cluster import validate_namespace, validate_namespace_finalize
-from kubetwist.registry.validation.persistentvolumes import validate_claim_status_update
-from kubetwist.registry.validation.services import drop_type_dependent_fields
 
 from .test_strategies_validation import change_problems, copy, made, problems
 

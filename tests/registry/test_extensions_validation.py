@@ -1,5 +1,5 @@
 """
-Tests for L{kubetwist.registry.validation}: what extends the server or steers it.
+Tests for L{kubetwist.registry.generic.validation}: what extends the server or steers it.
 
 Webhooks, admission policies, definitions of custom resources, flow schemas and priority levels.
 """
@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import LONGEST_CAUSES
-from kubetwist.registry.bootstrap import PRIORITY_LEVELS
+from kubetwist.registry.admissionregistration.validation.policies import validate_policy_binding
+from kubetwist.registry.generic.bootstrap import PRIORITY_LEVELS
 from kubetwist.registry.strategies import strategy_for
-from kubetwist.registry.validation.policies import validate_policy_binding
-from tests.registry.test_definitions import DefinitionTestCase
+from tests.registry.apiextensions.validation.test_definition import DefinitionTestCase
 from tests.registry.test_strategies_validation import change_problems, copy, made, problems
 from tests.resources.customserver import definition
 

@@ -6,16 +6,16 @@ from typing import Any, ClassVar
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.strategies import strategy_for
-from kubetwist.registry.validation.certificates import (
+from kubetwist.registry.certificates.validation import (
     signer_name,
     validate_approval_update,
     validate_request_status_update,
 )
-from kubetwist.registry.validation.fields import Causes
+from kubetwist.registry.generic.validation.fields import Causes
+from kubetwist.registry.strategies import strategy_for
 
+from .apps.test_validation import LABEL_RULE, QUALIFIED_RULE, status_problems
 from .test_strategies_validation import change_problems, copy, problems
-from .test_workloads_validation import LABEL_RULE, QUALIFIED_RULE, status_problems
 
 #: Of less than 256 characters, and more than 256 bytes.
 LONG = "\u00e4" * 129

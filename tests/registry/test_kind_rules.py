@@ -15,11 +15,11 @@ from cryptography.x509.oid import NameOID
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersionKind
-from kubetwist.registry.bootstrap import FLOWS
-from kubetwist.registry.deprecations import deprecation_warning
+from kubetwist.registry.certificates.validation import certificate_problem
+from kubetwist.registry.generic.bootstrap import FLOWS
+from kubetwist.registry.generic.deprecations import deprecation_warning
+from kubetwist.registry.generic.validation.tlspairs import tls_problem
 from kubetwist.registry.strategies import strategy_for
-from kubetwist.registry.validation.certificates import certificate_problem
-from kubetwist.registry.validation.tlspairs import tls_problem
 
 
 def pair() -> tuple[bytes, bytes]:

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.validation}, through the strategies that use it."""
+"""Tests for L{kubetwist.registry.generic.validation}, through the strategies that use it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.registry.batch.schedule import CronError, check_schedule
+from kubetwist.registry.core.node.validation import validate_node_update
+from kubetwist.registry.core.persistentvolume.validation import validate_claim_status_update
 from kubetwist.registry.strategies import strategy_for
-from kubetwist.registry.validation.cluster import validate_node_update
-from kubetwist.registry.validation.cron import CronError, check_schedule
-from kubetwist.registry.validation.persistentvolumes import validate_claim_status_update
 
 CONTAINER = {"name": "c", "image": "app:1"}
 

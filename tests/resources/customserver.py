@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from kubetwist.controllers.customresources import DefinitionController
-from kubetwist.registry.codec import Codec
-from kubetwist.registry.fieldmanager import BuiltInVersions, FieldManager
-from kubetwist.registry.resetfields import allowed_fields
-from kubetwist.registry.strategies.apiextensions import CustomResourceDefinitionStrategy
+from kubetwist.registry.apiextensions.strategy import CustomResourceDefinitionStrategy
+from kubetwist.registry.generic.codec import Codec
+from kubetwist.registry.generic.fieldmanager.manager import BuiltInVersions, FieldManager
+from kubetwist.registry.generic.fieldmanager.resetfields import allowed_fields
 from kubetwist.resources.customresources import CustomResources
 from kubetwist.resources.installed import MergedGroups
 from kubetwist.resources.watching import Flusher

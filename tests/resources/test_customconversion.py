@@ -14,7 +14,7 @@ from zope.interface.verify import verifyObject
 from kubetwist.client.factory import Outgoing
 from kubetwist.interfaces import IConversionPlugin
 from kubetwist.registry.customresources.conversion import TIMEOUT, Conversions
-from kubetwist.registry.customresources.definition import PLUGIN_ANNOTATION
+from kubetwist.registry.customresources.crd import PLUGIN_ANNOTATION
 from tests.resources.customserver import DEFINITIONS, CustomServer, definition
 from tests.resources.server import JSONClient
 from tests.resources.test_customresources import events

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.storage import Write
-from kubetwist.registry.reading import MOST_UNREADABLE
+from kubetwist.registry.generic.reading import MOST_UNREADABLE
 from kubetwist.storage.errors import KeyNotFound
 from tests.resources.server import Server, config_map
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.customresources.definition import CustomDefinition
+from kubetwist.registry.customresources.crd import CustomDefinition
 from kubetwist.resources.openapi_builder import Builder
 from kubetwist.resources.openapi_custom import CustomSchemas
 from kubetwist.resources.openapi_schemas import references

@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.jsonpath import MOST_SEEN
 from kubetwist.flowcontrol.turns import Turns
-from kubetwist.registry.customresources.columns import Printer
+from kubetwist.registry.customresources.printers import Printer
 from kubetwist.resources import slices as module
 from kubetwist.resources import tables
 from kubetwist.resources.slices import AT_ONCE, first_slice, made_at_once, slices

@@ -1,4 +1,6 @@
-"""Tests for L{kubetwist.storage.protobuf} and L{kubetwist.registry.storedprotobuf}, and of caches that they fill."""
+"""
+Tests for L{kubetwist.storage.protobuf} and L{kubetwist.registry.generic.storedprotobuf}, and of caches that they fill.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from kubetwist.api.storage import (
     StoredValue,
     Write,
 )
-from kubetwist.registry.storedprotobuf import decode_stored
+from kubetwist.registry.generic.storedprotobuf import decode_stored
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.cache.corruptobjects import record_of
 from kubetwist.storage.cache.record import (

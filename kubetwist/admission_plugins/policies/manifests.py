@@ -16,7 +16,7 @@ from ...api.errors import APIStatusError
 from ...api.goquote import quoted
 from ...api.objectmeta import creation_causes
 from ...api.resource import GroupVersionKind, JSONObject
-from ...registry.codec import Codec
+from ...registry.generic.codec import Codec
 from ...registry.strategies import strategy_for
 from ..configurations import InvalidConfiguration, of_kind
 

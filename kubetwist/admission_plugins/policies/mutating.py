@@ -29,7 +29,7 @@ from ...api.errors import APIStatusError
 from ...api.resource import GroupVersionKind, JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
 from ...interfaces import IMutatingAdmission
-from ...registry.schemes import STILL_KNOWN
+from ...registry.generic.schemes import STILL_KNOWN
 from ..webhooks.rounds import Rounds, dumped, replace
 from .compiled import Binding, Policies, Policy, Shown
 from .manifests import read_manifests

@@ -13,7 +13,7 @@ import orjson
 
 from ...api.resource import GroupVersion, GroupVersionKind, JSONObject
 from ...api.selectors import SelectorError, label_selector_from_object
-from ...registry.store import Store
+from ...registry.generic.store import Store
 
 if TYPE_CHECKING:
     from ...registry.stores import Stores

@@ -30,11 +30,11 @@ from ...client.errors import (
     Unreachable,
 )
 from ...client.restconfig import CallSettings
+from ...registry.generic.store import Store
 from ...registry.kinds import (
     Priority,
     version_preference,
 )
-from ...registry.store import Store
 from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ..machinery.informer import (

@@ -26,18 +26,14 @@ from ...api.resource import (
     GroupVersion,
     JSONObject,
 )
-from ...registry.bootstrap import (
-    AUTOMANAGED,
-    SERVER,
-    api_service,
-)
+from ...registry.generic.bootstrap import AUTOMANAGED, SERVER, api_service
+from ...registry.generic.scope import RequestScope
+from ...registry.generic.store import Store
 from ...registry.kinds import (
     Priority,
     group_priority,
     version_priority,
 )
-from ...registry.scope import RequestScope
-from ...registry.store import Store
 from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ...storage.errors import StorageError

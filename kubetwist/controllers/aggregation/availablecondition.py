@@ -8,10 +8,10 @@ from ...api import times
 from ...api.errors import APIStatusError
 from ...api.options import UpdateOptions
 from ...api.resource import JSONObject
-from ...registry.bootstrap import SERVER
-from ...registry.parts import status_rules
-from ...registry.scope import RequestScope
-from ...registry.store import Store
+from ...registry.generic.bootstrap import SERVER
+from ...registry.generic.parts import status_rules
+from ...registry.generic.scope import RequestScope
+from ...registry.generic.store import Store
 from .apiservices import (
     LOCAL,
     Condition,

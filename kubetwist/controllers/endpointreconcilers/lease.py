@@ -31,21 +31,15 @@ from ...api.storage import (
     Write,
 )
 from ...interfaces import IStorageObserver
-from ...registry.bootstrap import (
-    SERVER,
-    ensure,
-    is_about_loopback,
-    kubernetes_endpoints,
-    kubernetes_slice,
-)
-from ...registry.scope import RequestScope
+from ...registry.generic.bootstrap import SERVER, ensure, is_about_loopback, kubernetes_endpoints, kubernetes_slice
+from ...registry.generic.scope import RequestScope
 from ...storage.errors import (
     KeyNotFound,
     StorageError,
 )
 
 if TYPE_CHECKING:
-    from ...registry.store import Store
+    from ...registry.generic.store import Store
     from ...registry.stores import Stores
 
 #: Where the keys are, below the storage's prefix.

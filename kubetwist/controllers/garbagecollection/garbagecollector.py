@@ -26,12 +26,9 @@ from ...api.resource import (
     GroupVersionKind,
     JSONObject,
 )
-from ...registry.deletion import (
-    FOREGROUND,
-    ORPHAN,
-)
+from ...registry.generic.deletion import FOREGROUND, ORPHAN
+from ...registry.generic.store import Store
 from ...registry.kinds import ResourceInfo
-from ...registry.store import Store
 from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ...storage.errors import KeyNotFound

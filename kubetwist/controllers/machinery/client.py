@@ -19,18 +19,15 @@ from ...api.resource import (
     UserInfo,
 )
 from ...api.times import now
-from ...registry.codec import Codec
-from ...registry.customresources.ownership import field_manager
+from ...registry.core.namespace.store import finalize_rules
+from ...registry.customresources.fieldmanager import field_manager
 from ...registry.customresources.store import CustomStore
-from ...registry.fieldmanager import built_in_field_manager
-from ...registry.namespaces import finalize_rules
-from ...registry.parts import (
-    approval_rules,
-    status_rules,
-)
-from ...registry.scope import RequestScope
-from ...registry.store import Store
-from ...registry.updates import UpdateRules
+from ...registry.generic.codec import Codec
+from ...registry.generic.fieldmanager.manager import built_in_field_manager
+from ...registry.generic.parts import approval_rules, status_rules
+from ...registry.generic.scope import RequestScope
+from ...registry.generic.store import Store
+from ...registry.generic.updates import UpdateRules
 from ...storage.cache.record import Record
 
 if TYPE_CHECKING:

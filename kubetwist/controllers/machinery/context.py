@@ -12,8 +12,8 @@ from twisted.logger import Logger
 from ...api.errors import APIStatusError
 from ...api.resource import GroupResource
 from ...registry.customresources.served import ServedResource
+from ...registry.generic.store import Store
 from ...registry.kinds import ResourceInfo
-from ...registry.store import Store
 from ...registry.stores import Stores
 from ...storage.cache.watchcache import WatchCache
 from .client import (

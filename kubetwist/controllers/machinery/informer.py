@@ -24,8 +24,8 @@ from ...api.resource import (
     JSONObject,
 )
 from ...interfaces import IWatchSink
+from ...registry.generic.store import Store
 from ...registry.kinds import ResourceInfo
-from ...registry.store import Store
 from ...registry.stores import seen
 from ...storage.cache.record import Record
 from ...storage.cache.watchcache import WatchCache

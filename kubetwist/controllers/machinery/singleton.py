@@ -13,7 +13,7 @@ from zope.interface import implementer
 from ...interfaces import IWatchSink
 
 if TYPE_CHECKING:
-    from ...registry.store import Store
+    from ...registry.generic.store import Store
 
 #: Seconds until something that failed is tried again.
 RETRY: Final = 5.0

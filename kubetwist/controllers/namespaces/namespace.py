@@ -16,7 +16,7 @@ from ...api.resource import (
     JSONObject,
 )
 from ...api.times import format_time
-from ...registry.deletion import read_timestamp
+from ...registry.generic.deletion import read_timestamp
 from ...registry.kinds import ResourceInfo
 from ...registry.stores import seen
 from ...storage.cache.record import Record

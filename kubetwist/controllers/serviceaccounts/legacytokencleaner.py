@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
 from ...api.times import seconds_since_epoch
-from ...registry.podreferences import secret_names
+from ...registry.core.pod.references import secret_names
 from ...registry.stores import seen
 from ...storage.cache.record import Record
 from ..machinery.controller import Controller

@@ -22,8 +22,8 @@ from ...api.times import (
     format_time,
     seconds_since_epoch,
 )
+from ...registry.batch.schedule import CronError
 from ...registry.stores import seen
-from ...registry.validation.cron import CronError
 from ...storage.cache.record import Record
 from ..machinery.client import namespace_ends
 from ..machinery.controller import Controller

@@ -22,7 +22,7 @@ from attrs import frozen
 
 from ...api.resource import JSONObject
 from ...api.times import format_time, seconds_since_epoch
-from ...registry.kubelets import PRETENDED
+from ...registry.core.node.kubelets import PRETENDED
 from .pods import condition_of, phase_of
 
 _PREFIX: Final = "kubetwist.dev/"

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 from ...api.errors import APIStatusError
 from ...api.resource import JSONObject, UserInfo
 from ...api.times import format_micro_time, format_time
-from ...registry.kubelets import PRETENDED
+from ...registry.core.node.kubelets import PRETENDED
 from ...registry.stores import seen
 from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED

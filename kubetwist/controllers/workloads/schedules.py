@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
-from ...registry.validation.cron import Schedule, read_schedule
+from ...registry.batch.schedule import Schedule, read_schedule
 
 #: Years after which nothing will come any more, as on the 31st of February.
 _YEARS: Final = 5

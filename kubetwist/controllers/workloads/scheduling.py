@@ -21,10 +21,7 @@ from ...api.selectors import (
     LabelSelector,
     label_selector_from_object,
 )
-from ...registry.podresources import (
-    amounts,
-    pod_amounts,
-)
+from ...registry.core.pod.resources import amounts, pod_amounts
 from .nodeselection import (
     NO_EXECUTE,
     NO_SCHEDULE,

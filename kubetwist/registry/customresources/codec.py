@@ -16,11 +16,11 @@ from ...storage.cache.record import (
     Record,
     without_kind,
 )
-from ..codec import Codec, MissingField, identity
+from ..generic.codec import Codec, MissingField, identity
 
 if TYPE_CHECKING:
     from ...schema.structural import CustomType
-    from .definition import CustomVersion
+    from .crd import CustomVersion
 
 
 class OlderRecord(Record):

@@ -37,7 +37,7 @@ from ...client.responses import check_answer
 from ...interfaces import IConversionPlugin
 from ...schema.gotext import go_type
 from ...tracing.spans import Value, here
-from .definition import converting_plugin
+from .crd import converting_plugin
 
 if TYPE_CHECKING:
     from ...client.factory import Outgoing

@@ -12,11 +12,11 @@ from ...api.options import GetOptions, WriteOptions
 from ...api.resource import JSONObject
 from ...interfaces import IPatcher
 from ...storage.cache.record import Record
-from ..scaleownership import from_scale, to_scale
-from ..scales import SCALE
-from ..scope import RequestScope
-from ..updates import AdmittedView, UpdateRules, parse_version
-from .ownership import scale_paths
+from ..generic.fieldmanager.scalehandler import from_scale, to_scale
+from ..generic.scalestore import SCALE
+from ..generic.scope import RequestScope
+from ..generic.updates import AdmittedView, UpdateRules, parse_version
+from .fieldmanager import scale_paths
 from .store import CustomStore
 from .strategy import nested, wrong_type
 

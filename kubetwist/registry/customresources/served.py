@@ -20,8 +20,8 @@ from ...storage.cache.record import (
 from ...storage.cache.watchcache import WatchCache
 from .codec import CustomCodec, OlderRecord, RenamedRecord
 from .conversion import UnderWay
-from .definition import CustomDefinition, CustomVersion
-from .ownership import CustomVersions
+from .crd import CustomDefinition, CustomVersion
+from .fieldmanager import CustomVersions
 from .store import CustomStore
 from .strategy import CustomStrategy
 

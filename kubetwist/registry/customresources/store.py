@@ -16,12 +16,12 @@ from ...storage.cache.record import (
     Draft,
     Record,
 )
-from ..reading import await_first_state, begin_watch
-from ..scope import RequestScope
-from ..store import Store
-from ..updates import UpdateRules
+from ..generic.reading import await_first_state, begin_watch
+from ..generic.scope import RequestScope
+from ..generic.store import Store
+from ..generic.updates import UpdateRules
 from .codec import CustomCodec, stored_version
-from .ownership import ConversionNeeded
+from .fieldmanager import ConversionNeeded
 from .sink import PreparingSink
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class CustomStore(Store):
 
     async def to_rewrite(self, key: str, obj: JSONObject, scope: RequestScope) -> bool:
         """
-        See L{kubetwist.registry.objects.StoredObjects.to_rewrite}.
+        See L{kubetwist.registry.generic.objects.StoredObjects.to_rewrite}.
 
         A version that lacks fields of a stored object drops them with any write, even one without a visible change: the
         reference compares the objects as stored.

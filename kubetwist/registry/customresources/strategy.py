@@ -13,10 +13,10 @@ from ...api.resource import JSONObject
 from ...schema.gotext import go_type
 from ...schema.listrules import embedded_causes, list_causes
 from ...schema.schemavalues import Correlation, TooManyAlternatives, ValueSchema
-from ..strategy import Strategy
+from ..generic.strategy import Strategy
 
 if TYPE_CHECKING:
-    from .definition import CustomVersion
+    from .crd import CustomVersion
 
 _STANDARD_FINALIZERS: Final = frozenset(("orphan", "foregroundDeletion", "kubernetes"))
 #: What keeps rules from being looked at.

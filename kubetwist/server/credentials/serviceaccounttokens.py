@@ -8,8 +8,8 @@ from typing import Any
 
 from twisted.logger import Logger
 
-from ...registry.tokenkeys import BadVerificationKey, TokenKey, load_token_keys
-from ...registry.tokens import EXTENDED_SECONDS, RENEWED_SECONDS, BadSigningKey, TokenIssuer
+from ...registry.core.serviceaccount.tokenkeys import BadVerificationKey, TokenKey, load_token_keys
+from ...registry.core.serviceaccount.tokens import EXTENDED_SECONDS, RENEWED_SECONDS, BadSigningKey, TokenIssuer
 from ..datadir import DataDirectory
 from ..errors import StartError
 

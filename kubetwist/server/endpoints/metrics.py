@@ -18,7 +18,7 @@ from ...metrics.baseline import Baseline
 from ...metrics.exposition import CONTENT_TYPE, process_readings, render
 from ...metrics.registry import Registry
 from ...metrics.shown import Shown
-from ...registry.deprecations import deprecation_warning
+from ...registry.generic.deprecations import deprecation_warning
 from ...resources.layer import Layer
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from twisted.web.server import NOT_DONE_YET
 from ...api.errors import APIStatusError
 from ...http.negotiation import check_router
 from ...http.site import KubeRequest
-from ...registry.tokenkeys import TokenKey
+from ...registry.core.serviceaccount.tokenkeys import TokenKey
 from ...resources.layer import Layer
 
 CONFIGURATION = "/.well-known/openid-configuration"

@@ -14,7 +14,7 @@ from kubetwist.controllers.machinery.informer import (
     Informer,
     StoreSource,
 )
-from kubetwist.registry.bootstrap import AUTOMANAGED
+from kubetwist.registry.generic.bootstrap import AUTOMANAGED
 from kubetwist.resources.customresources import CustomResources
 from kubetwist.resources.installed import MergedGroups
 from kubetwist.resources.layer import Layer

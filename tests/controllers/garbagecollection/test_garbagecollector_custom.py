@@ -14,7 +14,7 @@ from kubetwist.api.resource import GroupResource
 from kubetwist.controllers.garbagecollection.garbagecollector import GarbageCollector
 from kubetwist.controllers.machinery.context import Context
 from kubetwist.controllers.namespaces.namespace import NamespaceController
-from kubetwist.registry.customresources.definition import CustomDefinition
+from kubetwist.registry.customresources.crd import CustomDefinition
 from kubetwist.registry.customresources.served import ServedResource
 from tests.controllers.harness import ControllerTestCase
 

@@ -13,7 +13,7 @@ from kubetwist.controllers.serviceaccounts.legacytokentracking import (
     NAME,
     TokenTracking,
 )
-from kubetwist.registry.scope import RequestScope
+from kubetwist.registry.generic.scope import RequestScope
 from tests.registry.storetools import StoreTestCase
 
 SCOPE = RequestScope("kube-system")

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.times import format_time, seconds_since_epoch, use_clock
 from kubetwist.controllers.workloads.cronjob import CronJobController
 from kubetwist.controllers.workloads.schedules import Times
-from kubetwist.registry.validation.cron import CronError
+from kubetwist.registry.batch.schedule import CronError
 from tests.controllers.harness import START, ControllerTestCase
 
 

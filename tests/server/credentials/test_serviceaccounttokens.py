@@ -13,15 +13,15 @@ from kubetwist.authentication.serviceaccounts import make
 from kubetwist.authentication.union import AuthenticatorUnion
 from kubetwist.filters.stack import with_filters
 from kubetwist.http.site import traverse
-from kubetwist.registry.tokenkeys import load_token_keys
-from kubetwist.registry.tokens import TokenIssuer
+from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys
+from kubetwist.registry.core.serviceaccount.tokens import TokenIssuer
 from kubetwist.resources.apis import ServerContext
 from kubetwist.resources.install import Installer
 from kubetwist.resources.layer import Layer
 from kubetwist.resources.watching import Flusher
 from kubetwist.server.chain import NotFound
 from tests.http.harness import Allow, make_site
-from tests.registry.rbacserver import Tokens
+from tests.registry.rbac.rbacserver import Tokens
 from tests.resources.server import Server, definitions
 from tests.tokenkeys import private_pem
 

@@ -13,12 +13,12 @@ from kubetwist.authorization.union import AuthorizerUnion, PrivilegedGroup
 from kubetwist.filters.authorization import WHY
 from kubetwist.filters.stack import with_filters
 from kubetwist.http.site import traverse
-from kubetwist.registry.grants import GROUP
+from kubetwist.registry.rbac.ruleresolver import GROUP
 from kubetwist.resources.layer import Layer
 from kubetwist.server.chain import NotFound
 from kubetwist.server.endpoints import why
 from tests.http.harness import Answer, make_site
-from tests.registry.rbacserver import API, RBACServer, Tokens, binding, role, rule
+from tests.registry.rbac.rbacserver import API, RBACServer, Tokens, binding, role, rule
 from tests.resources.server import JSONClient
 
 ROLES, BINDINGS = f"{API}/namespaces/default/roles", f"{API}/namespaces/default/rolebindings"

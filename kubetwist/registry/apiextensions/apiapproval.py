@@ -1,0 +1,71 @@
+"""
+The groups of the Kubernetes community, in which definitions need an approval.
+
+See kubernetes/apiextensions-apiserver, C{pkg/apihelpers/helpers.go}.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from ...api.errors import Cause, invalid, required
+from ...api.goquote import quoted
+from ...api.resource import JSONObject
+
+ANNOTATION: Final = "api-approved.kubernetes.io"
+_SEE: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
+_NEEDED: Final = f'protected groups must have approval annotation "{ANNOTATION}"'
+
+
+def is_protected(group: str) -> bool:
+    """Whether a group is the community's."""
+    return group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
+
+
+def _state(crd: JSONObject) -> str:
+    said = (crd["metadata"].get("annotations") or {}).get(ANNOTATION) or ""
+    if not said:
+        return "missing"
+    if said.startswith("unapproved"):
+        return "bypassed"
+    try:
+        url = urlsplit(said)
+    except ValueError:
+        return "invalid"
+    return "approved" if url.scheme and url.netloc else "invalid"
+
+
+def approval(crd: JSONObject) -> tuple[str, str, str] | None:
+    """Status, reason and message of the condition; L{None} where none is needed."""
+    if not is_protected(crd["spec"]["group"]):
+        return None
+    said = (crd["metadata"].get("annotations") or {}).get(ANNOTATION) or ""
+    state = _state(crd)
+    if state == "missing":
+        return "False", "MissingAnnotation", f"{_NEEDED}, {_SEE}"
+    if state == "invalid":
+        return "False", "InvalidAnnotation", _invalid_text()
+    if state == "bypassed":
+        return "False", "UnapprovedAnnotation", f"not approved: {quoted(said)}"
+    return "True", "ApprovedAnnotation", f"approved in {said}"
+
+
+def _invalid_text() -> str:
+    return f'{_NEEDED} with either a URL or a reason starting with "unapproved", {_SEE}'
+
+
+def approval_causes(crd: JSONObject, old: JSONObject | None) -> list[Cause]:
+    """What is wrong with the approval of a definition; what was so before may stay so."""
+    if not is_protected((crd.get("spec") or {}).get("group") or ""):
+        return []
+    state = _state(crd)
+    if old is not None and _state(old) == state:
+        return []
+    field = f"metadata.annotations[{ANNOTATION}]"
+    if state == "missing":
+        return [required(field, f"{_NEEDED}, {_SEE}")]
+    if state == "invalid":
+        said = crd["metadata"]["annotations"][ANNOTATION]
+        return [invalid(field, said, _invalid_text())]
+    return []

@@ -1,0 +1,88 @@
+"""CustomResourceDefinitions: one that is deleted stays until its objects are gone."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from twisted.logger import Logger
+
+from ...api import times
+from ...api.options import DeleteOptions
+from ...api.resource import JSONObject
+from ...storage.cache.record import Record
+from ...storage.errors import KeyNotFound, RevisionConflict
+from ..generic import deletion
+from ..generic.scope import RequestScope
+from ..generic.store import Store
+
+CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
+
+
+class DefinitionStore(Store):
+    """The first DELETE marks a definition, for the controller that deletes what it defines."""
+
+    _log = Logger()
+
+    def record(self, key: str, value: bytes, revision: int) -> Record:
+        """
+        See L{Store.record}.
+
+        What is damaged is there without its content: it can be seen and deleted, and keeps no server from starting.
+        """
+        try:
+            return super().record(key, value, revision)
+        except Exception as error:
+            self._log.error("the definition {key} is damaged in the store: {error!r}", key=key, error=error)
+            empty = {"metadata": {"name": key, "uid": "", "creationTimestamp": None}, "spec": {}, "status": {}}
+            return Record.from_draft(key, revision, self.draft(empty))
+
+    async def delete_once(
+        self, scope: RequestScope, key: str, record: Record, options: DeleteOptions
+    ) -> tuple[Any, bool]:
+        """Mark a definition that is not marked yet; go the usual way with others."""
+        old = self.load(record)
+        deletion.check_first_preconditions(options, old["metadata"], self.group_resource, record.name)
+        if old["metadata"].get("deletionTimestamp"):
+            return await super().delete_once(scope, key, record, options)
+        await self.admit_deletion(scope, record, options)
+        obj = self.load(record)
+        meta = obj["metadata"]
+        meta["deletionTimestamp"] = times.now()
+        finalizers = meta.get("finalizers") or []
+        if CLEANUP_FINALIZER not in finalizers:
+            meta["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
+        set_condition(
+            obj,
+            "Terminating",
+            "True",
+            "InstanceDeletionPending",
+            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        )
+        return await self.put_back(key, obj, old, record, options.dry_run), False
+
+    async def delete_item(self, scope: RequestScope, name: str, options: DeleteOptions) -> None:
+        """As one of a collection, a definition is deleted without regard to its objects, as the reference does it."""
+        key = self.key(scope.namespace, name)
+        while True:
+            record = self.existing(scope, name)
+            try:
+                await super().delete_once(scope, key, record, options)
+                return
+            except (RevisionConflict, KeyNotFound):
+                continue
+
+
+def set_condition(crd: JSONObject, kind: str, status: str, reason: str, message: str) -> None:
+    """Put a condition in a definition's status; the time in it is that of its last change of status."""
+    found = crd.setdefault("status", {}).get("conditions") or []
+    now = times.now()
+    fresh = {"lastTransitionTime": now, "message": message, "reason": reason, "status": status, "type": kind}
+    for index, one in enumerate(found):
+        if one.get("type") == kind:
+            if one.get("status") == status:
+                fresh["lastTransitionTime"] = one.get("lastTransitionTime") or now
+            found[index] = fresh
+            break
+    else:
+        found.append(fresh)
+    crd["status"]["conditions"] = found

@@ -1,0 +1,111 @@
+"""CustomResourceDefinitions, as objects; what they define is served elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.names import NameProblems
+from ...api.resource import JSONObject
+from ...schema.nodes import StructNode
+from ..generic.strategy import Strategy
+from .validation.definition import (
+    coerce_default_metadata,
+    definition_causes,
+    definition_name_problems,
+    schema_warnings,
+    status_causes,
+)
+
+
+class CustomResourceDefinitionStrategy(Strategy):
+    """apiextensions.k8s.io/v1 CustomResourceDefinition."""
+
+    has_generation = True
+    untyped = True
+    has_status = True
+    allow_unconditional_update = False
+    delete_returns_object = True
+    status_protects = ()
+    standard_finalizers = False
+
+    def __init__(self, object_meta: StructNode | None = None) -> None:
+        """@param object_meta: The type of C{metadata}, for defaults in schemas."""
+        self._object_meta = object_meta
+
+    def names_for(self, obj: JSONObject) -> NameProblems:
+        """A definition is named after what it defines."""
+        return partial(definition_name_problems, obj)
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """See L{definition_causes}; as in the reference, validation removes unknown metadata from defaults."""
+        return self._coerced(obj, definition_causes(obj, None, self._object_meta))
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Do the same as L{validate}, compared with the stored definition."""
+        return self._coerced(obj, definition_causes(obj, old, self._object_meta))
+
+    def _coerced(self, obj: JSONObject, causes: Sequence[Cause]) -> Sequence[Cause]:
+        if not causes and self._object_meta is not None:
+            coerce_default_metadata(obj, self._object_meta)
+        return causes
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The accepted names."""
+        return status_causes(obj)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Formats that nobody checks, where they are new."""
+        known = frozenset(schema_warnings(old)) if old is not None else ()
+        return [text for text in schema_warnings(obj) if text not in known]
+
+    def default(self, obj: JSONObject) -> None:
+        """See C{apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go}."""
+        spec = obj.setdefault("spec", {})
+        names = spec.setdefault("names", {})
+        kind = names.get("kind")
+        if kind:
+            if not names.get("singular"):
+                names["singular"] = kind.lower()
+            if not names.get("listKind"):
+                names["listKind"] = f"{kind}List"
+        if spec.get("conversion") is None:
+            spec["conversion"] = {"strategy": "None"}
+        status = obj.get("status")
+        if status is None or not status.get("storedVersions"):
+            stored = [one["name"] for one in spec.get("versions") or () if one.get("storage") and one.get("name")]
+            if stored:
+                obj["status"] = {**(status or {}), "storedVersions": stored[:1]}
+        webhook = spec["conversion"].get("webhook") or {}
+        if webhook.get("clientConfig") is None and not webhook.get("conversionReviewVersions"):
+            # In memory there is no more of it than these two.
+            spec["conversion"].pop("webhook", None)
+        service = (webhook.get("clientConfig") or {}).get("service")
+        if service is not None and service.get("port") is None:
+            service["port"] = 443
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """Nothing is accepted or stored yet but the version that objects will be stored in."""
+        stored = [one.get("name") or "" for one in obj["spec"].get("versions") or () if one.get("storage")]
+        obj["status"] = {
+            "conditions": None,
+            "acceptedNames": {"plural": "", "kind": ""},
+            "storedVersions": stored[:1] or None,
+        }
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """A new storage version is remembered with those before it."""
+        super().prepare_for_update(obj, old)
+        status = obj.get("status")
+        if status is None:
+            return
+        stored = list(status.get("storedVersions") or ())
+        storage = next((one for one in obj["spec"].get("versions") or () if one.get("storage")), None)
+        if storage is not None and (storage.get("name") or "") not in stored:
+            stored.append(storage.get("name") or "")
+        obj["status"] = {**status, "storedVersions": stored or None}
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {"CustomResourceDefinition": CustomResourceDefinitionStrategy()}

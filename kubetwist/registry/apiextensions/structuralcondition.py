@@ -1,0 +1,28 @@
+"""
+Whether the schemas of a definition are structural: new ones must be, those of old ones are told about.
+
+See kubernetes/apiextensions-apiserver, C{pkg/controller/nonstructuralschema}.
+"""
+
+from __future__ import annotations
+
+from ...api.errors import aggregate, invalid
+from ...api.resource import JSONObject
+from ...schema.structuralrules import structural_causes, unsupported
+
+
+def structure(crd: JSONObject) -> tuple[str, str, str] | None:
+    """Status, reason and message of the condition C{NonStructuralSchema}; L{None} where there is nothing to tell."""
+    causes = []
+    if crd["spec"].get("preserveUnknownFields"):
+        causes.append(invalid("spec.preserveUnknownFields", True, "must be false"))
+    for index, version in enumerate(crd["spec"].get("versions") or ()):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            continue
+        why = unsupported(schema)
+        if why:
+            name = version.get("name", "")
+            return "Unknown", "StructuralError", f"failed to check validation schema for version {name}: {why}"
+        causes += structural_causes(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
+    return ("True", "Violations", aggregate(causes).removeprefix(": ")) if causes else None

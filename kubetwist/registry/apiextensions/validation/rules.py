@@ -1,0 +1,253 @@
+"""
+What is wrong with the rules in the schema of a CustomResourceDefinition: their texts, and whether they compile and
+what they may cost.
+
+@see: kubernetes/apiextensions-apiserver, C{pkg/apis/apiextensions/validation}: C{validation.go}, C{cel_validation.go}.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ....api.errors import Cause, forbidden, go_json, internal, invalid, not_supported, required
+from ....api.resource import JSONObject
+from ....schema.rulepaths import valid_field_path
+from ....schema.structuralrules import unsupported
+
+if TYPE_CHECKING:
+    from ....cel.schemas import Declaration
+    from ....schema.celrules import CompiledRule
+
+#: The estimated cost that one expression, and all of a schema, may have.
+COST_LIMIT: Final = 10_000_000
+TOTAL_LIMIT: Final = 100_000_000
+#: Of the expressions that cost most, so many are told, if they take at least a hundredth of what all may cost.
+TOLD: Final = 4
+REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+_WORST: Final = (1 << 64) - 1
+_MAX_REQUEST: Final = 3 << 20
+
+
+def text_causes(schema: JSONObject, path: str) -> list[Cause]:
+    """What is wrong with the rules of one place, without looking into their expressions."""
+    causes: list[Cause] = []
+    for index, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
+        causes += _text_causes(schema, rule, f"{path}.x-kubernetes-validations[{index}]")
+    return causes
+
+
+def _text_causes(schema: JSONObject, rule: JSONObject, path: str) -> list[Cause]:
+    causes: list[Cause] = []
+    text, message = rule.get("rule") or "", rule.get("message") or ""
+    if not text.strip():
+        causes.append(required(f"{path}.rule", "rule is not specified"))
+    elif message and not message.strip():
+        causes.append(invalid(f"{path}.message", message, "must be non-empty if specified"))
+    elif _has_lines(message.strip()):
+        causes.append(invalid(f"{path}.message", message, "must not contain line breaks"))
+    elif _has_lines(text.strip()) and not message.strip():
+        causes.append(required(f"{path}.message", "message must be specified if rule contains line breaks"))
+    expression = rule.get("messageExpression") or ""
+    if expression and not expression.strip():
+        causes.append(required(f"{path}.messageExpression", "messageExpression must be non-empty if specified"))
+    reason = rule.get("reason")
+    if reason is not None and reason not in REASONS:
+        causes.append(not_supported(f"{path}.reason", reason, REASONS))
+    field = rule.get("fieldPath") or ""
+    if field:
+        if not field.strip():
+            causes.append(invalid(f"{path}.fieldPath", field, "must be non-empty if specified"))
+        if _has_lines(field):
+            causes.append(invalid(f"{path}.fieldPath", field, "must not contain line breaks"))
+        if not unsupported(schema):
+            try:
+                valid_field_path(field, schema)
+            except ValueError:
+                causes.append(invalid(f"{path}.fieldPath", field, "must be a valid path"))
+    return causes
+
+
+def _has_lines(text: str) -> bool:
+    return "\n" in text or "\r" in text
+
+
+class RuleContext:
+    """
+    What rules at one place of a schema go by.
+
+    @ivar schema: The part of the schema.
+    @ivar most: How often the place can occur in an object, as lists and maps above it are bounded; L{None} without a
+        bound.
+    @ivar total: What all rules of the whole schema cost.
+    """
+
+    def __init__(self, schema: JSONObject, parent: RuleContext | None = None, step: tuple[str, str] = ("", "")) -> None:
+        """
+        @param step: How it is reached from C{parent}: C{("properties", name)}, C{("items", "")} or
+            C{("additionalProperties", "")}.
+        """
+        self.schema = schema
+        self._parent = parent
+        self._step = step
+        self._inside: bool = bool(schema.get("x-kubernetes-validations")) or (parent is not None and parent._inside)
+        self._declaration: Declaration | None = None
+        self.total: TotalCost = TotalCost() if parent is None else parent.total
+        self.most: int | None = 1 if parent is None else _product(parent.most, _elements(parent.schema))
+
+    def below(self, schema: JSONObject, kind: str, name: str = "") -> RuleContext:
+        """That of a part."""
+        return RuleContext(schema, self, (kind, name))
+
+    @property
+    def declaration(self) -> Declaration | None:
+        """The type of the place, as CEL sees it; L{None} when it has none."""
+        if self._declaration is None:
+            self._declaration = self._found()
+        return self._declaration
+
+    def _found(self) -> Declaration | None:
+        from ....cel.names import escape
+        from ....cel.schemas import declare
+        from ....schema.celrules import SELF_TYPE
+
+        if self._parent is not None and self._parent._inside:
+            above = self._parent.declaration
+            if above is None:
+                return None
+            kind, name = self._step
+            found = (above.fields or {}).get(escape(name) or "") if kind == "properties" else above.element
+            if found is not None:
+                return found
+        root = self._parent is None or bool(self.schema.get("x-kubernetes-embedded-resource"))
+        return declare(self.schema, SELF_TYPE, root)
+
+
+class TotalCost:
+    """
+    What the rules of a schema may cost together.
+
+    @ivar sum: In CEL's units.
+    @ivar expressions: Those that cost most, with their paths.
+    """
+
+    def __init__(self) -> None:
+        self.sum = 0
+        self.expressions: list[tuple[int, str]] = []
+
+    def add(self, path: str, cost: int) -> None:
+        """Count an expression."""
+        self.sum = min(self.sum + cost, _WORST)
+        if cost >= TOTAL_LIMIT // 100:
+            self.expressions.append((cost, path))
+            self.expressions.sort(key=lambda one: -one[0])
+            del self.expressions[TOLD:]
+
+    def causes(self, path: str) -> list[Cause]:
+        """That it is too much, if it is."""
+        if self.sum <= TOTAL_LIMIT:
+            return []
+        text = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+        causes = [forbidden(where, text) for _, where in self.expressions]
+        what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+        return [*causes, forbidden(path, _too_expensive(what, self.sum, TOTAL_LIMIT))]
+
+
+def rule_causes(context: RuleContext, path: str, uncorrelated: str | None) -> list[Cause]:
+    """
+    What is wrong with the expressions at one place, where nothing else is wrong.
+
+    @param uncorrelated: The part of the schema, above or here, whose old and new items nobody can tell apart.
+    """
+    from ....schema.celrules import compile_rules
+
+    where = f"{path}.x-kubernetes-validations"
+    declaration = context.declaration
+    if declaration is None:
+        why = "failed to construct type information for x-kubernetes-validations rules"
+        problem = "unable to convert structural schema to CEL declarations"
+        return [internal(where, f"internal error: {why}: {problem}")]
+    causes: list[Cause] = []
+    rules = compile_rules(context.schema, context.schema["x-kubernetes-validations"], declaration)
+    for index, rule in enumerate(rules):
+        causes += _rule_causes(rule, context, declaration, f"{where}[{index}]", uncorrelated)
+    return causes
+
+
+def _rule_causes(
+    rule: CompiledRule,
+    context: RuleContext,
+    declaration: Declaration,
+    path: str,
+    uncorrelated: str | None,
+) -> list[Cause]:
+    causes: list[Cause] = []
+    where = f"{path}.rule"
+    cost = 0
+    if rule.program is not None:
+        once = rule.program.estimated_cost(declaration.size_of).max
+        times = context.most if context.most is not None else _MAX_REQUEST // (declaration.min_size + 1)
+        cost = min(once * times, _WORST)
+    if cost > COST_LIMIT:
+        causes.append(forbidden(where, _too_expensive("estimated rule cost", cost, COST_LIMIT)))
+    context.total.add(where, cost)
+    if rule.error:
+        causes.append(_wrong(where, rule, rule.error))
+    where = f"{path}.messageExpression"
+    if rule.message_error:
+        causes.append(_wrong(where, rule, rule.message_error))
+    elif rule.message is not None:
+        cost = rule.message.estimated_cost(declaration.size_of).max
+        if cost > COST_LIMIT:
+            causes.append(forbidden(where, _too_expensive("estimated messageExpression cost", cost, COST_LIMIT)))
+        context.total.add(where, cost)
+    if rule.uses_old_self:
+        if uncorrelated is not None:
+            text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelated}"
+            causes.append(invalid(f"{path}.rule", rule.rule["rule"], text))
+    elif rule.rule.get("optionalOldSelf") is not None:
+        text = "may not be set if oldSelf is not used in rule"
+        causes.append(invalid(f"{path}.optionalOldSelf", rule.rule["optionalOldSelf"], text))
+    return causes
+
+
+def _wrong(path: str, compiled: CompiledRule, why: str) -> Cause:
+    """An invalid rule, which is shown as Go has it."""
+    rule = compiled.rule
+    shown = {
+        "Rule": rule.get("rule") or "",
+        "Message": rule.get("message") or "",
+        "MessageExpression": rule.get("messageExpression") or "",
+        "Reason": rule.get("reason"),
+        "FieldPath": rule.get("fieldPath") or "",
+        "OptionalOldSelf": rule.get("optionalOldSelf"),
+    }
+    return Cause("FieldValueInvalid", f"Invalid value: {go_json(shown)}: {why}", path)
+
+
+def _too_expensive(what: str, cost: int, limit: int) -> str:
+    factor = cost / limit
+    if factor > 100:
+        told = "more than 100x"
+    elif factor < 1.5:
+        told = f"{factor:f}x"
+    else:
+        told = f"{factor:.1f}x"
+    return (
+        f"{what} exceeds budget by factor of {told} (try simplifying the rule, or adding maxItems, maxProperties, and "
+        "maxLength where arrays, maps, and strings are declared)"
+    )
+
+
+def _elements(schema: JSONObject) -> int | None:
+    """How many parts a value has at most of each kind; L{None} without a bound."""
+    kind: Any = schema.get("type")
+    limit: Any = 1
+    if kind == "object" and schema.get("additionalProperties") is not None:
+        limit = schema.get("maxProperties")
+    elif kind == "array":
+        limit = schema.get("maxItems")
+    return None if limit is None else max(0, limit)
+
+
+def _product(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else min(one * other, _WORST)

@@ -1,0 +1,472 @@
+"""
+What is wrong with the schema of a CustomResourceDefinition.
+
+See kubernetes/apiextensions-apiserver, C{pkg/apis/apiextensions/validation/validation.go} and
+C{pkg/apiserver/schema/defaulting/validation.go}. For rules in CEL see
+L{kubetwist.registry.apiextensions.validation.rules}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attrs import evolve, field, frozen
+
+from ....api.errors import Cause, forbidden, go_json, invalid, not_supported, required
+from ....api.resource import JSONObject
+from ....schema.gostructs import go_struct
+from ....schema.listrules import embedded_causes
+from ....schema.mismatch import DecodeError, Mismatch, Unreadable
+from ....schema.nodes import StructNode
+from ....schema.rulepaths import RULES_BUDGET, has_rules
+from ....schema.schemavalues import TooManyAlternatives, ValueSchema
+from ....schema.structural import CustomType, Structural, copied, with_read_metadata
+from ....schema.structuralrules import alternatives, everywhere, structural_causes, unsupported
+from .rules import RuleContext, rule_causes, text_causes
+
+TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+_META_FIELDS: Final = frozenset(("metadata", "kind", "apiVersion"))
+#: What a root may have besides when the status is a subresource, as the reference lists it.
+_ROOT_FIELDS: Final[Mapping[str, str]] = {
+    "description": "Description",
+    "type": "Type",
+    "format": "Format",
+    "title": "Title",
+    "maximum": "Maximum",
+    "exclusiveMaximum": "ExclusiveMaximum",
+    "minimum": "Minimum",
+    "exclusiveMinimum": "ExclusiveMinimum",
+    "maxLength": "MaxLength",
+    "minLength": "MinLength",
+    "pattern": "Pattern",
+    "maxItems": "MaxItems",
+    "minItems": "MinItems",
+    "uniqueItems": "UniqueItems",
+    "multipleOf": "MultipleOf",
+    "required": "Required",
+    "items": "Items",
+    "properties": "Properties",
+    "externalDocs": "ExternalDocs",
+    "example": "Example",
+    "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
+    "x-kubernetes-validations": "XValidations",
+}
+#: Keywords whose zero values say nothing.
+_PLAIN_KEYWORDS: Final = frozenset(
+    ("id", "$schema", "nullable", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string")
+)
+#: Schemas of more parts than this are refused: they would be too much to compile, and for whom?
+MOST_PARTS: Final = 50_000
+
+
+@frozen
+class SchemaOptions:
+    """
+    What a schema has to satisfy; old definitions may go on breaking rules that are younger than they.
+
+    @ivar status: The status is a subresource.
+    @ivar structural: It must be structural.
+    @ivar object_meta: The type of C{metadata}; without it, metadata within defaults is not looked at.
+    @ivar new_rules: Rules in CEL have to be looked at; those of an unchanged schema have been.
+    """
+
+    status: bool
+    object_meta: StructNode | None
+    structural: bool = True
+    pruned_defaults: bool = True
+    atomic_sets: bool = True
+    list_keys: bool = True
+    valid_types: bool = True
+    new_rules: bool = True
+
+
+def schema_causes(schema: JSONObject, path: str, options: SchemaOptions) -> list[Cause]:
+    """Everything that is wrong with the schema of a version, or of all versions."""
+    if sum(1 for _ in everywhere(schema)) > MOST_PARTS:
+        return [invalid(path, "", f"must have at most {MOST_PARTS} parts")]
+    causes: list[Cause] = []
+    if options.status:
+        causes += _status_causes(schema, path)
+    if schema.get("nullable"):
+        causes.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
+    unreadable = ""
+    rules: RuleContext | None = None
+    if options.structural:
+        unreadable = unsupported(schema)
+        if not unreadable:
+            found = structural_causes(schema, path) or default_causes(schema, path, options)
+            causes += found
+            if not found and options.new_rules:
+                rules = RuleContext(schema)
+    wrong = _openapi_causes(schema, path, options, _Place(), rules)
+    causes += wrong.schema + wrong.rules
+    if not causes and unreadable:
+        causes.append(invalid(path, "", unreadable))
+    if rules is not None:
+        causes += rules.total.causes(path)
+    return causes
+
+
+def _status_causes(schema: JSONObject, path: str) -> list[Cause]:
+    kind = schema.get("type")
+    if kind and kind != "object":
+        text = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+        return [invalid(f"{path}.type", kind, text)]
+    if any(name not in _ROOT_FIELDS and _is_said(name, value) for name, value in schema.items()):
+        allowed = " ".join(_ROOT_FIELDS.values())
+        text = f"only [{allowed}] fields are allowed at the root of the schema if the status subresource is enabled"
+        shown = go_json(go_struct(schema, "apiextensions.JSONSchemaProps"))
+        return [Cause("FieldValueInvalid", f"Invalid value: {shown}: {text}", path)]
+    return []
+
+
+def _is_said(name: str, value: Any) -> bool:
+    """Whether a keyword counts as given: where Go has a pointer, zeros and empty values do as well."""
+    return value is not None and (bool(value) or name not in _PLAIN_KEYWORDS)
+
+
+# --- keywords
+
+
+@frozen
+class _Place:
+    """Where a part of a schema is."""
+
+    root: bool = True
+    inside_meta: bool = False
+    no_defaults: str | None = None
+    #: The part of the schema, here or above, whose old and new items can not be told apart.
+    uncorrelated: str | None = None
+
+
+@frozen
+class _Wrong:
+    """What is wrong with a part of a schema, and with the rules in it: those wait until the rest is right."""
+
+    schema: list[Cause]
+    rules: list[Cause] = field(factory=list)
+
+    def add(self, other: _Wrong) -> None:
+        """What is wrong further down as well."""
+        self.schema.extend(other.schema)
+        self.rules.extend(other.rules)
+
+
+def _openapi_causes(
+    schema: JSONObject, path: str, options: SchemaOptions, place: _Place, rules: RuleContext | None
+) -> _Wrong:
+    """
+    @param rules: What rules here go by; L{None} where none are looked at.
+    """
+    wrong = _Wrong(_keyword_causes(schema, path, options, place))
+    causes = wrong.schema
+    if schema.get("uniqueItems"):
+        text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        causes.append(forbidden(f"{path}.uniqueItems", text))
+    additional = schema.get("additionalProperties")
+    properties: JSONObject = schema.get("properties") or {}
+    inner = evolve(place, root=False) if place.root else place
+    if additional is not None:
+        if properties and additional is not True:
+            text = "additionalProperties and properties are mutual exclusive"
+            causes.append(forbidden(f"{path}.additionalProperties", text))
+        if isinstance(additional, dict):
+            reason = "inside additionalProperties applying to object metadata"
+            there = evolve(inner, no_defaults=reason) if place.inside_meta else inner
+            context = rules and rules.below(additional, "additionalProperties")
+            wrong.add(_openapi_causes(additional, f"{path}.additionalProperties", options, there, context))
+    for name, part in properties.items():
+        there = inner
+        if schema.get("x-kubernetes-map-type") not in (None, "granular", "atomic"):
+            there = evolve(there, uncorrelated=there.uncorrelated or path)
+        if (place.root or schema.get("x-kubernetes-embedded-resource")) and name in _META_FIELDS:
+            there = evolve(there, inside_meta=True)
+            if place.root:
+                there = evolve(there, no_defaults=f"in top-level {name}")
+        context = rules and rules.below(part, "properties", name)
+        wrong.add(_openapi_causes(part, f"{path}.properties[{name}]", options, there, context))
+    for part, end in alternatives(schema):
+        wrong.add(_openapi_causes(part, path + end, options, inner, None))
+    for name, part in (schema.get("definitions") or {}).items():
+        wrong.add(_openapi_causes(part, f"{path}.definitions[{name}]", options, inner, None))
+    items = schema.get("items")
+    if items is not None and schema.get("x-kubernetes-list-type") != "map":
+        inner = evolve(inner, uncorrelated=inner.uncorrelated or path)
+    if isinstance(items, dict):
+        context = rules and rules.below(items, "items")
+        wrong.add(_openapi_causes(items, f"{path}.items", options, inner, context))
+    elif isinstance(items, list):
+        for index, part in enumerate(items):
+            wrong.add(_openapi_causes(part, f"{path}.items[{index}]", options, inner, None))
+    for name, part in (schema.get("dependencies") or {}).items():
+        if isinstance(part, dict):
+            there = evolve(place, root=False)
+            wrong.add(_openapi_causes(part, f"{path}.dependencies[{name}]", options, there, None))
+    if schema.get("x-kubernetes-preserve-unknown-fields") is False:
+        causes.append(invalid(f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined"))
+    causes += _map_type_causes(schema, path)
+    causes += _list_type_causes(schema, path, options)
+    if schema.get("x-kubernetes-validations"):
+        causes += text_causes(schema, path)
+        if rules is not None and not causes:
+            wrong.rules.extend(rule_causes(rules, path, place.uncorrelated))
+    return wrong
+
+
+def _keyword_causes(schema: JSONObject, path: str, options: SchemaOptions, place: _Place) -> list[Cause]:
+    causes: list[Cause] = []
+    kind = schema.get("type")
+    if options.valid_types and kind and kind not in TYPES:
+        causes.append(not_supported(f"{path}.type", kind, TYPES))
+    if schema.get("default") is not None and place.no_defaults is not None:
+        causes.append(forbidden(f"{path}.default", f"must not be set {place.no_defaults}"))
+    for name in ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"):
+        said = schema.get(name)
+        if said or (said is not None and name in ("$ref", "dependencies", "additionalItems")):
+            causes.append(forbidden(f"{path}.{name}", f"{name} is not supported"))
+    if kind == "null":
+        causes.append(forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative"))
+    if isinstance(schema.get("items"), list):
+        causes.append(forbidden(f"{path}.items", "items must be a schema object and not an array"))
+    if place.inside_meta and schema.get("x-kubernetes-embedded-resource"):
+        text = "must not be used inside of resource meta"
+        causes.append(forbidden(f"{path}.x-kubernetes-embedded-resource", text))
+    return causes
+
+
+def _map_type_causes(schema: JSONObject, path: str) -> list[Cause]:
+    map_type = schema.get("x-kubernetes-map-type")
+    if map_type is None:
+        return []
+    causes: list[Cause] = []
+    kind = schema.get("type") or ""
+    if kind != "object":
+        text = "must be object if x-kubernetes-map-type is specified"
+        causes.append(invalid(f"{path}.type", kind, text) if kind else required(f"{path}.type", text))
+    if map_type not in ("atomic", "granular"):
+        causes.append(unsupported_value(f"{path}.x-kubernetes-map-type", map_type, ("atomic", "granular")))
+    return causes
+
+
+def unsupported_value(field: str, value: str, supported: tuple[str, ...]) -> Cause:
+    """As L{not_supported}, but with the choices in the order that the reference tells them in."""
+    cause = not_supported(field, value, ())
+    choice = ", ".join(f'"{one}"' for one in supported)
+    return Cause(cause.reason, f"{cause.message}: supported values: {choice}", field)
+
+
+def _list_type_causes(schema: JSONObject, path: str, options: SchemaOptions) -> list[Cause]:
+    causes: list[Cause] = []
+    list_type = schema.get("x-kubernetes-list-type")
+    kind = schema.get("type") or ""
+    items = schema.get("items")
+    keys: list[str] = schema.get("x-kubernetes-list-map-keys") or []
+    if list_type is not None and kind != "array":
+        text = "must be array if x-kubernetes-list-type is specified"
+        causes.append(invalid(f"{path}.type", kind, text) if kind else required(f"{path}.type", text))
+    elif options.atomic_sets and list_type == "set" and isinstance(items, dict):
+        causes += _set_causes(items, path)
+    where = f"{path}.x-kubernetes-list-type"
+    if list_type is not None and list_type not in ("atomic", "set", "map"):
+        causes.append(unsupported_value(where, list_type, ("atomic", "set", "map")))
+    if keys and list_type != "map":
+        text = "must be map if x-kubernetes-list-map-keys is non-empty"
+        causes.append(required(where, text) if list_type is None else invalid(where, list_type, text))
+    if list_type == "map":
+        causes += _keys_causes(items, keys, path)
+    if options.list_keys and list_type in ("set", "map") and isinstance(items, dict):
+        causes += _nullable_causes(items, keys, list_type, path)
+    return causes
+
+
+def _set_causes(items: JSONObject, path: str) -> list[Cause]:
+    text = "must be atomic as item of a list with x-kubernetes-list-type=set"
+    if items.get("type") == "array":
+        list_type = items.get("x-kubernetes-list-type")
+        if list_type is not None and list_type != "atomic":
+            return [invalid(f"{path}.items.x-kubernetes-list-type", list_type, text)]
+    if items.get("type") == "object" and items.get("x-kubernetes-map-type") != "atomic":
+        return [invalid(f"{path}.items.x-kubernetes-map-type", items.get("x-kubernetes-list-type"), text)]
+    return []
+
+
+def _keys_causes(items: Any, keys: list[str], path: str) -> list[Cause]:
+    causes: list[Cause] = []
+    where = f"{path}.x-kubernetes-list-map-keys"
+    if not keys:
+        causes.append(required(where, "must not be empty if x-kubernetes-list-type is map"))
+    if items is None:
+        causes.append(required(f"{path}.items", "must have a schema if x-kubernetes-list-type is map"))
+    elif not isinstance(items, dict):
+        text = "must only have a single schema if x-kubernetes-list-type is map"
+        shown = go_json(go_struct({"items": items}, "apiextensions.JSONSchemaProps")["Items"])
+        causes.append(Cause("FieldValueInvalid", f"Invalid value: {shown}: {text}", f"{path}.items"))
+    elif items.get("type") != "object":
+        text = "must be object if parent array's x-kubernetes-list-type is map"
+        causes.append(invalid(f"{path}.items.type", items.get("type") or "", text))
+    else:
+        properties: JSONObject = items.get("properties") or {}
+        # Made once: each of them quotes all keys.
+        unknown = invalid(where, keys, "entries must all be names of item properties")
+        twice = invalid(where, keys, "must not contain duplicate entries")
+        seen: set[str] = set()
+        for key in keys:
+            if key not in properties:
+                causes.append(unknown)
+            elif properties[key].get("type") in ("array", "object"):
+                text = "must be a scalar type if parent array's x-kubernetes-list-type is map"
+                causes.append(invalid(f"{path}.items.properties[{key}].type", items.get("type"), text))
+            if key in seen:
+                causes.append(twice)
+            seen.add(key)
+    return causes
+
+
+def _nullable_causes(items: JSONObject, keys: list[str], list_type: str, path: str) -> list[Cause]:
+    causes: list[Cause] = []
+    if items.get("nullable"):
+        text = f"cannot be nullable when x-kubernetes-list-type is {list_type}"
+        causes.append(forbidden(f"{path}.items.nullable", text))
+    if list_type != "map":
+        return causes
+    properties: JSONObject = items.get("properties") or {}
+    needed = set(items.get("required") or ())
+    for key in keys:
+        part = properties.get(key)
+        if part is None:
+            continue
+        where = f"{path}.items.properties[{key}]"
+        if key not in needed and part.get("default") is None:
+            text = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
+            causes.append(required(f"{where}.default", text))
+        if part.get("nullable"):
+            text = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
+            causes.append(forbidden(f"{where}.nullable", text))
+    return causes
+
+
+# --- defaults
+
+
+def default_causes(schema: JSONObject, path: str, options: SchemaOptions) -> list[Cause]:
+    """Defaults that would not be valid themselves; C{schema} is structural."""
+    if all(part.get("default") is None for part in everywhere(schema)):
+        return []
+    return _default_causes({**schema, "x-kubernetes-embedded-resource": True}, path, options, False, _Budget())
+
+
+class _Budget:
+    """What running rules on defaults may still cost, in CEL's units; below zero there is an end."""
+
+    def __init__(self) -> None:
+        self.left = RULES_BUDGET
+
+    def causes(self, default: Any, schema: JSONObject, path: str, *, root: bool) -> list[Cause]:
+        """The rules that a default breaks, as an old value and as a new one."""
+        if not has_rules(schema):
+            return []
+        from ....schema.celrules import RuleTree
+
+        tree = RuleTree.of(schema, root=root)
+        if tree is None:
+            return []
+        causes, left = tree.causes(default, default, path, budget=self.left)
+        if not causes:
+            causes, again = tree.causes(default, None, path, budget=self.left)
+            left = min(left, again)
+        self.left = left
+        return causes
+
+
+def _default_causes(
+    schema: JSONObject, path: str, options: SchemaOptions, inside_meta: bool, budget: _Budget
+) -> list[Cause]:
+    causes: list[Cause] = []
+    embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+    if embedded:
+        inside_meta = False
+    default = schema.get("default")
+    where = f"{path}.default"
+    if default is not None:
+        wrong = [] if inside_meta else _shape_causes(default, schema, where, options, embedded)
+        causes += wrong
+        # What is unknown in a default does not keep the rest of it from being looked at.
+        wrong = [cause for cause in wrong if cause.message != _unknown(default, where).message]
+        if not wrong:
+            # The reference does not look at the type of a default that is to be an integer or a string.
+            values = ValueSchema(_without(schema, "x-kubernetes-int-or-string"))
+            try:
+                wrong = [problem.cause(where) for problem in values.problems(copied(default))]
+            except TooManyAlternatives:
+                wrong = [invalid(where, "", "validating the default against its schema takes too long")]
+            causes += wrong
+        if not wrong:
+            causes += budget.causes(default, schema, where, root=embedded)
+    if budget.left < 0:
+        return causes
+    items = schema.get("items")
+    if isinstance(items, dict):
+        causes += _default_causes(items, f"{path}.items", options, inside_meta, budget)
+    for name, part in (schema.get("properties") or {}).items():
+        meta = inside_meta or (embedded and name in _META_FIELDS)
+        causes += _default_causes(part, f"{path}.properties[{name}]", options, meta, budget)
+    return causes
+
+
+def _shape_causes(default: Any, schema: JSONObject, where: str, options: SchemaOptions, embedded: bool) -> list[Cause]:
+    """Unknown fields, and metadata that is none."""
+    # What a default lacks is not filled in before it is looked at.
+    bare = _without(schema, "default")
+    unknown: list[str] = []
+    structural = Structural(bare)
+    meta = None if options.object_meta is None else options.object_meta.compiled()
+    try:
+        if options.object_meta is not None and embedded and isinstance(default, dict):
+            CustomType(bare, options.object_meta).decode(default, [])
+        # Unknown metadata is removed without an error; see coerce_defaults.
+        structural.reader(lambda value, _: copied(value) if meta is None else meta(value, []))(default, unknown)
+    except DecodeError as error:
+        return [invalid(where, default, str(error))]
+    except Exception:
+        # Readers know no paths; whatever does not fit them is metadata.
+        return [invalid(where, default, "must result in valid metadata")]
+    causes: list[Cause] = []
+    if unknown and options.pruned_defaults:
+        causes.append(_unknown(default, where))
+    return causes + embedded_causes(default, structural, where, root=False)
+
+
+def coerce_defaults(schema: JSONObject, object_meta: StructNode) -> None:
+    """
+    Remove unknown metadata of embedded resources from defaults.
+
+    The reference does so in C{Coerce} during validation; defaults that do not fit are reported by validation.
+
+    @param schema: A schema; its defaults are replaced.
+    """
+    meta = object_meta.compiled()
+    for part in everywhere(schema):
+        default = part.get("default")
+        if isinstance(default, (dict, list)):
+            structural = Structural(_without(part, "default"))
+            if structural.embedded or structural.embedded_anywhere():
+                try:
+                    part["default"] = with_read_metadata(default, structural, meta)
+                except (Mismatch, Unreadable):
+                    continue
+
+
+def _unknown(default: Any, where: str) -> Cause:
+    return invalid(where, default, "must not have unknown fields")
+
+
+def _without(schema: JSONObject, keyword: str) -> JSONObject:
+    """A schema that does not say something, nor does what is within it."""
+    bare = {name: value for name, value in schema.items() if name != keyword}
+    if bare.get("properties"):
+        bare["properties"] = {name: _without(part, keyword) for name, part in bare["properties"].items()}
+    for name in ("items", "additionalProperties"):
+        if isinstance(bare.get(name), dict):
+            bare[name] = _without(bare[name], keyword)
+    return bare

@@ -1,0 +1,66 @@
+"""APIServices, as objects; who serves what they name is the aggregator's business."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.names import NameProblems, path_segment_problems
+from ...api.objectmeta import Rule
+from ...api.resource import JSONObject
+from ...api.times import now
+from ..generic.strategy import Strategy
+from . import validation as apiregistration
+
+
+class APIServiceStrategy(Strategy):
+    """apiregistration.k8s.io/v1 APIService."""
+
+    has_status = True
+    allow_unconditional_update = False
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
+    standard_finalizers = False
+
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """A part of a path."""
+        return path_segment_problems(name, prefix)
+
+    def names_for(self, obj: JSONObject) -> NameProblems:
+        """A service is named after the version of the group that it serves."""
+        return partial(apiregistration.api_service_name_problems, obj)
+
+    def default(self, obj: JSONObject) -> None:
+        """HTTPS is at its usual port."""
+        spec = obj.setdefault("spec", {})
+        for name in ("groupPriorityMinimum", "versionPriority"):
+            spec.setdefault(name, 0)
+        service = spec.get("service")
+        if service is not None and service.get("port") is None:
+            service["port"] = 443
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """What the server itself serves is available from the start."""
+        obj["status"] = {}
+        if obj["spec"].get("service") is None:
+            obj["status"]["conditions"] = [
+                {
+                    "type": "Available",
+                    "status": "True",
+                    "lastTransitionTime": now(),
+                    "reason": "Local",
+                    "message": "Local APIServices are always available",
+                }
+            ]
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Group, version, service, certificates."""
+        return apiregistration.validate_api_service(obj)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Conditions that are true, false or unknown."""
+        return apiregistration.validate_api_service_status(obj)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {"APIService": APIServiceStrategy()}

@@ -1,0 +1,1 @@
+"""The group apps: Deployments, ReplicaSets, DaemonSets, StatefulSets, ControllerRevisions."""

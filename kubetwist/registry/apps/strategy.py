@@ -1,0 +1,333 @@
+"""Deployments, ReplicaSets, DaemonSets, StatefulSets and ControllerRevisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.names import is_dns1123_label_problems
+from ...api.objectmeta import Rule
+from ...api.resource import JSONObject
+from ..core.pod.defaults import default_claim_spec, default_pod_template
+from ..core.pod.gates import drop_of_template
+from ..core.pod.warnings import claim_warnings, name_warnings, template_warnings, unchanged
+from ..generic.internaltypes import ROLLBACK_TO, TEMPLATE_GENERATION, keep_internal
+from ..generic.strategy import Strategy
+from . import validation as workloads
+
+
+def _empty() -> JSONObject:
+    return {}
+
+
+class WorkloadStrategy(Strategy):
+    """What the kinds have in common that keep pods running from a template."""
+
+    has_generation = True
+    has_status = True
+    status_protects: Sequence[str] = ()
+
+    def default(self, obj: JSONObject) -> None:
+        """C{spec} and its template are structs in Go: always there."""
+        spec = obj.setdefault("spec", {})
+        template = spec.get("template")
+        if template is None:
+            template = spec["template"] = {}
+        default_pod_template(template)
+        self.default_spec(spec)
+
+    def default_spec(self, spec: JSONObject) -> None:
+        """The rest of the spec."""
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Drop what is behind gates that are closed."""
+        super().prepare_for_create(obj)
+        drop_of_template(obj["spec"].get("template"), None, self.open_gates)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Likewise, but for what is there already."""
+        super().prepare_for_update(obj, old)
+        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.open_gates)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """The template, where it may have changed."""
+        return [] if unchanged(obj, old) else template_warnings(obj["spec"].get("template"), "spec.template")
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """As the zero of the kind's status is written."""
+        obj["status"] = {}
+
+
+class DeploymentStrategy(WorkloadStrategy):
+    """apps/v1 Deployment."""
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """The name, too, which is part of the names of pods."""
+        return [*(() if old else name_warnings(obj["metadata"]["name"])), *super().warnings(obj, old)]
+
+    status_protects = ("labels",)
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Keep the revision of a rollback, which is a part of the internal spec."""
+        super().prepare_for_status_update(obj, old)
+        keep_internal(obj, old, (ROLLBACK_TO,))
+
+    def default_spec(self, spec: JSONObject) -> None:
+        """See C{pkg/apis/apps/v1/defaults.go}."""
+        if spec.get("replicas") is None:
+            spec["replicas"] = 1
+        strategy = spec.get("strategy")
+        if strategy is None:
+            spec["strategy"] = strategy = _empty()
+        if not strategy.get("type"):
+            strategy["type"] = "RollingUpdate"
+        if strategy["type"] == "RollingUpdate":
+            rolling = strategy.get("rollingUpdate")
+            if rolling is None:
+                strategy["rollingUpdate"] = rolling = _empty()
+            if rolling.get("maxUnavailable") is None:
+                rolling["maxUnavailable"] = "25%"
+            if rolling.get("maxSurge") is None:
+                rolling["maxSurge"] = "25%"
+        if spec.get("revisionHistoryLimit") is None:
+            spec["revisionHistoryLimit"] = 10
+        if spec.get("progressDeadlineSeconds") is None:
+            spec["progressDeadlineSeconds"] = 600
+
+    def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
+        """Annotations count, too: those of a rollout are copied to its replica sets."""
+        annotations = obj["metadata"].get("annotations") != old["metadata"].get("annotations")
+        return annotations or super().generation_changes(obj, old)
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The spec of a new one."""
+        return workloads.validate_deployment(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The spec, and that the selector stays."""
+        return workloads.validate_deployment_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The counts."""
+        return workloads.validate_deployment_status(obj, old)
+
+
+class ReplicaSetStrategy(WorkloadStrategy):
+    """apps/v1 ReplicaSet."""
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """The name, too, which is part of the names of pods."""
+        return [*(() if old else name_warnings(obj["metadata"]["name"])), *super().warnings(obj, old)]
+
+    def default_spec(self, spec: JSONObject) -> None:
+        """One replica."""
+        if spec.get("replicas") is None:
+            spec["replicas"] = 1
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """No replicas yet."""
+        obj["status"] = {"replicas": 0}
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The spec of a new one."""
+        return workloads.validate_replica_set(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The spec, and that the selector stays."""
+        return workloads.validate_replica_set_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The counts."""
+        return workloads.validate_replica_set_status(obj)
+
+
+class DaemonSetStrategy(WorkloadStrategy):
+    """apps/v1 DaemonSet."""
+
+    def default_spec(self, spec: JSONObject) -> None:
+        """Rolls one node at a time."""
+        strategy = spec.get("updateStrategy")
+        if strategy is None:
+            spec["updateStrategy"] = strategy = _empty()
+        if not strategy.get("type"):
+            strategy["type"] = "RollingUpdate"
+        if strategy["type"] == "RollingUpdate":
+            rolling = strategy.get("rollingUpdate")
+            if rolling is None:
+                strategy["rollingUpdate"] = rolling = _empty()
+            if rolling.get("maxUnavailable") is None:
+                rolling["maxUnavailable"] = 1
+            if rolling.get("maxSurge") is None:
+                rolling["maxSurge"] = 0
+        for name in ("maxUnavailable", "maxSurge") if strategy.get("rollingUpdate") is not None else ():
+            # As Go has it, where nothing is filled in.
+            if strategy["rollingUpdate"].get(name) is None:
+                strategy["rollingUpdate"][name] = 0
+        if spec.get("revisionHistoryLimit") is None:
+            spec["revisionHistoryLimit"] = 10
+
+    def default(self, obj: JSONObject) -> None:
+        """The annotation stands for a field of the internal type, so it is always there, and owned by who writes."""
+        super().default(obj)
+        annotations = obj["metadata"].setdefault("annotations", {})
+        annotations.setdefault(TEMPLATE_GENERATION, "0")
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """The template has a generation too, from a time before the object's."""
+        super().prepare_for_create(obj)
+        _set_template_generation(obj, max(_template_generation(obj), 1))
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """The template's generation grows with the template."""
+        super().prepare_for_update(obj, old)
+        generation = _template_generation(old)
+        if obj["spec"]["template"] != old["spec"].get("template"):
+            generation += 1
+        _set_template_generation(obj, generation)
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Keep the template's generation, which is a part of the internal spec."""
+        super().prepare_for_status_update(obj, old)
+        keep_internal(obj, old, (TEMPLATE_GENERATION,))
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """No node has it yet."""
+        obj["status"] = {
+            "currentNumberScheduled": 0,
+            "numberMisscheduled": 0,
+            "desiredNumberScheduled": 0,
+            "numberReady": 0,
+        }
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The spec of a new one."""
+        return workloads.validate_daemon_set(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The spec, and that the selector stays."""
+        return workloads.validate_daemon_set_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The counts."""
+        return workloads.validate_daemon_set_status(obj, old)
+
+
+def _template_generation(obj: JSONObject) -> int:
+    """Return the template's generation, which decoding has validated; 0 if absent."""
+    return int((obj["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0"))
+
+
+def _set_template_generation(obj: JSONObject, generation: int) -> None:
+    obj["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = str(generation)
+
+
+class StatefulSetStrategy(WorkloadStrategy):
+    """apps/v1 StatefulSet."""
+
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """Check that the name is a DNS label, since pod names begin with it."""
+        return is_dns1123_label_problems(name, prefix)
+
+    def default_spec(self, spec: JSONObject) -> None:
+        """See C{pkg/apis/apps/v1/defaults.go}; the claims' kind comes from conversion."""
+        spec.setdefault("serviceName", "")
+        if not spec.get("podManagementPolicy"):
+            spec["podManagementPolicy"] = "OrderedReady"
+        strategy = spec.get("updateStrategy")
+        if strategy is None:
+            spec["updateStrategy"] = strategy = _empty()
+        if not strategy.get("type"):
+            strategy["type"] = "RollingUpdate"
+            rolling = strategy.setdefault("rollingUpdate", {})
+        rolling = strategy.get("rollingUpdate")
+        if strategy["type"] == "RollingUpdate" and rolling is not None and rolling.get("partition") is None:
+            rolling["partition"] = 0
+        policy = spec.get("persistentVolumeClaimRetentionPolicy")
+        if policy is None:
+            spec["persistentVolumeClaimRetentionPolicy"] = policy = _empty()
+        for name in ("whenDeleted", "whenScaled"):
+            if not policy.get(name):
+                policy[name] = "Retain"
+        if spec.get("replicas") is None:
+            spec["replicas"] = 1
+        if spec.get("revisionHistoryLimit") is None:
+            spec["revisionHistoryLimit"] = 10
+        for claim in spec.get("volumeClaimTemplates") or ():
+            claim["apiVersion"] = "v1"
+            claim["kind"] = "PersistentVolumeClaim"
+            claim.setdefault("metadata", {})
+            default_claim_spec(claim.setdefault("spec", {}))
+            status = claim.setdefault("status", {})
+            if not status.get("phase"):
+                status["phase"] = "Pending"
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Drop what is behind a gate that is closed; those who sent it own it nevertheless."""
+        super().prepare_for_create(obj)
+        _drop_max_unavailable(obj)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """See L{prepare_for_create}."""
+        super().prepare_for_update(obj, old)
+        _drop_max_unavailable(obj)
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """No replicas yet."""
+        obj["status"] = {"replicas": 0, "availableReplicas": 0}
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """The templates of claims, too, and a history without an end."""
+        spec = obj["spec"]
+        texts = list(super().warnings(obj, old))
+        for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+            # The reference has a field that is not there in the path of updates.
+            texts += claim_warnings(claim["spec"], f"spec.volumeClaimTemplates[{index}]{'.Spec' if old else ''}")
+        if (spec.get("revisionHistoryLimit") or 0) < 0:
+            texts.append(
+                "spec.revisionHistoryLimit: a negative value retains all historical revisions; "
+                "a value >= 0 is recommended"
+            )
+        return texts
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The spec of a new one."""
+        return workloads.validate_stateful_set(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The few fields that may change."""
+        return workloads.validate_stateful_set_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The counts."""
+        return workloads.validate_stateful_set_status(obj, old)
+
+
+def _drop_max_unavailable(obj: JSONObject) -> None:
+    """The gate is C{MaxUnavailableStatefulSet}."""
+    rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate")
+    if rolling is not None:
+        rolling.pop("maxUnavailable", None)
+
+
+class ControllerRevisionStrategy(Strategy):
+    """apps/v1 ControllerRevision: data that may not change, under a number that may."""
+
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """It has data."""
+        return workloads.validate_controller_revision(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The data stay."""
+        return workloads.validate_controller_revision_update(obj, old)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "Deployment": DeploymentStrategy(),
+    "ReplicaSet": ReplicaSetStrategy(),
+    "DaemonSet": DaemonSetStrategy(),
+    "StatefulSet": StatefulSetStrategy(),
+    "ControllerRevision": ControllerRevisionStrategy(),
+}

@@ -1,0 +1,521 @@
+"""The kinds that keep pods running; see kubernetes, C{pkg/apis/apps/validation/validation.go}."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ...api.errors import Cause, forbidden, go_json, invalid, required, too_long
+from ...api.names import byte_length
+from ...api.objectmeta import Parts
+from ...api.resource import JSONObject
+from ..core.persistentvolume.validation import validate_claim_spec
+from ..core.pod.validation.pod import validate_pod_annotations, validate_profile_annotations
+from ..core.pod.validation.spec import validate_pod_spec
+from ..generic.internaltypes import ROLLBACK_TO
+from ..generic.validation.fields import (
+    Causes,
+    annotation_keys,
+    at_most_whole,
+    check,
+    dns_label,
+    immutable,
+    invalid_name,
+    invalid_shown,
+    invalid_without_value,
+    label_selector,
+    labels,
+    not_negative,
+    number_or_percent,
+    selector_empty,
+    selector_shown,
+    selects,
+    share_or_number,
+    unsupported,
+)
+
+_BEYOND: Final = "cannot be greater than status.replicas"
+_MOST_ANNOTATIONS: Final = 256 * 1024
+_STATEFUL_SET: Final = (
+    "replicas",
+    "template",
+    "updateStrategy",
+    "minReadySeconds",
+    "ordinals",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+)
+
+
+# --- templates ---------------------------------------------------------------------------------------------------
+
+
+def validate_template(template: JSONObject, path: str, causes: Causes) -> None:
+    """A template of pods; the paths of its labels and annotations are the reference's."""
+    _template_metadata(template, path, causes)
+    spec = template.get("spec") or {}
+    validate_pod_spec(spec, f"{path}.spec", causes)
+    validate_profile_annotations((template.get("metadata") or {}).get("annotations"), spec, f"{path}.spec", causes)
+    if spec.get("ephemeralContainers"):
+        causes.append(forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template"))
+
+
+def _template_metadata(template: JSONObject, path: str, causes: Causes) -> None:
+    metadata = template.get("metadata") or {}
+    if metadata.get("labels"):
+        labels(metadata["labels"], f"{path}.labels", causes)
+    if metadata.get("annotations"):
+        annotation_keys(metadata["annotations"], f"{path}.annotations", causes)
+        size = sum(byte_length(key) + byte_length(value) for key, value in metadata["annotations"].items())
+        if size > _MOST_ANNOTATIONS:
+            causes.append(too_long(f"{path}.annotations", _MOST_ANNOTATIONS))
+        validate_pod_annotations(metadata["annotations"], template.get("spec") or {}, f"{path}.annotations", causes)
+
+
+def validate_pod_template(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+    """A template that is an object of its own."""
+    causes: Causes = []
+    validate_template(obj.get("template") or {}, "template", causes)
+    return causes
+
+
+def _selected_template(spec: JSONObject, path: str, owner: str, causes: Causes) -> None:
+    """A template whose pods the selector finds, and which always restarts what ends."""
+    template = spec.get("template") or {}
+    _found(spec.get("selector"), template, path, causes)
+    validate_template(template, path, causes)
+    _always(template.get("spec") or {}, path, owner, causes)
+
+
+def _found(selector: JSONObject | None, template: JSONObject, path: str, causes: Causes) -> None:
+    found = (template.get("metadata") or {}).get("labels")
+    # An empty selector was refused already; one that is not there finds nothing.
+    if selector is None or not (selector_empty(selector) or selects(selector, found or {})):
+        text = "`selector` does not match template `labels`"
+        causes.append(invalid(f"{path}.metadata.labels", found, text))
+
+
+def _always(spec: JSONObject, path: str, owner: str, causes: Causes) -> None:
+    policy = spec.get("restartPolicy") or ""
+    if policy != "Always":
+        causes.append(unsupported(f"{path}.spec.restartPolicy", policy, ("Always",)))
+    if spec.get("activeDeadlineSeconds") is not None:
+        text = f"activeDeadlineSeconds in {owner} is not Supported"
+        causes.append(forbidden(f"{path}.spec.activeDeadlineSeconds", text))
+
+
+def _selector(spec: JSONObject, what: str, causes: Causes) -> bool:
+    """A selector that is there and asks for something; whether it can be used."""
+    selector = spec.get("selector")
+    if selector is None:
+        causes.append(required("spec.selector"))
+        return True
+    before = len(causes)
+    label_selector(selector, "spec.selector", causes)
+    if selector_empty(selector):
+        causes.append(invalid_shown("spec.selector", "{}", f"empty selector is invalid for {what}"))
+    return len(causes) == before or selector_empty(selector)
+
+
+def _unusable(spec: JSONObject, causes: Causes) -> None:
+    causes.append(invalid_shown("spec.selector", selector_shown(spec.get("selector")), "invalid label selector"))
+
+
+def _immutable_selector(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
+    new, was = obj["spec"].get("selector"), (old.get("spec") or {}).get("selector")
+    immutable(new, was, "spec.selector", causes, selector_shown(new))
+
+
+# --- deployments -------------------------------------------------------------------------------------------------
+
+
+def validate_deployment(obj: JSONObject) -> list[Cause]:
+    """A deployment as it may stand."""
+    causes: Causes = []
+    spec = obj["spec"]
+    not_negative(spec.get("replicas"), "spec.replicas", causes)
+    if _selector(spec, "deployment", causes):
+        _selected_template(spec, "spec.template", "ReplicaSet", causes)
+    else:
+        _unusable(spec, causes)
+    _deployment_strategy(spec.get("strategy") or {}, causes)
+    for name in ("minReadySeconds", "revisionHistoryLimit"):
+        not_negative(spec.get(name), f"spec.{name}", causes)
+    revision = (obj["metadata"].get("annotations") or {}).get(ROLLBACK_TO)
+    if revision is not None:
+        not_negative(int(revision), "spec.rollback.version", causes)
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None:
+        not_negative(deadline, "spec.progressDeadlineSeconds", causes)
+        if deadline <= (spec.get("minReadySeconds") or 0):
+            text = "must be greater than minReadySeconds"
+            causes.append(invalid("spec.progressDeadlineSeconds", deadline, text))
+    return causes
+
+
+def _deployment_strategy(strategy: JSONObject, causes: Causes) -> None:
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    path = "spec.strategy"
+    if kind == "Recreate":
+        if rolling is not None:
+            text = "may not be specified when strategy `type` is 'Recreate'"
+            causes.append(forbidden(f"{path}.rollingUpdate", text))
+    elif kind == "RollingUpdate":
+        if rolling is None:
+            text = "this should be defaulted and never be nil"
+            causes.append(required(f"{path}.rollingUpdate", text))
+        else:
+            _rolling(rolling, f"{path}.rollingUpdate", causes)
+    else:
+        shown = {"Type": kind or "", "RollingUpdate": _rolling_shown(rolling)}
+        causes.append(unsupported(path, shown, ("Recreate", "RollingUpdate")))
+
+
+def _rolling_shown(rolling: JSONObject | None) -> JSONObject | None:
+    if rolling is None:
+        return None
+    away, more = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+    return {"MaxUnavailable": 0 if away is None else away, "MaxSurge": 0 if more is None else more}
+
+
+def _rolling(rolling: JSONObject, path: str, causes: Causes) -> None:
+    away, more = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    number_or_percent(away, f"{path}.maxUnavailable", causes)
+    number_or_percent(more, f"{path}.maxSurge", causes)
+    if share_or_number(away) == 0 and share_or_number(more) == 0:
+        causes.append(invalid(f"{path}.maxUnavailable", away, "may not be 0 when `maxSurge` is 0"))
+    at_most_whole(away, f"{path}.maxUnavailable", causes)
+
+
+def validate_deployment_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The selector stays."""
+    causes = validate_deployment(obj)
+    _immutable_selector(obj, old, causes)
+    return causes
+
+
+def validate_deployment_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Counts that fit each other."""
+    causes: Causes = []
+    status = obj.get("status") or {}
+    before = old.get("status") or {}
+    names = (
+        "observedGeneration",
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "unavailableReplicas",
+        "terminatingReplicas",
+        "collisionCount",
+    )
+    for name in names:
+        not_negative(status.get(name), f"status.{name}", causes)
+    _within(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), causes)
+    if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
+        text = "cannot be greater than readyReplicas"
+        causes.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
+    _not_decremented(status, before, causes)
+    return causes
+
+
+def _not_decremented(status: JSONObject, before: JSONObject, causes: Causes) -> None:
+    count, was = status.get("collisionCount"), before.get("collisionCount")
+    if was is not None and (count is None or count < was):
+        causes.append(invalid("status.collisionCount", count or 0, "cannot be decremented"))
+
+
+def _within(status: JSONObject, names: tuple[str, ...], causes: Causes) -> None:
+    replicas = status.get("replicas") or 0
+    for name in names:
+        count = status.get(name) or 0
+        if count > replicas:
+            causes.append(invalid(f"status.{name}", count, _BEYOND))
+
+
+# --- replica sets and replication controllers --------------------------------------------------------------------
+
+
+def validate_replica_set(obj: JSONObject) -> list[Cause]:
+    """A replica set as it may stand."""
+    causes: Causes = []
+    spec = obj["spec"]
+    for name in ("replicas", "minReadySeconds"):
+        not_negative(spec.get(name), f"spec.{name}", causes)
+    if _selector(spec, "deployment", causes):
+        _selected_template(spec, "spec.template", "ReplicaSet", causes)
+    else:
+        _unusable(spec, causes)
+    return causes
+
+
+def validate_replica_set_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The selector stays."""
+    causes = validate_replica_set(obj)
+    _immutable_selector(obj, old, causes)
+    return causes
+
+
+def validate_replica_set_status(obj: JSONObject) -> list[Cause]:
+    """Counts that fit each other."""
+    causes: Causes = []
+    status = obj.get("status") or {}
+    names = (
+        "replicas",
+        "fullyLabeledReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "terminatingReplicas",
+        "observedGeneration",
+    )
+    for name in names:
+        not_negative(status.get(name), f"status.{name}", causes)
+    _within(status, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), causes)
+    if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
+        text = "cannot be greater than readyReplicas"
+        causes.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
+    return causes
+
+
+def validate_replication_controller(obj: JSONObject) -> list[Cause]:
+    """A replication controller as it may stand."""
+    causes: Causes = []
+    spec = obj["spec"]
+    not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds", causes)
+    selector, template = spec.get("selector"), spec.get("template")
+    if not selector:
+        causes.append(required("spec.selector"))
+    not_negative(spec.get("replicas"), "spec.replicas", causes)
+    if template is None:
+        causes.append(required("spec.template"))
+        return causes
+    found = (template.get("metadata") or {}).get("labels")
+    labels = found or {}
+    if selector and any(labels.get(key) != value for key, value in selector.items()):
+        text = "`selector` does not match template `labels`"
+        causes.append(invalid("spec.template.metadata.labels", found, text))
+    validate_template(template, "spec.template", causes)
+    _always(template.get("spec") or {}, "spec.template", "ReplicationController", causes)
+    return causes
+
+
+# --- daemon sets -------------------------------------------------------------------------------------------------
+
+
+def validate_daemon_set(obj: JSONObject) -> list[Cause]:
+    """A daemon set as it may stand."""
+    causes: Causes = []
+    spec = obj["spec"]
+    template, selector = spec.get("template") or {}, spec.get("selector")
+    label_selector(selector, "spec.selector", causes)
+    if not causes:
+        # Only this kind does not ask for a selector; one that is not there finds nothing.
+        _found(selector, template, "spec.template", causes)
+    if selector is not None and selector_empty(selector):
+        causes.append(invalid_shown("spec.selector", "{}", "empty selector is invalid for daemonset"))
+    validate_template(template, "spec.template", causes)
+    _always(template.get("spec") or {}, "spec.template", "DaemonSet", causes)
+    for name in ("minReadySeconds", "templateGeneration"):
+        not_negative(spec.get(name), f"spec.{name}", causes)
+    strategy = spec.get("updateStrategy") or {}
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    path = "spec.updateStrategy"
+    if kind == "RollingUpdate":
+        if rolling is None:
+            causes.append(required(f"{path}.rollingUpdate"))
+        else:
+            _daemon_rolling(rolling, f"{path}.rollingUpdate", causes)
+    elif kind != "OnDelete":
+        shown = {"Type": kind or "", "RollingUpdate": _rolling_shown(rolling)}
+        causes.append(unsupported(path, shown, ("RollingUpdate", "OnDelete")))
+    not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", causes)
+    return causes
+
+
+def _daemon_rolling(rolling: JSONObject, path: str, causes: Causes) -> None:
+    away, more = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    number_or_percent(away, f"{path}.maxUnavailable", causes)
+    number_or_percent(more, f"{path}.maxSurge", causes)
+    at_most_whole(away, f"{path}.maxUnavailable", causes)
+    at_most_whole(more, f"{path}.maxSurge", causes)
+    if share_or_number(away) and share_or_number(more):
+        causes.append(invalid(f"{path}.maxSurge", more, "may not be set when maxUnavailable is non-zero"))
+    if not share_or_number(away) and not share_or_number(more):
+        causes.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+
+
+def validate_daemon_set_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The selector stays, which is told first."""
+    causes: Causes = []
+    _immutable_selector(obj, old, causes)
+    return causes + validate_daemon_set(obj)
+
+
+def validate_daemon_set_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Counts, of which that of collisions does not shrink."""
+    causes: Causes = []
+    status = obj.get("status") or {}
+    names = (
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+        "observedGeneration",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "numberUnavailable",
+        "collisionCount",
+    )
+    for name in names:
+        not_negative(status.get(name), f"status.{name}", causes)
+    _not_decremented(status, old.get("status") or {}, causes)
+    return causes
+
+
+# --- stateful sets -----------------------------------------------------------------------------------------------
+
+
+def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+    """A stateful set as it may stand; what an older server let through in C{old} may stay."""
+    causes: Causes = []
+    spec = obj["spec"]
+    policy = spec.get("podManagementPolicy") or ""
+    if not policy:
+        causes.append(required("spec.podManagementPolicy"))
+    elif policy not in ("OrderedReady", "Parallel"):
+        causes.append(invalid_name("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"))
+    _stateful_strategy(spec.get("updateStrategy") or {}, causes)
+    kept = spec.get("persistentVolumeClaimRetentionPolicy") or {}
+    for name in ("whenDeleted", "whenScaled"):
+        if kept and kept.get(name) not in ("Retain", "Delete"):
+            where = f"spec.persistentVolumeClaimRetentionPolicy.{name}"
+            causes.append(unsupported(where, kept.get(name) or "", ("Retain", "Delete")))
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or () if old is None else ()):
+        validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", causes)
+    for name in ("replicas", "minReadySeconds"):
+        not_negative(spec.get(name), f"spec.{name}", causes)
+    if spec.get("ordinals") is not None:
+        not_negative(spec["ordinals"].get("start"), "spec.ordinals.start", causes)
+    if spec.get("serviceName") and old is None:
+        check(spec["serviceName"], "spec.serviceName", dns_label, causes)
+    template = spec.get("template") or {}
+    if _selector(spec, "statefulset", causes):
+        _found(spec.get("selector"), template, "spec.template", causes)
+        if old is None or not _template_causes(old["spec"]):
+            causes.extend(_template_causes(spec))
+        # The reference looks at them for itself, too.
+        _template_metadata(template, "spec.template", causes)
+    else:
+        causes.append(invalid_without_value("spec.selector", selector_shown(spec.get("selector"))))
+    _always(template.get("spec") or {}, "spec.template", "StatefulSet", causes)
+    return causes
+
+
+def _template_causes(spec: JSONObject) -> list[Cause]:
+    """
+    What is wrong with a template as its pods will be.
+
+    Volumes are added for the claims, in front of those of its own; names of hosts are given when pods are made.
+    """
+    causes: Causes = []
+    template = spec.get("template") or {}
+    pod = {name: value for name, value in (template.get("spec") or {}).items() if name not in ("hostname", "subdomain")}
+    template = {**template, "spec": pod}
+    claims = spec.get("volumeClaimTemplates") or ()
+    names = dict.fromkeys((claim.get("metadata") or {}).get("name") or "" for claim in claims)
+    if names:
+        volumes: list[JSONObject] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+        volumes += [volume for volume in pod.get("volumes") or () if (volume.get("name") or "") not in names]
+        template = {**template, "spec": {**pod, "volumes": volumes}}
+    validate_template(template, "spec.template", causes)
+    return causes
+
+
+def _stateful_strategy(strategy: JSONObject, causes: Causes) -> None:
+    kind, rolling = strategy.get("type") or "", strategy.get("rollingUpdate")
+    path = "spec.updateStrategy"
+    if not kind:
+        causes.append(required(path))
+    elif kind == "OnDelete":
+        if rolling is not None:
+            text = "only allowed for updateStrategy 'RollingUpdate'"
+            causes.append(invalid_shown(f"{path}.rollingUpdate", go_json(_partition_shown(rolling)), text))
+    elif kind == "RollingUpdate":
+        if rolling is not None:
+            not_negative(rolling.get("partition"), f"{path}.rollingUpdate.partition", causes)
+            away: Any = rolling.get("maxUnavailable")
+            if away is not None:
+                number_or_percent(away, f"{path}.rollingUpdate.maxUnavailable", causes)
+                if share_or_number(away) == 0:
+                    causes.append(invalid(f"{path}.rollingUpdate.maxUnavailable", away, "cannot be 0"))
+                at_most_whole(away, f"{path}.rollingUpdate.maxUnavailable", causes)
+    else:
+        shown = {"Type": kind, "RollingUpdate": _partition_shown(rolling)}
+        causes.append(invalid_shown(path, go_json(shown), "must be 'RollingUpdate' or 'OnDelete'"))
+
+
+def _partition_shown(rolling: JSONObject | None) -> JSONObject | None:
+    if rolling is None:
+        return None
+    return {"Partition": rolling.get("partition") or 0, "MaxUnavailable": rolling.get("maxUnavailable")}
+
+
+def validate_stateful_set_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Identity and storage of the pods stay."""
+    causes = validate_stateful_set(obj, old)
+    spec, before = obj["spec"], old["spec"]
+    changed = any(
+        spec.get(name) != before.get(name) for name in spec.keys() | before.keys() if name not in _STATEFUL_SET
+    )
+    if changed:
+        text = (
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+            "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+        )
+        causes.append(forbidden("spec", text))
+    return causes
+
+
+def validate_stateful_set_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Counts that fit each other."""
+    causes: Causes = []
+    status = obj.get("status") or {}
+    names = (
+        "replicas",
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "collisionCount",
+    )
+    for name in names:
+        not_negative(status.get(name), f"status.{name}", causes)
+    _within(status, ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"), causes)
+    if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
+        text = "cannot be greater than status.readyReplicas"
+        causes.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
+    _not_decremented(status, old.get("status") or {}, causes)
+    return Parts(causes)
+
+
+# --- controller revisions ----------------------------------------------------------------------------------------
+
+
+def validate_controller_revision(obj: JSONObject) -> list[Cause]:
+    """It has data and a number."""
+    causes: Causes = []
+    not_negative(obj.get("revision"), "revision", causes)
+    if obj.get("data") is None:
+        causes.append(required("data", "data is mandatory"))
+    elif not isinstance(obj["data"], dict):
+        causes.append(required("data", "data must be a valid JSON object"))
+    return causes
+
+
+def validate_controller_revision_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The data stay, whatever they are."""
+    causes: Causes = []
+    not_negative(obj.get("revision"), "revision", causes)
+    shown = go_json(obj.get("data"), sort_keys=True, raw=True)
+    immutable(obj.get("data"), old.get("data"), "data", causes, shown, untyped=True)
+    return causes

@@ -1,0 +1,34 @@
+"""Questions about users and rights; nothing of it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ...api.resource import JSONObject
+from ..generic.strategy import Strategy
+
+_KINDS: Final = (
+    "LocalSubjectAccessReview",
+    "SelfSubjectAccessReview",
+    "SelfSubjectReview",
+    "SelfSubjectRulesReview",
+    "SubjectAccessReview",
+    "TokenReview",
+)
+
+
+class TokenRequestStrategy(Strategy):
+    """Tokens are good for an hour unless it is said otherwise."""
+
+    def default(self, obj: JSONObject) -> None:
+        """See L{Strategy.default}."""
+        spec = obj.setdefault("spec", {})
+        if spec.get("expirationSeconds") is None:
+            spec["expirationSeconds"] = 3600
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    **{kind: Strategy() for kind in _KINDS},
+    "TokenRequest": TokenRequestStrategy(),
+}

@@ -1,0 +1,1 @@
+"""The group authorization.k8s.io: access reviews."""

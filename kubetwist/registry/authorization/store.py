@@ -1,0 +1,280 @@
+"""Resources that have no objects: a POST asks the server something and is answered at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.defer import maybeDeferred
+from zope.interface import implementer
+
+from ...api import times
+from ...api.authorization import AuthorizerAttributes, Decision
+from ...api.errors import APIStatusError, Cause
+from ...api.options import CreateOptions
+from ...api.resource import GroupKind, JSONObject, UserInfo
+from ...api.selectors import (
+    Requirement,
+    SelectorError,
+    label_selector_from_object,
+    parse_field_selector,
+    parse_label_selector,
+)
+from ...api.users import user_object
+from ...interfaces import ICreator, IRuleResolver
+from ..core.componentstatus.store import ComponentStatuses
+from ..core.pod.binding import Bindings
+from ..generic.admitting import admit_virtual
+from ..generic.scope import RequestScope
+from ..kinds import ResourceInfo
+from .validation import validate_access_review, validate_local_access_review, validate_self_access_review
+
+if TYPE_CHECKING:
+    from ..stores import Stores
+
+
+@implementer(ICreator)
+class AccessReview:
+    """C{SubjectAccessReview} and its kin: may somebody do something?"""
+
+    def __init__(self, info: ResourceInfo, stores: Stores, context: Any) -> None:
+        self.info = info
+        self._stores = stores
+        self._context = context
+
+    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
+        """See L{ICreator.create}."""
+        check_namespace(scope, obj)
+        await admit_virtual(self.info, self._stores, scope, obj, options, lambda obj: self._check(scope, obj))
+        spec = obj["spec"]
+        resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+        user = scope.user if self.info.kind == "SelfSubjectAccessReview" else subject(spec)
+        problems: list[str] = []
+        asked = question(user, resource, other, problems)
+        verdict = await maybeDeferred(self._context.authorizer.authorize, asked)
+        status: JSONObject = {"allowed": verdict.decision is Decision.ALLOW}
+        if verdict.decision is Decision.DENY:
+            status["denied"] = True
+        if verdict.reason:
+            status["reason"] = verdict.reason
+        if verdict.error:
+            problems.append(verdict.error)
+        if problems:
+            status["evaluationError"] = "; ".join(problems)
+        obj["status"] = status
+        return obj
+
+    def _check(self, scope: RequestScope, obj: JSONObject) -> None:
+        """
+        Validate a review after mutation.
+
+        @raise APIStatusError: It is invalid (422), or names another namespace than the request (400).
+        """
+        causes = _VALIDATE[self.info.kind](obj)
+        if causes:
+            # The reference's message names no kind.
+            raise APIStatusError.invalid(GroupKind(self.info.group, ""), "", causes)
+        if not self.info.namespaced:
+            return
+        if not scope.namespace:
+            raise APIStatusError.bad_request("namespace is required on this type: ")
+        if obj["metadata"].get("namespace") != scope.namespace:
+            text = f"spec.resourceAttributes.namespace must match namespace: {scope.namespace}"
+            raise APIStatusError.bad_request(text)
+
+
+_VALIDATE: Final[Mapping[str, Callable[[JSONObject], list[Cause]]]] = {
+    "SubjectAccessReview": validate_access_review,
+    "SelfSubjectAccessReview": validate_self_access_review,
+    "LocalSubjectAccessReview": validate_local_access_review,
+}
+
+
+def check_namespace(scope: RequestScope, obj: JSONObject) -> None:
+    """
+    Have the object in the namespace of the request, if it is in one.
+
+    @raise APIStatusError: It says that it is in another one (400).
+    """
+    meta = obj.setdefault("metadata", {})
+    if not scope.namespace:
+        meta.pop("namespace", None)
+    elif meta.setdefault("namespace", scope.namespace) != scope.namespace:
+        text = "the namespace of the provided object does not match the namespace sent on the request"
+        raise APIStatusError.bad_request(text)
+
+
+def subject(spec: JSONObject) -> UserInfo:
+    """Whom a review asks about."""
+    extra = {name: tuple(values or ()) for name, values in (spec.get("extra") or {}).items()}
+    return UserInfo(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
+
+
+def question(
+    user: UserInfo, resource: JSONObject | None, other: JSONObject | None, problems: list[str]
+) -> AuthorizerAttributes:
+    """
+    What a review asks, as authorizers take it.
+
+    @param problems: Told what of the selectors is left out since nobody understands it; the question is wider then.
+    """
+    if resource is None:
+        other = other or {}
+        return AuthorizerAttributes(user, other.get("verb", ""), path=other.get("path", ""), is_resource_request=False)
+    fields = _understood("fieldSelector", resource, parse_field_selector, _field_term, problems)
+    labels = _understood("labelSelector", resource, _raw_labels, _label_term, problems)
+    return AuthorizerAttributes(
+        user,
+        resource.get("verb", ""),
+        group=resource.get("group", ""),
+        version=resource.get("version") or "*",
+        resource=resource.get("resource", ""),
+        subresource=resource.get("subresource", ""),
+        namespace=resource.get("namespace", ""),
+        name=resource.get("name", ""),
+        field_terms=tuple(fields),
+        label_terms=tuple(labels),
+    )
+
+
+def _understood(
+    what: str,
+    resource: JSONObject,
+    raw: Callable[[str], Iterable[Any]],
+    term: Callable[[JSONObject], Any],
+    problems: list[str],
+) -> list[Any]:
+    selector = resource.get(what)
+    if not selector:
+        return []
+    terms: list[Any] = []
+    failed = False
+    if selector.get("rawSelector"):
+        try:
+            terms += raw(selector["rawSelector"])
+        except SelectorError:
+            failed = True
+    for requirement in selector.get("requirements") or ():
+        try:
+            terms.append(term(requirement))
+        except SelectorError:
+            failed = True
+    if failed:
+        how = "partially ignored" if terms else "ignored"
+        problems.append(f"spec.resourceAttributes.{what} {how} due to parse error")
+    return terms
+
+
+def _field_term(requirement: JSONObject) -> tuple[str, str, bool]:
+    """A requirement as a term of a field selector, which has one value and two operators only."""
+    operator = requirement.get("operator")
+    values: Sequence[str] = requirement.get("values") or ()
+    if operator not in ("In", "NotIn") or len(values) != 1:
+        raise SelectorError(f"a field selector has no {operator} of {len(values)} values")
+    return requirement.get("key", ""), values[0], operator == "In"
+
+
+def _raw_labels(text: str) -> Iterable[Requirement]:
+    return parse_label_selector(text).requirements
+
+
+def _label_term(requirement: JSONObject) -> Requirement:
+    return label_selector_from_object({"matchExpressions": [requirement]}).requirements[0]
+
+
+@implementer(ICreator)
+class SelfSubjectReview:
+    """Who am I?"""
+
+    def __init__(self, info: ResourceInfo, stores: Stores) -> None:
+        self.info = info
+        self._stores = stores
+
+    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
+        """See L{ICreator.create}."""
+        await admit_virtual(self.info, self._stores, scope, obj, options)
+        now = times.now()
+        return {"metadata": {"creationTimestamp": now}, "status": {"userInfo": user_object(scope.user)}}
+
+
+@implementer(ICreator)
+class TokenReview:
+    """
+    Whose token is this?
+
+    Tokens that do not say whom they are meant for are meant for this server: for the audiences of its issuer.
+    """
+
+    def __init__(self, info: ResourceInfo, stores: Stores, context: Any) -> None:
+        self.info = info
+        self._stores = stores
+        self._context = context
+
+    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
+        """See L{ICreator.create}."""
+        check_namespace(scope, obj)
+        await admit_virtual(self.info, self._stores, scope, obj, options, _check_token)
+        spec = obj.get("spec") or {}
+        token = spec["token"]
+        issuer = self._context.token_issuer
+        mine = () if issuer is None else issuer.audiences
+        wanted = spec.get("audiences") or mine
+        shared = [audience for audience in wanted if audience in mine]
+        found = await maybeDeferred(self._context.user_of_token, token, wanted)
+        audiences = shared if found.audiences is None else found.audiences
+        # What the client says there stays where nothing is found.
+        status = {**(obj.get("status") or {})}
+        if found.user is None or (wanted and not audiences):
+            status.pop("authenticated", None)
+            obj["status"] = {"user": {}, **status, "error": found.error or "invalid bearer token"}
+        else:
+            obj["status"] = {**status, "authenticated": True, "user": user_object(found.user)}
+            if audiences:
+                obj["status"]["audiences"] = list(audiences)
+        return obj
+
+
+def _check_token(obj: JSONObject) -> None:
+    if not (obj.get("spec") or {}).get("token"):
+        raise APIStatusError.bad_request("token is required for TokenReview in authentication")
+
+
+def _check_rules_namespace(obj: JSONObject) -> None:
+    if not (obj.get("spec") or {}).get("namespace"):
+        raise APIStatusError.bad_request("no namespace on request")
+
+
+@implementer(ICreator)
+class RulesReview:
+    """C{SelfSubjectRulesReview}: what may I do? Only rule-based authorizers can tell."""
+
+    def __init__(self, info: ResourceInfo, stores: Stores, context: Any) -> None:
+        self.info = info
+        self._stores = stores
+        self._context = context
+
+    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
+        """See L{ICreator.create}."""
+        await admit_virtual(self.info, self._stores, scope, obj, options, _check_rules_namespace)
+        namespace = obj["spec"]["namespace"]
+        authorizer = self._context.authorizer
+        status: JSONObject = {"resourceRules": [], "nonResourceRules": [], "incomplete": True}
+        if IRuleResolver.providedBy(authorizer):
+            status = authorizer.rules_for(scope.user, namespace)
+        # The reference answers with an object of its own.
+        return {"metadata": {}, "spec": {}, "status": status}
+
+
+def review_storage(info: ResourceInfo, stores: Stores, context: Any) -> Any:
+    """The storage object of such a resource."""
+    if info.kind == "Binding":
+        return Bindings(info, stores.get("", "pods"))
+    if info.kind == "ComponentStatus":
+        return ComponentStatuses(info, stores)
+    if info.kind == "TokenReview":
+        return TokenReview(info, stores, context)
+    if info.kind == "SelfSubjectReview":
+        return SelfSubjectReview(info, stores)
+    if info.kind == "SelfSubjectRulesReview":
+        return RulesReview(info, stores, context)
+    return AccessReview(info, stores, context)

@@ -1,0 +1,252 @@
+"""
+What a job's controller may report; see kubernetes, C{pkg/apis/batch/validation/validation.go}.
+
+Most rules look only at what an update changes, so that jobs that break a newer rule can still be updated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from ....api.errors import Cause, duplicate, invalid, required
+from ....api.resource import JSONObject
+from ...generic.validation.fields import Causes, go_json, invalid_shown, invalid_without_value, not_negative, quote
+
+#: Of Go's numbers.
+_MOST_DIGITS: Final = 18
+_TERMINAL: Final = ("Failed", "Complete", "FailureTarget")
+
+
+class _View:
+    """A job's status, as the rules ask for it."""
+
+    __slots__ = ("_status", "complete", "failed", "failing", "false", "finished", "succeeding", "true")
+
+    def __init__(self, obj: JSONObject) -> None:
+        self._status: Mapping[str, Any] = obj.get("status") or {}
+        conditions = self._status.get("conditions") or ()
+        self.true = {one.get("type") for one in conditions if one.get("status") == "True"}
+        self.false = {one.get("type") for one in conditions if one.get("status") == "False"}
+        self.complete = "Complete" in self.true
+        self.failed = "Failed" in self.true
+        self.failing = "FailureTarget" in self.true
+        self.succeeding = "SuccessCriteriaMet" in self.true
+        self.finished = self.complete or self.failed
+
+    def __getitem__(self, name: str) -> Any:
+        return self._status.get(name)
+
+    def count(self, name: str) -> int:
+        return self._status.get(name) or 0
+
+
+def validate_job_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Counts, times and conditions that fit together, and that a job does not take back."""
+    causes: Causes = []
+    spec, now, was = obj["spec"], _View(obj), _View(old)
+    for name in ("active", "succeeded", "failed", "ready", "terminating"):
+        not_negative(now[name], f"status.{name}", causes)
+    _uncounted(now["uncountedTerminatedPods"], causes)
+    _conditions(now, was, causes)
+    _finished(spec, now, was, causes)
+    _indexes(spec, now, was, causes)
+    _none_left("terminating", now, was, causes)
+    changed = now["ready"] != was["ready"] or now["active"] != was["active"]
+    if changed and now["ready"] is not None and now.count("ready") > now.count("active"):
+        causes.append(invalid("status.ready", now["ready"], "cannot set more ready pods than active"))
+    _success(spec, now, causes)
+    _taken_back(spec, now, was, causes)
+    return causes
+
+
+def _condition(text: str) -> Cause:
+    return invalid_without_value("status.conditions", text)
+
+
+def _uncounted(pods: JSONObject | None, causes: Causes) -> None:
+    seen: set[str] = set()
+    for name in ("succeeded", "failed"):
+        for index, uid in enumerate((pods or {}).get(name) or ()):
+            path = f"status.uncountedTerminatedPods.{name}[{index}]"
+            if not uid:
+                causes.append(invalid(path, uid, "must not be empty"))
+            elif uid in seen:
+                causes.append(duplicate(path, uid))
+            seen.add(uid)
+
+
+def _conditions(now: _View, was: _View, causes: Causes) -> None:
+    """Conditions that exclude or demand each other, and the time of completion."""
+    completes, fails = now.complete != was.complete, now.failed != was.failed
+    targets = now.failing != was.failing
+    path, time = "status.completionTime", now["completionTime"]
+    timed = time != was["completionTime"]
+    if (completes or fails) and now.complete and now.failed:
+        causes.append(_condition("cannot set Complete=True and Failed=true conditions"))
+    if (completes or targets) and now.complete and now.failing:
+        causes.append(_condition("cannot set Complete=True and FailureTarget=true conditions"))
+    if (completes or timed) and time is not None and not now.complete:
+        causes.append(invalid(path, time, "cannot set completionTime when there is no Complete=True condition"))
+    if (completes or timed) and time is None and now.complete:
+        causes.append(required(path, "completionTime is required for Complete jobs"))
+    started = now["startTime"]
+    if (timed or started != was["startTime"]) and started and time and time < started:
+        causes.append(invalid(path, time, "must be equal to or after `startTime`"))
+    if (fails or now["failedIndexes"] != was["failedIndexes"]) and now.failed and not now.failing:
+        causes.append(_condition("cannot set Failed=True condition without the FailureTarget=true condition"))
+    if (completes or now.succeeding != was.succeeding) and now.complete and not now.succeeding:
+        causes.append(_condition("cannot set Complete=True condition without the SuccessCriteriaMet=true condition"))
+
+
+def _finished(spec: JSONObject, now: _View, was: _View, causes: Causes) -> None:
+    """A finished job has begun, and has nothing left that runs."""
+    if not now.finished:
+        return
+    ends = not was.finished
+    _none_left("active", now, was, causes)
+    never_began = spec.get("suspend") and spec.get("completions") == 0
+    if (ends or now["startTime"] != was["startTime"]) and now["startTime"] is None and not never_began:
+        causes.append(required("status.startTime", "startTime is required for finished job"))
+    uncounted = now["uncountedTerminatedPods"]
+    if (ends or uncounted != was["uncountedTerminatedPods"]) and uncounted is not None:
+        pods = {"Succeeded": uncounted.get("succeeded"), "Failed": uncounted.get("failed")}
+        if any(pods.values()):
+            path = "status.uncountedTerminatedPods"
+            causes.append(invalid_shown(path, go_json(pods), "must be empty for finished job"))
+
+
+def _none_left(name: str, now: _View, was: _View, causes: Causes) -> None:
+    """A job that is finished has no pods of some sort."""
+    if now.finished and (not was.finished or now[name] != was[name]) and now.count(name) > 0:
+        causes.append(invalid(f"status.{name}", now[name], f"{name}>0 is invalid for finished job"))
+
+
+def _success(spec: JSONObject, now: _View, causes: Causes) -> None:
+    """What excludes success, and where nothing completes without it."""
+    if now.succeeding and now.failed:
+        causes.append(_condition("cannot set SuccessCriteriaMet=True and Failed=true conditions"))
+    if now.succeeding and now.failing:
+        causes.append(_condition("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"))
+    if spec.get("successPolicy") is not None and now.complete and not now.succeeding:
+        text = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
+        causes.append(_condition(text))
+
+
+def _indexes(spec: JSONObject, now: _View, was: _View, causes: Causes) -> None:
+    """Lists of indexes such as C{"0,2-4"}."""
+    completed, failed = now["completedIndexes"] or "", now["failedIndexes"]
+    total, limited = spec.get("completions"), spec.get("backoffLimitPerIndex") is not None
+    new_completed, new_failed = completed != (was["completedIndexes"] or ""), failed != was["failedIndexes"]
+    path = "status.completedIndexes"
+    if total is not None:
+        if new_completed:
+            _check_intervals(completed, total, path, "completedIndexes", causes)
+        if new_failed and limited and failed is not None:
+            _check_intervals(failed, total, "status.failedIndexes", "failedIndexes", causes)
+    if new_completed and completed and spec.get("completionMode") != "Indexed":
+        text = "cannot set non-empty completedIndexes when non-indexed completion mode"
+        causes.append(invalid(path, completed, text))
+    if new_failed and failed is not None and not limited:
+        text = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
+        causes.append(invalid("status.failedIndexes", failed, text))
+    if (new_completed or new_failed) and failed is not None and total is not None:
+        common = _overlap(_good_intervals(completed, total), _good_intervals(failed, total))
+        if common is not None:
+            text = f"failedIndexes and completedIndexes overlap at index: {common}"
+            causes.append(invalid("status.failedIndexes", failed, text))
+
+
+def _check_intervals(text: str, total: int, path: str, name: str, causes: Causes) -> None:
+    try:
+        for _ in parse_intervals(text, total):
+            pass
+    except ValueError as error:
+        causes.append(invalid(path, text, f"error parsing {name}: {error}"))
+
+
+def _good_intervals(text: str, total: int) -> list[tuple[int, int]]:
+    """Those that are intervals."""
+    found = []
+    for interval in text.split(",") if text else ():
+        with suppress(ValueError):
+            found.append(_interval(interval, total))
+    return found
+
+
+def _overlap(some: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) -> int | None:
+    """The first index in an interval of both; the lists ascend, and are gone through, not the indexes in them."""
+    place = other = 0
+    while place < len(some) and other < len(others):
+        (first, last), (begin, end) = some[place], others[other]
+        if first <= end and begin <= last:
+            return max(first, begin)
+        if first <= begin:
+            place += 1
+        else:
+            other += 1
+    return None
+
+
+def parse_intervals(text: str, total: int) -> Iterator[tuple[int, int]]:
+    """
+    The intervals in a list of indexes such as C{"0,2-4"}, which ascend: the first index of each, and the last.
+
+    @param total: How many indexes there are.
+    @raise ValueError: It is none; with Go's words.
+    """
+    before: int | None = None
+    for interval in text.split(",") if text else ():
+        first, last = _interval(interval, total)
+        if before is not None and first <= before:
+            raise ValueError(f"non-increasing order, previous: {before}, current: {first}")
+        before = last
+        yield first, last
+
+
+def _interval(text: str, total: int) -> tuple[int, int]:
+    limits = text.split("-")
+    if len(limits) > 2:
+        raise ValueError(
+            f"the fragment {quote(text)} violates the requirement that an index interval can have "
+            "at most two parts separated by '-'"
+        )
+    numbers = []
+    for limit in limits:
+        digits = limit.removeprefix("+")
+        if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > _MOST_DIGITS:
+            raise ValueError(f"cannot convert string to integer for index: {quote(limit)}")
+        number = int(digits.lstrip("0") or "0")
+        if number >= total:
+            raise ValueError(f"too large index: {quote(limit)}")
+        numbers.append(number)
+    if len(numbers) == 2 and numbers[1] <= numbers[0]:
+        raise ValueError(f"non-increasing order, previous: {numbers[0]}, current: {numbers[1]}")
+    return numbers[0], numbers[-1]
+
+
+def _taken_back(spec: JSONObject, now: _View, was: _View, causes: Causes) -> None:
+    """What only ever comes or grows."""
+    for kind in _TERMINAL:
+        if kind in was.true and kind not in now.true:
+            causes.append(_condition(f"cannot disable the terminal {kind}=True condition"))
+    if now.count("failed") < was.count("failed"):
+        causes.append(invalid("status.failed", now.count("failed"), "cannot decrease the failed counter"))
+    # An indexed job with as many completions as pods at a time can be made smaller.
+    shrinks = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
+    if not shrinks and now.count("succeeded") < was.count("succeeded"):
+        causes.append(invalid("status.succeeded", now.count("succeeded"), "cannot decrease the succeeded counter"))
+    time, completed = now["completionTime"], was["completionTime"]
+    if completed is not None and time is not None and time != completed:
+        causes.append(invalid("status.completionTime", time, "field is immutable"))
+    started = was["startTime"]
+    resumes = "Suspended" in was.true and "Suspended" in now.false
+    if started is not None and now["startTime"] != started and not spec.get("suspend") and not resumes:
+        text = "field is immutable for unsuspended job once set"
+        causes.append(invalid("status.startTime", now["startTime"], text))
+    if was.succeeding and not now.succeeding:
+        causes.append(_condition("cannot disable the SuccessCriteriaMet=True condition"))
+    if was.complete and now.succeeding and not was.succeeding:
+        text = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
+        causes.append(_condition(text))

@@ -1,0 +1,215 @@
+"""Certificate signing requests; see kubernetes, C{pkg/apis/certificates/validation/validation.go}."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import b64decode
+from typing import Final
+
+from cryptography import x509
+
+from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long
+from ...api.names import byte_length
+from ...api.objectmeta import Parts
+from ...api.resource import JSONObject
+from ..generic.validation.fields import Causes, Problems, dns_label, dns_subdomain, quote, unsupported
+
+VERDICTS: Final = ("Approved", "Denied")
+_BLOCK: Final = re.compile(rb"-----BEGIN ([^-\n]+)-----\s*\n((?:[^\n:]+:[^\n]*\n)*)([A-Za-z0-9+/=\s]*)-----END \1-----")
+_LONGEST_DOMAIN: Final = 253
+#: A domain, a namespace and a name, with what stands between them.
+_LONGEST_SIGNER: Final = 253 + 1 + 63 + 1 + 253
+_KEPT: Final = ("Approved", "Denied", "Failed")
+_USAGES: Final = (
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
+)
+
+
+def approvals(obj: JSONObject) -> list[JSONObject]:
+    """The conditions that say yes or no."""
+    return [one for one in (obj.get("status") or {}).get("conditions") or () if one.get("type") in VERDICTS]
+
+
+def validate_request(obj: JSONObject) -> list[Cause]:
+    """A request that can be read, for a signer that can be."""
+    causes: Causes = []
+    spec = obj["spec"]
+    problem = request_problem(spec.get("request") or "")
+    if problem:
+        causes.append(invalid("spec.request", spec.get("request"), problem))
+    usages = spec.get("usages") or []
+    if not usages:
+        causes.append(required("spec.usages"))
+    for index, usage in enumerate(usages):
+        if usage not in _USAGES:
+            causes.append(unsupported(f"spec.usages[{index}]", usage, _USAGES))
+    taken: set[str] = set()
+    for index, usage in enumerate(usages):
+        if usage in taken:
+            causes.append(duplicate(f"spec.usages[{index}]", usage))
+        taken.add(usage)
+    signer = spec.get("signerName") or ""
+    if signer == "kubernetes.io/legacy-unknown":
+        text = "the legacy signerName is not allowed via this API version"
+        causes.append(invalid("spec.signerName", signer, text))
+    else:
+        signer_name(signer, "spec.signerName", causes)
+    seconds = spec.get("expirationSeconds")
+    if seconds is not None and seconds < 600:
+        text = "may not specify a duration less than 600 seconds (10 minutes)"
+        causes.append(invalid("spec.expirationSeconds", seconds, text))
+    causes.extend(_conditions(obj))
+    return causes
+
+
+def signer_name(name: str, path: str, causes: Causes) -> None:
+    """A domain and a name below it."""
+    if not name:
+        causes.append(required(path))
+        return
+    domain, _, rest = name.partition("/")
+    if name.count("/") != 1:
+        text = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        causes.append(invalid(path, name, text))
+        return
+    if byte_length(domain) > _LONGEST_DOMAIN:
+        causes.append(too_long(path, _LONGEST_DOMAIN))
+    _parts(domain, path, dns_label, causes)
+    if "." not in domain:
+        causes.append(invalid(path, domain, "should be a domain with at least two segments separated by dots"))
+    _parts(rest, path, dns_subdomain, causes)
+    if byte_length(name) > _LONGEST_SIGNER:
+        causes.append(too_long(path, _LONGEST_SIGNER))
+
+
+def _parts(dotted: str, path: str, problems: Problems, causes: Causes) -> None:
+    """What lies between dots; of several that are wrong, the first is told."""
+    for part in dotted.split("."):
+        found = problems(part)
+        for text in found:
+            causes.append(invalid(path, dotted, f"validating label {quote(part)}: {text}"))
+        if found:
+            return
+
+
+def request_problem(encoded: str) -> str:
+    """What is wrong with a request in PEM in base64; C{""} when it is right."""
+    try:
+        pem = b64decode(encoded)
+    except (binascii.Error, ValueError):
+        pem = b""
+    if b"-----BEGIN CERTIFICATE REQUEST-----" not in pem:
+        return "PEM block type must be CERTIFICATE REQUEST"
+    try:
+        request = x509.load_pem_x509_csr(pem)
+        return "" if request.is_signature_valid else "x509: ECDSA verification failure"
+    except Exception as error:
+        return str(error)
+
+
+def _conditions(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+    """What is odd about those of C{old} may stay."""
+    causes: Causes = []
+    seen: set[str] = set()
+    before = [one.get("type") or "" for one in ((old or {}).get("status") or {}).get("conditions") or ()]
+    twice, both = len(set(before)) < len(before), set(before).issuperset(VERDICTS)
+    for index, condition in enumerate((obj.get("status") or {}).get("conditions") or ()):
+        path, kind, status = f"status.conditions[{index}]", condition.get("type") or "", condition.get("status") or ""
+        if not kind and "" not in before:
+            causes.append(required(f"{path}.type"))
+        choice = ("True",) if kind in _KEPT else ("False", "True", "Unknown")
+        if not status:
+            causes.append(required(f"{path}.status"))
+        elif status not in choice:
+            causes.append(unsupported(f"{path}.status", status, choice))
+        if not both and kind in VERDICTS and seen.intersection(VERDICTS) - {kind}:
+            text = "Approved and Denied conditions are mutually exclusive"
+            causes.append(invalid("status.conditions", kind, text))
+        if kind in seen and not twice:
+            causes.append(duplicate(f"{path}.type", kind))
+        seen.add(kind)
+    return causes
+
+
+def validate_request_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Verdicts and certificates are not taken back."""
+    return _update(obj, old, verdicts=True, certificate=False)
+
+
+def validate_approval_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Verdicts may come, certificates not."""
+    return _update(obj, old, verdicts=True, certificate=False)
+
+
+def validate_request_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """A certificate may come, verdicts not."""
+    return _update(obj, old, verdicts=False, certificate=True)
+
+
+def _update(obj: JSONObject, old: JSONObject, *, verdicts: bool, certificate: bool) -> list[Cause]:
+    causes = _conditions(obj, old)
+    status, before = obj.get("status") or {}, old.get("status") or {}
+    new, held = status.get("certificate") or "", before.get("certificate") or ""
+    if new != held and not certificate_problem(held):
+        problem = certificate_problem(new)
+        if problem:
+            causes.append(invalid("status.certificate", "<certificate data>", problem))
+    now, was = ([one.get("type") for one in side.get("conditions") or ()] for side in (status, before))
+    for kind in _KEPT:
+        if now.count(kind) < was.count(kind):
+            causes.append(forbidden("status.conditions", f'updates may not remove a condition of type "{kind}"'))
+    for kind in VERDICTS:
+        if not verdicts and now.count(kind) > was.count(kind):
+            causes.append(forbidden("status.conditions", f'updates may not add a condition of type "{kind}"'))
+    if new != held and not certificate:
+        causes.append(forbidden("status.certificate", "updates may not set certificate content"))
+    elif new != held and held:
+        causes.append(forbidden("status.certificate", "updates may not modify existing certificate content"))
+    return Parts(causes)
+
+
+def certificate_problem(encoded: str) -> str:
+    """What is wrong with certificates in PEM in base64; C{""} when nothing is, or there are none at all."""
+    try:
+        rest = b64decode(encoded)
+    except (binascii.Error, ValueError):
+        return "must contain at least one CERTIFICATE PEM block"
+    found = False
+    for block in _BLOCK.finditer(rest):
+        kind, headers, body = block.group(1), block.group(2), block.group(3)
+        if kind != b"CERTIFICATE":
+            return f"only CERTIFICATE PEM blocks are allowed, found {quote(kind.decode('utf-8', 'replace'))}"
+        if headers:
+            return "no PEM block headers are permitted"
+        try:
+            x509.load_der_x509_certificate(b64decode(body))
+        except Exception:
+            # Whatever the parser did not like; to clients all of it is one.
+            return "x509: malformed certificate"
+        found = True
+    if rest and not found:
+        return "must contain at least one CERTIFICATE PEM block"
+    return ""

@@ -1,0 +1,44 @@
+"""Leases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.resource import JSONObject
+from ..generic.strategy import Strategy
+from ..scheduling import validation as small
+
+#: What coordinated elections of leaders are told by.
+_ELECTION: Final = ("strategy", "preferredHolder")
+
+
+class LeaseStrategy(Strategy):
+    """coordination.k8s.io/v1 Lease: who writes it must know what was there."""
+
+    allow_create_on_update = True
+    allow_unconditional_update = False
+    standard_finalizers = False
+
+    def default(self, obj: JSONObject) -> None:
+        """C{spec} is a struct in Go: always there."""
+        obj.setdefault("spec", {})
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Nobody elects by strategies: their gate is closed."""
+        for name in _ELECTION:
+            obj["spec"].pop(name, None)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Likewise, but what is there may be changed."""
+        for name in _ELECTION:
+            if old["spec"].get(name) is None:
+                obj["spec"].pop(name, None)
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Durations and counts."""
+        return small.validate_lease(obj)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {"Lease": LeaseStrategy()}

@@ -1,0 +1,107 @@
+"""C{componentstatuses}: the health of the components of a control plane, checked when it is requested."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from twisted.internet.defer import Deferred, gatherResults
+from zope.interface import implementer
+
+from ....api.errors import APIStatusError
+from ....api.options import GetOptions, ListOptions
+from ....api.resource import GroupResource, JSONObject
+from ....api.selectors import parse_label_selector
+from ....interfaces import IGetter, ILister
+from ....storage.cache.listing import Listing
+from ....storage.cache.record import Record
+from ...generic.scope import RequestScope
+from ...kinds import ResourceInfo
+
+if TYPE_CHECKING:
+    from ...stores import Stores
+
+#: Addresses of the components, whose certificates are not verified: C{pkg/registry/core/rest/storage_core.go}.
+_COMPONENTS: Final = (
+    ("scheduler", "https://127.0.0.1:10259/healthz"),
+    ("controller-manager", "https://127.0.0.1:10257/healthz"),
+)
+#: The storage is this server's own: a server that answers has one.
+_STORAGE: Final = "etcd-0"
+#: Timeout of a health check, in seconds.
+_TIMEOUT: Final = 20.0
+
+
+@implementer(IGetter, ILister)
+class ComponentStatuses:
+    """
+    The components of a control plane: scheduler, controller manager and storage.
+
+    The first two are called at the default addresses of kube-scheduler and kube-controller-manager.
+    """
+
+    def __init__(self, info: ResourceInfo, stores: Stores) -> None:
+        self.info = info
+        self._stores = stores
+
+    async def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
+        """See L{IGetter.get}."""
+        if name == _STORAGE:
+            return _status(name, True, "ok")
+        for known, url in _COMPONENTS:
+            if name == known:
+                return await self._probed(name, url)
+        raise APIStatusError.not_found(GroupResource("", "componentstatus"), name)
+
+    async def list(self, scope: RequestScope, options: ListOptions) -> Any:
+        """See L{ILister.list}; components have neither labels nor a revision."""
+        found: list[JSONObject] = []
+        if parse_label_selector(options.label_selector).matches({}):
+            calls = [
+                Deferred.fromCoroutine(self._probed(name, url)) for name, url in _COMPONENTS if _selects(options, name)
+            ]
+            found = await gatherResults(calls)
+            if _selects(options, _STORAGE):
+                found.append(_status(_STORAGE, True, "ok"))
+        return Listing([_record(one) for one in found], 0)
+
+    async def _probed(self, name: str, url: str) -> JSONObject:
+        """Call a component, and return its condition, also after a failure."""
+        from ....client.errors import CallError
+        from ....client.restconfig import CallSettings
+
+        outgoing = self._stores.outgoing
+        if outgoing is None:
+            return _status(name, False, "this server calls no others")
+        client = outgoing.client(CallSettings(url=url, insecure=True))
+        try:
+            answer = await client.get(timeout=_TIMEOUT, accept="*/*")
+        except CallError as error:
+            return _status(name, False, str(error))
+        finally:
+            client.retire()
+        if 200 <= answer.code < 400:
+            return _status(name, True, answer.body.decode("utf-8", "replace"))
+        return _status(name, False, f"HTTP probe failed with statuscode: {answer.code}")
+
+
+def _selects(options: ListOptions, name: str) -> bool:
+    """Return whether the field selector selects a component."""
+    values = {"metadata.name": name, "metadata.namespace": ""}
+    return all((values.get(field) == value) is equal for field, value, equal in options.fields)
+
+
+def _status(name: str, healthy: bool, message: str) -> JSONObject:
+    return {
+        "kind": "ComponentStatus",
+        "apiVersion": "v1",
+        "metadata": {"name": name},
+        "conditions": [{"type": "Healthy", "status": "True" if healthy else "False", "message": message}],
+    }
+
+
+def _record(status: JSONObject) -> Record:
+    name = status["metadata"]["name"]
+    item = {"metadata": status["metadata"], "conditions": status["conditions"]}
+    return Record(name, 0, orjson.dumps(item), {}, {})

@@ -1,0 +1,1 @@
+"""Events, in the shape of the core group."""

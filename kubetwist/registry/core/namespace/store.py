@@ -1,0 +1,71 @@
+"""Namespaces: they end in two steps, and only when whoever cleans them has said that nothing is left in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from zope.interface import implementer_only
+
+from ....api import times
+from ....api.errors import Cause
+from ....api.options import DeleteOptions
+from ....api.resource import JSONObject
+from ....interfaces import ICreator, IGetter, IGracefulDeleter, ILister, IPatcher, IWatcher
+from ....storage.cache.record import Record
+from ...generic import deletion
+from ...generic.scope import RequestScope
+from ...generic.store import Store
+from ...generic.updates import UpdateRules
+from ..node.validation import validate_namespace_finalize
+
+
+@implementer_only(ICreator, IGetter, ILister, IWatcher, IPatcher, IGracefulDeleter)
+class NamespaceStore(Store):
+    """C{spec.finalizers} hold a deleted namespace until C{finalize} takes the last of them away."""
+
+    async def delete_once(
+        self, scope: RequestScope, key: str, record: Record, options: DeleteOptions
+    ) -> tuple[Any, bool]:
+        """Mark a namespace as terminating first; delete it only when nothing holds it any more."""
+        old = orjson.loads(record.item)
+        deletion.check_first_preconditions(options, old["metadata"], self.group_resource, record.name)
+        if "deletionTimestamp" not in old["metadata"]:
+            await self.admit_deletion(scope, record, options)
+            obj = orjson.loads(record.item)
+            meta = obj["metadata"]
+            meta["deletionTimestamp"] = times.now()
+            finalizers = deletion.garbage_collection_finalizers(self.strategy, meta, options)
+            if finalizers is not None:
+                deletion.set_finalizers(meta, finalizers)
+            obj.setdefault("status", {})["phase"] = "Terminating"
+            return await self.put_back(key, obj, old, record, options.dry_run), False
+        if held(old):
+            return record, False
+        return await super().delete_once(scope, key, record, options)
+
+    def ends(self, obj: JSONObject, old: JSONObject) -> bool:
+        """An update lets a namespace go only when its C{spec.finalizers} are gone, too."""
+        return not held(obj) and super().ends(obj, old)
+
+
+def held(namespace: JSONObject) -> bool:
+    """Whether C{spec.finalizers} hold a namespace."""
+    return bool((namespace.get("spec") or {}).get("finalizers"))
+
+
+def finalize_rules(store: Store) -> UpdateRules:
+    """What C{namespaces/finalize} may write: C{spec.finalizers}."""
+
+    def prepare(obj: JSONObject, old: JSONObject) -> None:
+        if "status" in old:
+            obj["status"] = old["status"]
+        else:
+            obj.pop("status", None)
+
+    def validate(obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        return validate_namespace_finalize(obj)
+
+    return UpdateRules("finalize", prepare, validate)

@@ -1,0 +1,144 @@
+"""Where the kubelets of nodes are, and which addresses nobody is led to."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING, Final
+
+from attrs import frozen
+
+from ....api.errors import APIStatusError
+from ....api.resource import GroupResource, JSONObject
+from ...generic.targets import Target
+
+if TYPE_CHECKING:
+    from ...stores import Stores
+
+#: Kinds of addresses that a node is looked for at, best first, and the port of a kubelet that does not tell its own.
+ADDRESS_TYPES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+PORT: Final = 10250
+#: The container runtime of nodes that are there in appearance only; what it says of itself begins so.
+PRETENDED: Final = "pretend://"
+
+
+@frozen
+class ConnectionRules:
+    """
+    What the command line says of connections to other servers.
+
+    @ivar address_types: The kinds of a node's addresses, best first.
+    @ivar port: Of kubelets that do not tell.
+    @ivar loopback: Addresses of this machine are no worse than others.
+    @ivar split_streams: Whether one of a container's output streams can be asked for.
+    """
+
+    address_types: tuple[str, ...] = ADDRESS_TYPES
+    port: int = PORT
+    loopback: bool = False
+    split_streams: bool = False
+
+
+@frozen
+class Kubelet:
+    """
+    A kubelet.
+
+    @ivar features: What its node declares to be able to.
+    """
+
+    host: str
+    port: int
+    features: tuple[str, ...] = ()
+
+    def target(self, path: str, query: str | None = None, *, insecure: bool = False, options: JSONObject) -> Target:
+        """What it is asked for."""
+        return Target(
+            scheme="https",
+            host=self.host,
+            port=self.port,
+            path=path,
+            query=query,
+            kubelet=True,
+            insecure=insecure,
+            options=options,
+            features=self.features,
+        )
+
+
+def kubelet_of(stores: Stores, name: str, resource: str = "nodes") -> Kubelet:
+    """
+    Return the kubelet of a node.
+
+    @param resource: The resource in the 404 message; the reference names a pod if a pod led to the node.
+    @raise APIStatusError: There is no such node (404), nothing runs on it (503), or it has no address (500).
+    """
+    node = stores.view("", "nodes", "", name)
+    if node is None:
+        raise APIStatusError.not_found(GroupResource("", resource), name)
+    status = node.get("status") or {}
+    _check_real(name, status)
+    endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
+    port = endpoint.get("Port") or 0
+    host = node_host(node, stores.connection_rules.address_types)
+    return Kubelet(
+        host, port if port > 0 else stores.connection_rules.port, tuple(status.get("declaredFeatures") or ())
+    )
+
+
+def check_runs(stores: Stores, pod: JSONObject) -> None:
+    """
+    Refuse pods that run in appearance only: their addresses may well be those of something else.
+
+    @raise APIStatusError: It is on a pretend node (503).
+    """
+    name = (pod.get("spec") or {}).get("nodeName") or ""
+    node = stores.view("", "nodes", "", name) if name else None
+    if node is not None:
+        _check_real(name, node.get("status") or {})
+
+
+def _check_real(name: str, status: JSONObject) -> None:
+    runtime = (status.get("nodeInfo") or {}).get("containerRuntimeVersion") or ""
+    if runtime.startswith(PRETENDED):
+        told = f"{name} is a pretend node: it has no kubelet, and no container runs on it"
+        raise APIStatusError.service_unavailable(told)
+
+
+def node_host(node: JSONObject, types: tuple[str, ...]) -> str:
+    """
+    The address of a node, or a name that it has.
+
+    @raise APIStatusError: The node tells none of these kinds (500).
+    """
+    known = (node.get("status") or {}).get("addresses") or ()
+    for kind in types:
+        for one in known:
+            if one.get("type") == kind:
+                return str(one["address"])
+    shown = " ".join(f"{{{one.get('type', '')} {one.get('address', '')}}}" for one in known)
+    raise APIStatusError.unknown(f"no preferred addresses found; known addresses: [{shown}]")
+
+
+def check_proxied(text: str, rules: ConnectionRules) -> None:
+    """
+    Refuse addresses that must not be reached through this server: its own, its link's, metadata services.
+
+    @param text: Names pass: their addresses are looked at when they are known.
+    @raise APIStatusError: It is one of these, or nothing at all (400).
+    """
+    if not text:
+        raise not_allowed()
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return
+    # Servers that lead nowhere get on without what connections are made with.
+    from ....client.dialing import is_forbidden
+
+    if is_forbidden(text, loopback=rules.loopback, interfaces=True):
+        raise not_allowed()
+
+
+def not_allowed() -> APIStatusError:
+    """The error for such addresses."""
+    return APIStatusError.bad_request("address not allowed")

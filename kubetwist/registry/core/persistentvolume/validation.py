@@ -1,0 +1,588 @@
+"""Persistent volumes and claims; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from posixpath import normpath
+from typing import Any, Final
+
+from ....api.errors import Cause, forbidden, invalid, required
+from ....api.godiff import diff
+from ....api.names import qualified_name_problems
+from ....api.objectmeta import Parts
+from ....api.resource import JSONObject
+from ....schema.gostructs import go_struct
+from ...generic.validation.fields import (
+    Causes,
+    check,
+    dns_label,
+    dns_subdomain,
+    go_json,
+    immutable,
+    invalid_shown,
+    is_selector,
+    label_selector,
+    need,
+    no_backsteps,
+    quantity,
+    quantity_positive,
+    unsupported,
+)
+from ..node.labels import term_warnings
+from ..pod.validation.affinity import validate_node_selector
+from ..pod.validation.initiators import initiator_problems
+from ..pod.validation.resources import is_native
+from ..pod.validation.volumes import SHARED_SOURCES, csi_driver_name
+
+_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_VOLUME_MODES: Final = ("Block", "Filesystem")
+_RECLAIM: Final = ("Delete", "Recycle", "Retain")
+_CLAIM_SPEC: Final = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n"
+)
+_RESIZES: Final = (
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+)
+_NEGATIVE: Final = "must be a valid resource quantity"
+_MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
+_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_OLD_STORAGE_CLASS: Final = 'deprecated since v1.8; use "storageClassName" attribute instead'
+#: Volumes for which mount options may be given by annotation.
+_MOUNTED_WITH_OPTIONS: Final = (
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "iscsi",
+    "cinder",
+    "cephfs",
+    "azureFile",
+    "vsphereVolume",
+    "azureDisk",
+    "photonPersistentDisk",
+)
+#: Volumes of times gone by, in the order in which the reference tells of them, and what it calls them.
+_OLD_VOLUMES: Final = {
+    "cephfs": "cephfs: deprecated in v1.28, non-functional in v1.31+",
+    "photonPersistentDisk": "photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+",
+    "scaleIO": "scaleIO: deprecated in v1.16, non-functional in v1.22+",
+    "storageos": "storageOS: deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "glusterfs: deprecated in v1.25, non-functional in v1.26+",
+    "rbd": "rbd: deprecated in v1.28, non-functional in v1.31+",
+}
+#: Node labels that an update may replace by their new names.
+_RENAMED_LABELS: Final = {
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+}
+
+Source = Callable[[JSONObject, str, Causes], None]
+
+
+def _access_modes(modes: list[str], path: str, causes: Causes) -> None:
+    for mode in modes:
+        if mode not in _MODES:
+            causes.append(unsupported(path, mode, _MODES))
+    if "ReadWriteOncePod" in modes and any(mode in _MODES and mode != "ReadWriteOncePod" for mode in modes):
+        causes.append(forbidden(path, "may not use ReadWriteOncePod with other access modes"))
+
+
+# --- volumes -----------------------------------------------------------------------------------------------------
+
+
+def validate_volume(obj: JSONObject) -> list[Cause]:
+    """A volume as it may stand."""
+    causes = _volume(obj)
+    _mount_options(obj, causes)
+    return causes
+
+
+def _volume(obj: JSONObject) -> list[Cause]:
+    causes: Causes = []
+    validate_volume_spec(obj["spec"], "spec", causes, obj["metadata"].get("name") or "")
+    return causes
+
+
+def _mount_options(obj: JSONObject, causes: Causes) -> None:
+    if _MOUNT_OPTIONS not in (obj["metadata"].get("annotations") or {}):
+        return
+    if all(obj["spec"].get(name) is None for name in _MOUNTED_WITH_OPTIONS):
+        text = "may not specify mount options for this volume type"
+        causes.append(forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", text))
+
+
+def validate_volume_spec(spec: JSONObject, path: str, causes: Causes, name: str = "") -> None:
+    """
+    Capacity, access, and where the data are.
+
+    @param name: The name of the volume, of which some initiators make one of their own.
+    """
+    modes, reclaim = spec.get("accessModes") or [], spec.get("persistentVolumeReclaimPolicy")
+    if not modes:
+        causes.append(required(f"{path}.accessModes"))
+    _access_modes(modes, f"{path}.accessModes", causes)
+    _capacity(spec.get("capacity"), f"{path}.capacity", causes)
+    if reclaim and reclaim not in _RECLAIM:
+        causes.append(unsupported(f"{path}.persistentVolumeReclaimPolicy", reclaim, _RECLAIM))
+    affinity = spec.get("nodeAffinity")
+    if affinity is not None:
+        here = f"{path}.nodeAffinity.required"
+        if affinity.get("required") is not None:
+            validate_node_selector(affinity["required"], here, causes)
+        else:
+            causes.append(required(here, "must specify required node constraints"))
+    _sources(spec, path, name, causes)
+    _recycled_root(spec, path, causes)
+    if spec.get("storageClassName"):
+        check(spec["storageClassName"], f"{path}.storageClassName", dns_subdomain, causes)
+    if spec.get("volumeMode") is not None and spec["volumeMode"] not in _VOLUME_MODES:
+        causes.append(unsupported(f"{path}.volumeMode", spec["volumeMode"], _VOLUME_MODES))
+    attributes = spec.get("volumeAttributesClassName")
+    if attributes is not None:
+        here = f"{path}.volumeAttributesClassName"
+        if attributes:
+            check(attributes, here, dns_subdomain, causes)
+        else:
+            causes.append(required(here, "an empty string is disallowed"))
+        if spec.get("csi") is None:
+            causes.append(required(f"{path}.csi", "has to be specified when using volumeAttributesClassName"))
+
+
+def validate_inline_volume_spec(spec: JSONObject, path: str, causes: Causes) -> None:
+    """A volume that is part of an attachment and nowhere else: a CSI one, of which less can be said."""
+    where = "in the context of inline volumes"
+    for name in ("claimRef", "capacity"):
+        if spec.get(name) is not None and (spec[name] or name == "claimRef"):
+            causes.append(forbidden(f"{path}.{name}", f"may not be specified {where}"))
+    if spec.get("csi") is None:
+        causes.append(required(f"{path}.csi", f"has to be specified {where}"))
+    modes, reclaim = spec.get("accessModes") or [], spec.get("persistentVolumeReclaimPolicy")
+    if not modes:
+        causes.append(required(f"{path}.accessModes"))
+    _access_modes(modes, f"{path}.accessModes", causes)
+    if reclaim and reclaim != "Retain":
+        causes.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", f"may only be Retain {where}"))
+    if spec.get("nodeAffinity") is not None:
+        causes.append(forbidden(f"{path}.nodeAffinity", f"may not be specified {where}"))
+    _sources(spec, path, "", causes)
+    _recycled_root(spec, path, causes)
+    if spec.get("storageClassName"):
+        causes.append(forbidden(f"{path}.storageClassName", f"may not be specified {where}"))
+    if spec.get("volumeMode") not in (None, "Filesystem"):
+        causes.append(forbidden(f"{path}.volumeMode", f"may not specify volumeMode other than Filesystem {where}"))
+
+
+def _recycled_root(spec: JSONObject, path: str, causes: Causes) -> None:
+    where = (spec.get("hostPath") or {}).get("path") or ""
+    if (
+        where.startswith("/")
+        and not normpath(where).strip("/")
+        and spec.get("persistentVolumeReclaimPolicy") == "Recycle"
+    ):
+        text = "may not be 'recycle' for a hostPath mount of '/'"
+        causes.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", text))
+
+
+def _capacity(given: JSONObject | None, path: str, causes: Causes) -> None:
+    capacity = given or {}
+    if not capacity:
+        causes.append(required(path))
+    if set(capacity) != {"storage"}:
+        shown = None if given is None else dict(sorted(capacity.items()))
+        causes.append(unsupported(path, shown, ("storage",)))
+    for name, value in sorted(capacity.items()):
+        here = f"{path}[{name}]"
+        if quantity(value).sign() < 0:
+            causes.append(invalid(here, quantity(value).scaled(), _NEGATIVE))
+        quantity_positive(value, here, causes)
+
+
+def _sources(spec: JSONObject, path: str, name: str, causes: Causes) -> None:
+    """Exactly one source."""
+    count = 0
+    for kind, validate in _SOURCES.items():
+        source = spec.get(kind)
+        if source is None:
+            continue
+        count += 1
+        # The reference forgets to refuse this one.
+        if count > 1 and kind != "flexVolume":
+            shown = "cephFS" if kind == "cephfs" else kind
+            causes.append(forbidden(f"{path}.{shown}", "may not specify more than 1 volume type"))
+            continue
+        # The reference has another name for it, here only.
+        here = f"{path}.{'persistentDisk' if kind == 'gcePersistentDisk' else kind}"
+        if kind == "iscsi":
+            _iscsi(source, here, causes, name)
+        else:
+            validate(source, here, causes)
+        if kind == "local" and spec.get("nodeAffinity") is None:
+            causes.append(required(f"{path}.nodeAffinity", "Local volume requires node affinity"))
+    if not count:
+        causes.append(required(path, "must specify a volume type"))
+
+
+def _local(source: JSONObject, path: str, causes: Causes) -> None:
+    where = source.get("path")
+    if not where:
+        causes.append(required(f"{path}.path"))
+    else:
+        no_backsteps(where, f"{path}.path", causes)
+
+
+def _glusterfs(source: JSONObject, path: str, causes: Causes) -> None:
+    SHARED_SOURCES["glusterfs"](source, path, causes)
+    namespace, here = source.get("endpointsNamespace"), f"{path}.endpointsNamespace"
+    if namespace == "":
+        text = "if the endpointnamespace is set, it must be a valid namespace name"
+        causes.append(invalid(here, namespace, text))
+    elif namespace is not None:
+        check(namespace, here, dns_label, causes)
+
+
+def _iscsi(source: JSONObject, path: str, causes: Causes, name: str = "") -> None:
+    portal, initiator = source.get("targetPortal") or "", source.get("initiatorName")
+    if not portal:
+        causes.append(required(f"{path}.targetPortal"))
+    if initiator is not None and len(f"{name}:{portal}".encode()) > 64:
+        text = (
+            "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is "
+            "specified."
+        )
+        causes.append(invalid(f"{path}.targetportal", portal, text))
+    need(source.get("iqn"), f"{path}.iqn", initiator_problems, causes)
+    lun = source.get("lun") or 0
+    if not 0 <= lun <= 255:
+        causes.append(invalid(f"{path}.lun", lun, "must be between 0 and 255, inclusive"))
+    secret = source.get("secretRef")
+    if secret is None and (source.get("chapAuthDiscovery") or source.get("chapAuthSession")):
+        causes.append(required(f"{path}.secretRef"))
+    elif secret is not None and not secret.get("name"):
+        causes.append(required(f"{path}.secretRef.name"))
+    if initiator is not None:
+        check(initiator, f"{path}.initiatorname", initiator_problems, causes)
+
+
+def _cinder(source: JSONObject, path: str, causes: Causes) -> None:
+    if not source.get("volumeID"):
+        causes.append(required(f"{path}.volumeID"))
+    _secret(source, path, causes)
+
+
+def _azure_file(source: JSONObject, path: str, causes: Causes) -> None:
+    SHARED_SOURCES["azureFile"](source, path, causes)
+    if source.get("secretNamespace") == "":
+        causes.append(required(f"{path}.secretNamespace"))
+
+
+def _storage_os(source: JSONObject, path: str, causes: Causes) -> None:
+    need(source.get("volumeName"), f"{path}.volumeName", dns_label, causes)
+    if source.get("volumeNamespace"):
+        check(source["volumeNamespace"], f"{path}.volumeNamespace", dns_label, causes)
+    _secret(source, path, causes)
+
+
+def _secret(source: JSONObject, path: str, causes: Causes) -> None:
+    """A secret that has to be named in full."""
+    if source.get("secretRef") is not None:
+        for part in ("name", "namespace"):
+            if not source["secretRef"].get(part):
+                causes.append(required(f"{path}.secretRef.{part}"))
+
+
+def _csi(source: JSONObject, path: str, causes: Causes) -> None:
+    csi_driver_name(source.get("driver") or "", f"{path}.driver", causes)
+    if not source.get("volumeHandle"):
+        causes.append(required(f"{path}.volumeHandle"))
+    # The reference does not look at the secret for staging.
+    for name in ("controllerPublish", "controllerExpand", "nodePublish", "nodeExpand"):
+        reference, here = source.get(f"{name}SecretRef"), f"{path}.{name}SecretRef"
+        if reference is not None:
+            need(reference.get("name"), f"{here}.name", dns_subdomain, causes)
+            need(reference.get("namespace"), f"{here}.namespace", dns_label, causes)
+
+
+#: In the reference's order, which decides which of several sources is the one too many.
+_SOURCES: Final[Mapping[str, Source]] = {
+    **{name: SHARED_SOURCES[name] for name in ("hostPath", "gcePersistentDisk", "awsElasticBlockStore")},
+    "glusterfs": _glusterfs,
+    **{name: SHARED_SOURCES[name] for name in ("flocker", "nfs", "rbd", "quobyte", "cephfs")},
+    "iscsi": _iscsi,
+    "cinder": _cinder,
+    **{name: SHARED_SOURCES[name] for name in ("fc", "flexVolume")},
+    "azureFile": _azure_file,
+    **{name: SHARED_SOURCES[name] for name in ("vsphereVolume", "photonPersistentDisk", "portworxVolume")},
+    **{name: SHARED_SOURCES[name] for name in ("azureDisk", "scaleIO")},
+    "local": _local,
+    "storageos": _storage_os,
+    "csi": _csi,
+}
+
+
+def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Where the data are does not change; the reference looks at the new volume by itself twice."""
+    first = validate_volume(obj)
+    causes = _volume(obj)
+    spec, before = obj["spec"], old["spec"]
+    new, was = _source(spec), _source(before)
+    if "csi" in new and "csi" in was and was["csi"].get("controllerExpandSecretRef") is None:
+        # This one may be added later.
+        new["csi"] = {name: part for name, part in new["csi"].items() if name != "controllerExpandSecretRef"}
+    if new != was:
+        shown = diff(*(go_struct(one, "PersistentVolumeSource") for one in (was, new)))
+        text = f"spec.persistentvolumesource is immutable after creation\n{shown}"
+        causes.append(forbidden("spec.persistentvolumesource", text))
+    immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode", causes)
+    affinity, held = spec.get("nodeAffinity"), before.get("nodeAffinity")
+    if held is not None and affinity != held and affinity != _renamed(held, affinity):
+        text = "field is immutable, except for updating from beta label to GA"
+        found = None if affinity is None else go_struct(affinity, "VolumeNodeAffinity")
+        causes.append(invalid_shown("nodeAffinity", go_json(found), text))
+    if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
+        text = "update from non-nil value to nil is forbidden"
+        causes.append(forbidden("spec.volumeAttributesClassName", text))
+    return Parts(first, causes)
+
+
+def _source(spec: JSONObject) -> JSONObject:
+    return {name: spec[name] for name in _SOURCES if spec.get(name) is not None}
+
+
+def _renamed(old: Any, new: Any) -> Any:
+    """C{old} with those of its labels by their new names that C{new} has by them."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        changed = {name: _renamed(part, new.get(name)) for name, part in old.items()}
+        name = _RENAMED_LABELS.get(old.get("key") or "")
+        if name and name == new.get("key"):
+            changed["key"] = name
+        return changed
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [_renamed(*pair) for pair in zip(old, new, strict=True)]
+    return old
+
+
+def volume_warnings(obj: JSONObject) -> Iterator[str]:
+    """What is not the way to do it any more."""
+    spec, annotations = obj["spec"], obj["metadata"].get("annotations") or {}
+    if _STORAGE_CLASS in annotations:
+        yield f"metadata.annotations[{_STORAGE_CLASS}]: {_OLD_STORAGE_CLASS}"
+    if _MOUNT_OPTIONS in annotations:
+        yield (f'metadata.annotations[{_MOUNT_OPTIONS}]: deprecated since v1.31; use "mountOptions" attribute instead')
+    if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        yield (
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended "
+            "approach is to use dynamic provisioning."
+        )
+    terms = ((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
+    for index, term in enumerate(terms):
+        yield from term_warnings(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]")
+    for kind, text in _OLD_VOLUMES.items():
+        if spec.get(kind) is not None:
+            yield f"spec.{text}"
+
+
+# --- claims ------------------------------------------------------------------------------------------------------
+
+
+def validate_claim(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+    """A claim as it may stand; what an older server let through in C{old} may stay."""
+    causes: Causes = []
+    before = {} if old is None else old["spec"]
+    validate_claim_spec(
+        obj["spec"],
+        "spec",
+        causes,
+        values=before.get("selector") is None or is_selector(before["selector"]),
+        groups=all((before.get(name) or {}).get("apiGroup") is None for name in ("dataSource", "dataSourceRef")),
+    )
+    return causes
+
+
+def validate_claim_spec(
+    spec: JSONObject, path: str, causes: Causes, *, values: bool = True, groups: bool = True
+) -> None:
+    """
+    Size, access, class, data source; also of claims that are templates.
+
+    @param values: Whether the values that the selector compares with have to be possible ones.
+    @param groups: Whether the groups of data sources have to be possible ones.
+    """
+    modes = spec.get("accessModes") or []
+    if not modes:
+        causes.append(required(f"{path}.accessModes", "at least 1 access mode is required"))
+    if spec.get("selector") is not None:
+        label_selector(spec["selector"], f"{path}.selector", causes, values=values)
+    _access_modes(modes, f"{path}.accessModes", causes)
+    size = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if size is None:
+        causes.append(required(f"{path}.resources[storage]"))
+    else:
+        quantity_positive(size, f"{path}.resources[storage]", causes)
+    if spec.get("storageClassName"):
+        check(spec["storageClassName"], f"{path}.storageClassName", dns_subdomain, causes)
+    if spec.get("volumeMode") is not None and spec["volumeMode"] not in _VOLUME_MODES:
+        causes.append(unsupported(f"{path}.volumeMode", spec["volumeMode"], _VOLUME_MODES))
+    _data_sources(spec, path, causes, groups)
+    if spec.get("volumeAttributesClassName"):
+        where = f"{path}.volumeAttributesClassName"
+        check(spec["volumeAttributesClassName"], where, dns_subdomain, causes)
+
+
+def _data_sources(spec: JSONObject, path: str, causes: Causes, groups: bool) -> None:
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    elsewhere = (reference or {}).get("namespace")
+    if source is not None:
+        _data_source(source, f"{path}.dataSource", causes, groups)
+    if reference is not None:
+        _data_source(reference, f"{path}.dataSourceRef", causes, groups)
+    if elsewhere:
+        check(elsewhere, f"{path}.dataSourceRef.namespace", dns_label, causes)
+    if source is None or reference is None:
+        return
+    if elsewhere:
+        text = "may not be specified when dataSourceRef.namespace is specified"
+        causes.append(invalid_shown(path, "{}", text))
+    elif _identity(source) != _identity(reference):
+        causes.append(invalid_shown(path, "{}", "must match dataSourceRef"))
+
+
+def _identity(data: JSONObject) -> list[str]:
+    return [data.get(part) or "" for part in ("apiGroup", "kind", "name")]
+
+
+def _data_source(data: JSONObject, path: str, causes: Causes, groups: bool) -> None:
+    for name in ("name", "kind"):
+        if not data.get(name):
+            causes.append(required(f"{path}.{name}"))
+    group = data.get("apiGroup") or ""
+    if not group and data.get("kind") != "PersistentVolumeClaim":
+        text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        causes.append(invalid(path, data.get("kind") or "", text))
+    if group and groups:
+        check(group, f"{path}.apiGroup", dns_subdomain, causes)
+
+
+def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Only a bound claim may change, and only in size and attributes."""
+    causes = validate_claim(obj, old)
+    spec, before = dict(obj["spec"]), dict(old["spec"])
+    if not before.get("volumeName"):
+        _carry(before, spec, "volumeName")
+    _storage_class(obj, old, causes)
+    if _is_given_class(obj, old):
+        _carry(spec, before, "storageClassName")
+    if (obj.get("status") or {}).get("phase") == "Bound":
+        resources = spec.get("resources") or {}
+        if resources.get("requests"):
+            held = ((before.get("resources") or {}).get("requests") or {}).get("storage")
+            spec["resources"] = {**resources, "requests": {**resources["requests"], "storage": held}}
+        _carry(spec, before, "volumeAttributesClassName")
+    if spec != before:
+        shown = diff(*(go_struct(one, "PersistentVolumeClaimSpec") for one in (before, spec)))
+        causes.append(forbidden("spec", _CLAIM_SPEC + shown))
+    _size(obj, old, causes)
+    immutable(obj["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes)
+    _attributes(obj, old, causes)
+    return causes
+
+
+def _annotated_class(obj: JSONObject) -> str | None:
+    found: str | None = (obj["metadata"].get("annotations") or {}).get(_STORAGE_CLASS)
+    return found
+
+
+def _is_given_class(obj: JSONObject, old: JSONObject) -> bool:
+    """Whether a claim without a class gets one, which is that of its annotation if it has that."""
+    new, annotated = obj["spec"].get("storageClassName"), _annotated_class(old)
+    return new is not None and old["spec"].get("storageClassName") is None and annotated in (None, new)
+
+
+def _storage_class(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
+    """The annotation stays, unless the field that took its place takes over."""
+    new, held = _annotated_class(obj), _annotated_class(old)
+    takes_over = held is not None and _is_given_class(obj, old) and new in (None, held)
+    if not takes_over:
+        immutable(new or "", held or "", f"metadata.annotations.{_STORAGE_CLASS}", causes)
+
+
+def _attributes(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
+    """A volume that was given attributes can have others, but not none."""
+    held, new = old["spec"].get("volumeAttributesClassName"), obj["spec"].get("volumeAttributesClassName")
+    if held == new or new or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
+        return
+    what = "nil" if new is None else "empty string"
+    text = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
+    causes.append(forbidden("spec.volumeAttributesClassName", text))
+
+
+def claim_annotation_warnings(obj: JSONObject) -> list[str]:
+    """Of an annotation that is a field now."""
+    if _annotated_class(obj) is None:
+        return []
+    return [f"metadata.annotations[{_STORAGE_CLASS}]: {_OLD_STORAGE_CLASS}"]
+
+
+def _carry(target: JSONObject, source: JSONObject, name: str) -> None:
+    if name in source:
+        target[name] = source[name]
+    else:
+        target.pop(name, None)
+
+
+def _size(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
+    """A claim does not shrink below what it has."""
+
+    def storage(holder: JSONObject, *path: str) -> Any:
+        found: Any = holder
+        for name in path:
+            found = (found or {}).get(name)
+        return quantity(found if found is not None else "0")
+
+    new = storage(obj, "spec", "resources", "requests", "storage")
+    was = storage(old, "spec", "resources", "requests", "storage")
+    if new < was and new <= storage(old, "status", "capacity", "storage"):
+        text = "field can not be less than status.capacity"
+        causes.append(forbidden("spec.resources.requests.storage", text))
+
+
+def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Amounts."""
+    causes: Causes = []
+    if not obj["spec"].get("accessModes"):
+        causes.append(required("Spec.accessModes"))
+    status = obj.get("status") or {}
+    for name, value in sorted((status.get("capacity") or {}).items()):
+        if quantity(value).sign() < 0:
+            causes.append(invalid(f"status.capacity[{name}]", quantity(value).scaled(), _NEGATIVE))
+    path = "status.allocatedResourceStatuses"
+    for name, value in sorted((status.get("allocatedResourceStatuses") or {}).items()):
+        _resizable(name, path, causes)
+        if value not in _RESIZES:
+            # The reference shows the resource here, not what was said of it.
+            causes.append(unsupported(path, name, _RESIZES))
+    path = "status.allocatedResources"
+    for name, value in sorted((status.get("allocatedResources") or {}).items()):
+        if _resizable(name, path, causes) and quantity(value).sign() < 0:
+            causes.append(invalid(f"{path}[{name}]", quantity(value).scaled(), _NEGATIVE))
+    return causes
+
+
+def _resizable(name: str, path: str, causes: Causes) -> bool:
+    """Whether a claim can have been given some of a resource: storage, or what is not Kubernetes' own."""
+    texts = qualified_name_problems(name)
+    if texts:
+        causes.extend(invalid(path, name, text) for text in texts)
+    elif is_native(name) and name != "storage":
+        causes.append(unsupported(path, name, ("storage",)))
+    else:
+        return True
+    return False

@@ -1,0 +1,1 @@
+"""Pods, and pod templates as all workloads have them."""

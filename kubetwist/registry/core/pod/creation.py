@@ -1,0 +1,87 @@
+"""What is written into a pod when it is created, beyond its defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ....api.podspecs import containers
+from ....api.resource import JSONObject
+from .warnings import APP_ARMOR, OLD_APP_ARMOR, app_armor_profile
+
+
+def merge_match_label_keys(spec: JSONObject, labels: JSONObject) -> None:
+    """
+    Write what C{matchLabelKeys} and C{mismatchLabelKeys} mean for this pod into the selectors beside them.
+
+    See kubernetes, C{pkg/registry/core/pod/strategy.go}.
+    """
+    affinity = spec.get("affinity")
+    if affinity:
+        for term in _affinity_terms(affinity):
+            _merge(term, term.get("matchLabelKeys"), "In", labels)
+            _merge(term, term.get("mismatchLabelKeys"), "NotIn", labels)
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        _merge(constraint, constraint.get("matchLabelKeys"), "In", labels)
+
+
+def _affinity_terms(affinity: JSONObject) -> Iterator[JSONObject]:
+    for kind in ("podAffinity", "podAntiAffinity"):
+        found = affinity.get(kind) or {}
+        yield from found.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+        for weighted in found.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
+            if weighted.get("podAffinityTerm"):
+                yield weighted["podAffinityTerm"]
+
+
+def _merge(holder: JSONObject, keys: list[str] | None, operator: str, labels: JSONObject) -> None:
+    selector = holder.get("labelSelector")
+    if not keys or selector is None:
+        return
+    for key in keys:
+        if key in labels:
+            expressions = selector.setdefault("matchExpressions", [])
+            expressions.append({"key": key, "operator": operator, "values": [labels[key]]})
+
+
+def app_armor_warnings(metadata: JSONObject, spec: JSONObject) -> list[str]:
+    """What to tell of annotations of old: those that stand for a field, and those that could not."""
+    return [
+        f"metadata.annotations[{APP_ARMOR}{container.get('name') or ''}]: {OLD_APP_ARMOR}"
+        for container, profile in _annotated(metadata, spec)
+        if profile is None or profile != _whole_profile(spec)
+    ]
+
+
+def apply_app_armor_annotations(metadata: JSONObject, spec: JSONObject) -> None:
+    """Let a container's annotation of old stand for the field, where the field is not set."""
+    for container, profile in _annotated(metadata, spec):
+        if profile is not None and profile != _whole_profile(spec):
+            context = container.get("securityContext") or {}
+            container["securityContext"] = {**context, "appArmorProfile": profile}
+
+
+def _whole_profile(spec: JSONObject) -> JSONObject | None:
+    found: JSONObject | None = (spec.get("securityContext") or {}).get("appArmorProfile")
+    return found
+
+
+def _annotated(metadata: JSONObject, spec: JSONObject) -> Iterator[tuple[JSONObject, JSONObject | None]]:
+    """Containers with an annotation but no field, and what the annotation means; L{None} if that is no profile."""
+    annotations = metadata.get("annotations")
+    if not annotations or not any(key.startswith(APP_ARMOR) for key in annotations):
+        return
+    if (spec.get("os") or {}).get("name") == "windows":
+        return
+    for container, _, _ in containers(spec):
+        text = annotations.get(APP_ARMOR + (container.get("name") or ""))
+        if text is None or (container.get("securityContext") or {}).get("appArmorProfile") is not None:
+            continue
+        profile = app_armor_profile(text)
+        local = None if profile is None else profile.get("localhostProfile")
+        bad = local is not None and (not local or local != local.strip() or len(local.encode()) > _LONGEST_PROFILE)
+        yield container, None if bad else profile
+
+
+#: In bytes.
+_LONGEST_PROFILE: Final = 4095

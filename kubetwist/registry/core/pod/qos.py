@@ -1,0 +1,48 @@
+"""
+The quality of service of a pod, as its resources ask for it.
+
+See kubernetes, C{pkg/apis/core/helper/qos/qos.go}.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ....api.podspecs import declared
+from ....api.quantity import Quantity
+from ....api.resource import JSONObject
+
+_COUNTED: Final = ("cpu", "memory")
+
+
+def qos_class(spec: JSONObject) -> str:
+    """C{Guaranteed}, C{Burstable} or C{BestEffort}."""
+    whole = spec.get("resources")
+    if whole is not None:
+        containers = [whole]
+    else:
+        containers = [container.get("resources") or {} for container, _, _ in declared(spec)]
+    requests: dict[str, Quantity] = {}
+    limits: dict[str, Quantity] = {}
+    guaranteed = True
+    for resources in containers:
+        _count(resources.get("requests"), requests)
+        if _count(resources.get("limits"), limits) != set(_COUNTED):
+            guaranteed = False
+    if not requests and not limits:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+
+
+def _count(quantities: JSONObject | None, total: dict[str, Quantity]) -> set[str]:
+    """Add what is asked for to C{total}; what is zero counts as not asked for."""
+    found = set()
+    for name in _COUNTED:
+        text = (quantities or {}).get(name)
+        if text is None:
+            continue
+        quantity = Quantity.parse(text)
+        if quantity.sign() == 1:
+            found.add(name)
+            total[name] = total[name] + quantity if name in total else quantity
+    return found

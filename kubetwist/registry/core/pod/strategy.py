@@ -1,0 +1,233 @@
+"""Pods, and the binding of pods to nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ....api.errors import Cause
+from ....api.objectmeta import Rule
+from ....api.resource import JSONObject
+from ....api.times import now
+from ...generic.strategy import Strategy
+from .creation import app_armor_warnings, apply_app_armor_annotations, merge_match_label_keys
+from .defaults import default_pod, round_up, round_up_resources
+from .gates import drop_disabled_fields, drop_disabled_status
+from .qos import qos_class
+from .validation import pod as pods
+from .validation import updates as podupdates
+from .warnings import pod_name_warnings, pod_warnings
+
+if TYPE_CHECKING:
+    from ....api.options import DeleteOptions
+
+#: Fields of a container that a resize changes.
+_SIZES: Final = ("resources", "resizePolicy")
+#: Phases that a pod does not leave again.
+FINISHED: Final = ("Succeeded", "Failed")
+
+
+class PodStrategy(Strategy):
+    """v1 Pod."""
+
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
+    has_generation = True
+    has_status = True
+    status_protects = ("ownerReferences",)
+    delete_returns_object = True
+
+    def default(self, obj: JSONObject) -> None:
+        """The spec, and the list of addresses that belongs to the first of them, which is right if they differ."""
+        default_pod(obj)
+        status = obj.get("status")
+        if status:
+            _default_status(status)
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """What the spec says in one place and means in another is written out; who tells the quality is believed."""
+        spec = obj["spec"]
+        merge_match_label_keys(spec, obj["metadata"].get("labels") or {})
+        drop_disabled_fields(spec, None, self.open_gates)
+        apply_app_armor_annotations(obj["metadata"], spec)
+        told = (obj.get("status") or {}).get("qosClass")
+        super().prepare_for_create(obj)
+        if told:
+            obj["status"]["qosClass"] = told
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """What was dropped when the pod was made does not come back."""
+        super().prepare_for_update(obj, old)
+        drop_disabled_fields(obj["spec"], old["spec"], self.open_gates)
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """Pending, of the quality of service that its resources ask for; gated while it has scheduling gates."""
+        status: JSONObject = {"phase": "Pending"}
+        if obj["spec"].get("schedulingGates"):
+            status["conditions"] = [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "reason": "SchedulingGated",
+                    "message": "Scheduling is blocked due to non-empty scheduling gates",
+                    "lastProbeTime": None,
+                    "lastTransitionTime": now(),
+                }
+            ]
+        status["qosClass"] = qos_class(obj["spec"])
+        obj["status"] = status
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """The quality of service and what was observed stay when nothing is said of them."""
+        super().prepare_for_status_update(obj, old)
+        status, before = obj.get("status"), old.get("status") or {}
+        if status is None:
+            status = obj["status"] = {}
+        for name in ("qosClass", "observedGeneration"):
+            if before.get(name) and not status.get(name):
+                status[name] = before[name]
+        _keep_observed(status.get("conditions") or (), before.get("conditions") or ())
+        drop_disabled_status(status, before, self.open_gates)
+
+    def prepare_for_ephemeral_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Take nothing but the ephemeral containers from C{obj}."""
+        wanted = obj["spec"].get("ephemeralContainers")
+        _take(obj, old)
+        if wanted:
+            obj["spec"]["ephemeralContainers"] = wanted
+        else:
+            obj["spec"].pop("ephemeralContainers", None)
+        drop_disabled_fields(obj["spec"], old["spec"], self.open_gates)
+
+    def prepare_for_resize(self, obj: JSONObject, old: JSONObject) -> None:
+        """Take nothing but the resources and the resize policies of containers from C{obj}."""
+        wanted, before = obj["spec"], old["spec"]
+        kinds = ("containers", "initContainers")
+        if any(len(wanted.get(name) or ()) != len(before.get(name) or ()) for name in kinds):
+            return  # Validation refuses what was sent, as it was sent.
+        _take(obj, old)
+        for name in kinds:
+            if wanted.get(name):
+                obj["spec"][name] = _resized(wanted[name], before[name])
+        if "resources" in wanted:
+            obj["spec"]["resources"] = wanted["resources"]
+        else:
+            obj["spec"].pop("resources", None)
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The spec of a new one."""
+        return pods.validate_pod_create(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The few fields that may change."""
+        return podupdates.validate_pod_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Container states that may not go back, and addresses."""
+        return podupdates.validate_pod_status_update(obj, old)
+
+    def validate_ephemeral_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Ephemeral containers are added, never changed or removed."""
+        return podupdates.validate_ephemeral_update(obj, old)
+
+    def validate_resize(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Resources may change, the quality of service may not."""
+        return podupdates.validate_resize(obj, old)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Duplicates and deprecated fields; updates, which are the work of controllers mostly, are spared."""
+        if old is not None:
+            return ()
+        return pod_name_warnings(obj["metadata"].get("name", "")) + pod_warnings(obj["spec"], obj["metadata"])
+
+    def early_warnings(self, obj: JSONObject) -> Sequence[str]:
+        """Annotations of old."""
+        return app_armor_warnings(obj["metadata"], obj["spec"])
+
+    def grace_period(self, obj: JSONObject, options: DeleteOptions) -> int | None:
+        """
+        What the DELETE says or the spec; nothing when there is no kubelet that would have to stop containers.
+
+        See C{pkg/registry/core/pod/strategy.go}, CheckGracefulDelete.
+        """
+        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        period = options.grace_period_seconds
+        if period is None:
+            period = spec.get("terminationGracePeriodSeconds")
+            if period is None:
+                period = 0
+        if period < 0:
+            period = 1
+        if not spec.get("nodeName") or status.get("phase") in FINISHED:
+            period = 0
+        return int(period)
+
+
+def _default_status(status: JSONObject) -> None:
+    address, addresses = status.get("podIP"), status.get("podIPs")
+    if address and (not addresses or (addresses[0].get("ip") or "") != address):
+        status["podIPs"] = [{"ip": address}]
+    elif addresses and addresses[0].get("ip"):
+        status["podIP"] = addresses[0]["ip"]
+    for holder in (status, *_container_statuses(status)):
+        round_up(holder.get("allocatedResources"))
+        round_up_resources(holder.get("resources"))
+
+
+def _container_statuses(status: JSONObject) -> Iterator[JSONObject]:
+    for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        yield from status.get(kind) or ()
+
+
+def _keep_observed(conditions: Sequence[JSONObject], before: Sequence[JSONObject]) -> None:
+    """Conditions that do not say at which generation they were observed have that of the last one of their type."""
+    known: dict[str | None, list[int]] = {}
+    for condition in reversed(before):
+        known.setdefault(condition.get("type"), []).append(condition.get("observedGeneration") or 0)
+    for condition in conditions:
+        generations = known.get(condition.get("type"))
+        generation = generations.pop() if generations else 0
+        if generation and not condition.get("observedGeneration"):
+            condition["observedGeneration"] = generation
+
+
+def _resized(wanted: Sequence[JSONObject], before: Sequence[JSONObject]) -> list[JSONObject]:
+    """
+    Return the containers of C{before} with the resources of C{wanted}; C{wanted} itself if names differ, which is
+    refused.
+    """
+    containers = []
+    for new, old in zip(wanted, before, strict=True):
+        if new.get("name") != old.get("name"):
+            return list(wanted)
+        container: JSONObject = {name: value for name, value in old.items() if name not in _SIZES}
+        container.update((name, new[name]) for name in _SIZES if name in new)
+        containers.append(container)
+    return containers
+
+
+def _take(obj: JSONObject, old: JSONObject) -> None:
+    """Make C{obj} what C{old} is, but for the metadata that carries preconditions."""
+    metadata = obj["metadata"]
+    sent = {name: metadata[name] for name in ("resourceVersion", "managedFields") if name in metadata}
+    # The store holds on to this dictionary.
+    metadata.clear()
+    metadata.update(old["metadata"], **sent)
+    obj.clear()
+    obj.update(old)
+    obj["metadata"] = metadata
+    spec: JSONObject = {**old["spec"]}
+    for name in ("containers", "initContainers"):
+        if name in spec:
+            spec[name] = [{**container} for container in spec[name]]
+    obj["spec"] = spec
+
+
+class BindingStrategy(Strategy):
+    """v1 Binding: not stored, but checked."""
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """It names a node."""
+        return pods.validate_binding(obj)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {"Pod": PodStrategy(), "Binding": BindingStrategy()}

@@ -1,0 +1,221 @@
+"""Security contexts of pods and containers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any, Final, TypeVar
+
+from .....api.errors import duplicate, forbidden, invalid, required, too_long
+from .....api.resource import JSONObject
+from .....schema.gostructs import go_struct
+from ....generic.validation.fields import (
+    Causes,
+    check,
+    dns_subdomain,
+    go_json,
+    id_number,
+    invalid_shown,
+    local_path,
+    unsupported,
+)
+
+_Found = TypeVar("_Found")
+
+_SECCOMP: Final = ("Localhost", "RuntimeDefault", "Unconfined")
+_SYSCTL: Final = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
+_SYSCTL_TEXT: Final = (
+    "must have at most 253 characters and match regex "
+    r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
+)
+#: Users of Windows: of a domain with a name as NetBIOS or DNS has it, without what paths and addresses are made of.
+_NET_BIOS: Final = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
+_DOMAIN_LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_DOMAIN: Final = re.compile(rf"{_DOMAIN_LABEL}(?:\.{_DOMAIN_LABEL})*")
+_CONTROL: Final = re.compile("[\\x00-\\x1f\\x7f]")
+_NOT_IN_USER: Final = frozenset('"/\\:;|=,+*?<>@[]')
+_CREDENTIAL_SPEC_KIB: Final = 64
+#: All that is allowed while SELinux labels are not mounted with.
+_SELINUX_CHANGES: Final = ("Recursive",)
+
+#: Whether the server whose objects are validated has privileged containers: C{--allow-privileged}.
+_privileged_allowed: Final[ContextVar[bool]] = ContextVar("privileged containers are allowed", default=True)
+
+
+def unprivileged(validate: Callable[..., _Found], *objects: Any) -> _Found:
+    """What C{validate} finds in objects, for a server that has no privileged containers."""
+    before = _privileged_allowed.set(False)
+    try:
+        return validate(*objects)
+    finally:
+        _privileged_allowed.reset(before)
+
+
+def privileged_allowed() -> bool:
+    """Whether there may be privileged containers."""
+    return _privileged_allowed.get()
+
+
+def validate_pod_security_context(
+    context: JSONObject, spec: JSONObject, path: str, causes: Causes, old: JSONObject | None = None
+) -> None:
+    """
+    What holds for all containers of a pod.
+
+    @param old: The spec as it was, when this is a change.
+    """
+    for name in ("fsGroup", "runAsUser", "runAsGroup"):
+        id_number(context.get(name), f"{path}.{name}", causes)
+    for index, group in enumerate(context.get("supplementalGroups") or ()):
+        id_number(group, f"{path}.supplementalGroups[{index}]", causes)
+    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+        text = "ShareProcessNamespace and HostPID cannot both be enabled"
+        causes.append(invalid(f"{path}.shareProcessNamespace", True, text))
+    _sysctls(context.get("sysctls") or [], spec, f"{path}.sysctls", causes)
+    _choice(context.get("fsGroupChangePolicy"), ("Always", "OnRootMismatch"), f"{path}.fsGroupChangePolicy", causes)
+    _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile", causes)
+    _windows(context.get("windowsOptions"), f"{path}.windowsOptions", causes)
+    _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile", causes)
+    _choice(context.get("supplementalGroupsPolicy"), ("Merge", "Strict"), f"{path}.supplementalGroupsPolicy", causes)
+    was = ((old or {}).get("securityContext") or {}).get("seLinuxChangePolicy")
+    changes = _SELINUX_CHANGES if was is None else ("MountOption", "Recursive")
+    _choice(context.get("seLinuxChangePolicy"), changes, f"{path}.seLinuxChangePolicy", causes)
+
+
+def validate_security_context(context: JSONObject, path: str, host_users: bool, causes: Causes) -> None:
+    """What holds for one container."""
+    if context.get("privileged") and not _privileged_allowed.get():
+        causes.append(forbidden(f"{path}.privileged", "disallowed by cluster policy"))
+    for name in ("runAsUser", "runAsGroup"):
+        id_number(context.get(name), f"{path}.{name}", causes)
+    mount = context.get("procMount")
+    if mount is not None:
+        _choice(mount, ("Default", "Unmasked"), f"{path}.procMount", causes)
+        if host_users and mount == "Unmasked":
+            text = "`hostUsers` must be false to use `Unmasked`"
+            causes.append(invalid(f"{path}.procMount", mount, text))
+    _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile", causes)
+    if context.get("allowPrivilegeEscalation") is False:
+        shown = _shown(context)
+        if context.get("privileged"):
+            text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+            causes.append(invalid_shown(path, shown, text))
+        for capability in (context.get("capabilities") or {}).get("add") or ():
+            if capability == "CAP_SYS_ADMIN":
+                text = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+                causes.append(invalid_shown(path, shown, text))
+    _windows(context.get("windowsOptions"), f"{path}.windowsOptions", causes)
+    _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile", causes)
+
+
+def _shown(context: JSONObject) -> str:
+    """A container's security context as the reference prints it."""
+    return go_json(go_struct(context, "SecurityContext"))
+
+
+def _choice(value: str | None, choice: tuple[str, ...], path: str, causes: Causes) -> None:
+    if value is not None and value not in choice:
+        causes.append(unsupported(path, value, choice))
+
+
+def _sysctls(sysctls: list[JSONObject], spec: JSONObject, path: str, causes: Causes) -> None:
+    names: set[str] = set()
+    for index, sysctl in enumerate(sysctls):
+        here, name = f"{path}[{index}].name", sysctl.get("name") or ""
+        if not name:
+            causes.append(required(here))
+        elif len(name) > 253 or not _SYSCTL.fullmatch(name):
+            causes.append(invalid(here, name, _SYSCTL_TEXT))
+        elif name in names:
+            causes.append(duplicate(here, name))
+        plain = name.replace("/", ".")
+        if spec.get("hostNetwork") and plain.startswith("net."):
+            causes.append(invalid(here, name, "may not be specified when 'hostNetwork' is true"))
+        elif spec.get("hostIPC") and (
+            plain.startswith(("kernel.shm", "kernel.msg", "fs.mqueue.")) or plain == "kernel.sem"
+        ):
+            causes.append(invalid(here, name, "may not be specified when 'hostIPC' is true"))
+        names.add(name)
+
+
+def _seccomp(profile: JSONObject | None, path: str, causes: Causes) -> None:
+    if profile is None:
+        return
+    kind, local = profile.get("type") or "", profile.get("localhostProfile")
+    if not kind:
+        causes.append(required(f"{path}.type", "type is required when seccompProfile is set"))
+    elif kind not in _SECCOMP:
+        causes.append(unsupported(f"{path}.type", kind, _SECCOMP))
+    if kind == "Localhost":
+        if local is None:
+            causes.append(required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost"))
+        else:
+            local_path(local, f"{path}.localhostProfile", causes)
+    elif local is not None:
+        shown = go_json({"Type": kind, "LocalhostProfile": local})
+        text = "can only be set when seccomp type is Localhost"
+        causes.append(invalid_shown(f"{path}.localhostProfile", shown, text))
+
+
+def _app_armor(profile: JSONObject | None, path: str, causes: Causes) -> None:
+    if profile is None:
+        return
+    kind, local = profile.get("type") or "", profile.get("localhostProfile")
+    here = f"{path}.localhostProfile"
+    if kind == "Localhost":
+        if local is None or local == "":
+            causes.append(required(here, "must be set when AppArmor type is Localhost"))
+            return
+        if local != local.strip():
+            causes.append(invalid(here, local, "must not be padded with whitespace"))
+        if len(local.encode()) > 4095:
+            causes.append(too_long(here, 4095))
+    elif kind in ("RuntimeDefault", "Unconfined"):
+        if local is not None:
+            causes.append(invalid(here, local, "can only be set when AppArmor type is Localhost"))
+    elif not kind:
+        causes.append(required(f"{path}.type", "type is required when appArmorProfile is set"))
+    else:
+        causes.append(unsupported(f"{path}.type", kind, _SECCOMP))
+
+
+def _windows(options: JSONObject | None, path: str, causes: Causes) -> None:
+    if options is None:
+        return
+    name, spec = options.get("gmsaCredentialSpecName"), options.get("gmsaCredentialSpec")
+    if name is not None:
+        check(name, f"{path}.gmsaCredentialSpecName", dns_subdomain, causes)
+    if spec == "":
+        causes.append(invalid(f"{path}.gmsaCredentialSpec", spec, "gmsaCredentialSpec cannot be an empty string"))
+    elif spec is not None and len(spec.encode()) > _CREDENTIAL_SPEC_KIB * 1024:
+        text = f"gmsaCredentialSpec size must be under {_CREDENTIAL_SPEC_KIB} KiB"
+        causes.append(invalid(f"{path}.gmsaCredentialSpec", spec, text))
+    user = options.get("runAsUserName")
+    if user is not None:
+        for text in _windows_user_problems(user):
+            causes.append(invalid(f"{path}.runAsUserName", user, text))
+
+
+def _windows_user_problems(text: str) -> Iterator[str]:
+    """What is wrong with the name of a user, which may have a domain before it."""
+    if not text:
+        yield "runAsUserName cannot be an empty string"
+    elif _CONTROL.search(text):
+        yield "runAsUserName cannot contain control characters"
+    elif text.count("\\") > 1:
+        yield "runAsUserName cannot contain more than one backslash"
+    else:
+        domain, backslash, user = text.rpartition("\\")
+        if len(domain.encode()) >= 256:
+            yield "runAsUserName's Domain length must be under 256 characters"
+        if backslash and not _NET_BIOS.fullmatch(domain) and not _DOMAIN.fullmatch(domain):
+            yield "runAsUserName's Domain doesn't match the NetBios nor the DNS format"
+        if not user:
+            yield "runAsUserName's User cannot be empty"
+        elif len(user.encode()) > 104:
+            yield "runAsUserName's User length must not be longer than 104 characters"
+        if user and not user.strip(". "):
+            yield "runAsUserName's User cannot contain only periods or spaces"
+        if not _NOT_IN_USER.isdisjoint(user):
+            yield "runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]"

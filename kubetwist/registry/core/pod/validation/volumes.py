@@ -1,0 +1,612 @@
+"""The volumes of a pod; see kubernetes, C{pkg/apis/core/validation/validation.go}, ValidateVolumes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from .....api.errors import duplicate, forbidden, invalid, required, too_long
+from .....api.names import qualified_name_problems
+from .....api.resource import JSONObject
+from ....certificates.validation import signer_name
+from ....generic.validation.fields import (
+    Causes,
+    check,
+    dns_label,
+    dns_subdomain,
+    local_file_path,
+    local_path,
+    no_backsteps,
+    one_of,
+    quantity,
+    quote,
+    template_metadata,
+    unsupported,
+    unsupported_string,
+)
+from .initiators import initiator_problems
+
+_MODE: Final = "must be a number between 0 and 0777 (octal), both inclusive"
+_HOST_PATH_TYPES: Final = (
+    "",
+    "BlockDevice",
+    "CharDevice",
+    "Directory",
+    "DirectoryOrCreate",
+    "File",
+    "FileOrCreate",
+    "Socket",
+)
+_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
+#: What downward API volumes may show of their pod.
+VOLUME_FIELDS: Final = (
+    "metadata.annotations",
+    "metadata.labels",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+)
+RESOURCE_FIELDS: Final = (
+    "limits.cpu",
+    "limits.ephemeral-storage",
+    "limits.memory",
+    "requests.cpu",
+    "requests.ephemeral-storage",
+    "requests.memory",
+)
+_MANAGED_DISK: Final = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
+_BLOB_DISK: Final = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
+_ADDRESSES: Final = "must be a host:port pair or multiple pairs separated by commas"
+_HOST_PORT: Final = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*")
+_KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
+_SHORTEST_CERTIFICATE: Final = 3600
+#: In seconds: for signers of Kubernetes' own, and for the others.
+_LONGEST_CERTIFICATES: Final = (86400, 7862400)
+#: Paths that the reference spells in its own way: of a source that is looked at, and of one too many.
+_SOURCE_PATHS: Final = {"gcePersistentDisk": "persistentDisk"}
+_EXTRA_PATHS: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+_BYTE_DIVISORS: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
+
+Source = Callable[[JSONObject, str, Causes], None]
+
+
+def validate_volumes(
+    volumes: list[JSONObject] | None, path: str, causes: Causes, pod_name: str = ""
+) -> Mapping[str, JSONObject]:
+    """
+    Check all volumes of a pod.
+
+    @param pod_name: For the names of claims made for generic ephemeral volumes; C{""} in templates.
+    @return: Those that are right, by name: mounts of the others lead nowhere.
+    """
+    good: dict[str, JSONObject] = {}
+    made = {
+        f"{pod_name}-{volume.get('name') or ''}"
+        for volume in (volumes or () if pod_name else ())
+        if volume.get("ephemeral") is not None
+    }
+    for index, volume in enumerate(volumes or ()):
+        here = f"{path}[{index}]"
+        found: Causes = []
+        name = volume.get("name") or ""
+        _validate_source(volume, here, name, pod_name, found)
+        if not name:
+            found.append(required(f"{here}.name"))
+        else:
+            check(name, f"{here}.name", dns_label, found)
+        if name in good:
+            found.append(duplicate(f"{here}.name", name))
+        if found:
+            causes.extend(found)
+        else:
+            good[name] = volume
+        claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+        if claim in made:
+            text = "must not reference a PVC that gets created for an ephemeral volume"
+            causes.append(invalid(f"{here}.persistentVolumeClaim.claimName", claim, text))
+    return good
+
+
+def _validate_source(volume: JSONObject, path: str, name: str, pod_name: str, causes: Causes) -> None:
+    """Exactly one source, of which all the rest is true."""
+    count = 0
+    for kind, validate in _SOURCES.items():
+        source = volume.get(kind)
+        if source is None:
+            continue
+        count += 1
+        if count > 1:
+            extra = _EXTRA_PATHS.get(kind, kind)
+            causes.append(forbidden(f"{path}.{extra}", "may not specify more than 1 volume type"))
+        else:
+            validate(source, f"{path}.{_SOURCE_PATHS.get(kind, kind)}", causes)
+            if kind == "ephemeral" and pod_name and name:
+                claim = f"{pod_name}-{name}"
+                for text in dns_subdomain(claim):
+                    causes.append(invalid(f"{path}.name", name, f"PVC name {quote(claim)}: {text}"))
+        portal = f"{name}:{source.get('targetPortal') or ''}"
+        if kind == "iscsi" and source.get("initiatorName") is not None and len(portal.encode()) > 64:
+            causes.append(invalid(f"{path}.name", name, _LONG_PORTAL))
+    if not count:
+        causes.append(required(path, "must specify a volume type"))
+
+
+_LONG_PORTAL: Final = (
+    "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
+    "if iscsi.initiatorName is specified."
+)
+
+
+def _needs(*names: str) -> Source:
+    def validate(source: JSONObject, path: str, causes: Causes) -> None:
+        for name in names:
+            if not source.get(name):
+                causes.append(required(f"{path}.{name}"))
+
+    return validate
+
+
+def _empty_dir(source: JSONObject, path: str, causes: Causes) -> None:
+    limit = source.get("sizeLimit")
+    if limit is not None and quantity(limit).sign() < 0:
+        causes.append(forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))
+
+
+def _host_path(source: JSONObject, path: str, causes: Causes) -> None:
+    where = source.get("path")
+    if not where:
+        causes.append(required(f"{path}.path"))
+        return
+    no_backsteps(where, f"{path}.path", causes)
+    kind = source.get("type")
+    if kind is not None and kind not in _HOST_PATH_TYPES:
+        causes.append(unsupported(f"{path}.type", kind, _HOST_PATH_TYPES))
+
+
+def _git_repo(source: JSONObject, path: str, causes: Causes) -> None:
+    if not source.get("repository"):
+        causes.append(required(f"{path}.repository"))
+    local_path(source.get("directory") or "", f"{path}.directory", causes)
+
+
+def validate_mode(mode: int | None, path: str, causes: Causes) -> None:
+    """The permissions of a file."""
+    if mode is not None and not 0 <= mode <= 0o777:
+        causes.append(invalid(path, mode, _MODE))
+
+
+def _items(items: list[JSONObject] | None, path: str, causes: Causes) -> None:
+    for index, item in enumerate(items or ()):
+        _item(item, f"{path}[{index}]", causes)
+
+
+def _item(item: JSONObject, path: str, causes: Causes) -> None:
+    if not item.get("key"):
+        causes.append(required(f"{path}.key"))
+    where = item.get("path")
+    if not where:
+        causes.append(required(f"{path}.path"))
+    local_file_path(where or "", f"{path}.path", causes)
+    validate_mode(item.get("mode"), f"{path}.mode", causes)
+
+
+def _secret(source: JSONObject, path: str, causes: Causes) -> None:
+    if not source.get("secretName"):
+        causes.append(required(f"{path}.secretName"))
+    validate_mode(source.get("defaultMode"), f"{path}.defaultMode", causes)
+    _items(source.get("items"), f"{path}.items", causes)
+
+
+def _config_map(source: JSONObject, path: str, causes: Causes) -> None:
+    if not source.get("name"):
+        causes.append(required(f"{path}.name"))
+    validate_mode(source.get("defaultMode"), f"{path}.defaultMode", causes)
+    _items(source.get("items"), f"{path}.items", causes)
+
+
+def _disk(name_field: str) -> Source:
+    def validate(source: JSONObject, path: str, causes: Causes) -> None:
+        if not source.get(name_field):
+            causes.append(required(f"{path}.{name_field}"))
+        partition = source.get("partition") or 0
+        if not 0 <= partition <= 255:
+            causes.append(invalid(f"{path}.partition", partition, "must be between 1 and 255, inclusive"))
+
+    return validate
+
+
+def _nfs(source: JSONObject, path: str, causes: Causes) -> None:
+    if not source.get("server"):
+        causes.append(required(f"{path}.server"))
+    where = source.get("path")
+    if not where:
+        causes.append(required(f"{path}.path"))
+    if not (where or "").startswith("/"):
+        causes.append(invalid(f"{path}.path", where or "", "must be an absolute path"))
+
+
+def _iscsi(source: JSONObject, path: str, causes: Causes) -> None:
+    if not source.get("targetPortal"):
+        causes.append(required(f"{path}.targetPortal"))
+    if not source.get("iqn"):
+        causes.append(required(f"{path}.iqn"))
+    else:
+        _disk_name(source["iqn"], f"{path}.iqn", causes)
+    lun = source.get("lun") or 0
+    if not 0 <= lun <= 255:
+        causes.append(invalid(f"{path}.lun", lun, "must be between 0 and 255, inclusive"))
+    if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and source.get("secretRef") is None:
+        causes.append(required(f"{path}.secretRef"))
+    if source.get("initiatorName") is not None:
+        _disk_name(source["initiatorName"], f"{path}.initiatorname", causes)
+
+
+def _disk_name(name: str, path: str, causes: Causes) -> None:
+    if name.startswith(("iqn", "eui", "naa")):
+        check(name, path, initiator_problems, causes)
+    else:
+        causes.append(invalid(path, name, "must be valid format starting with iqn, eui, or naa"))
+
+
+def _quobyte(source: JSONObject, path: str, causes: Causes) -> None:
+    registry = source.get("registry")
+    if not registry:
+        causes.append(required(f"{path}.registry", _ADDRESSES))
+    elif len((source.get("tenant") or "").encode()) >= 65:
+        text = "must be a UUID and may not exceed a length of 64 characters"
+        causes.append(required(f"{path}.tenant", text))
+    else:
+        for pair in registry.split(","):
+            if not _HOST_PORT.fullmatch(pair):
+                causes.append(invalid(f"{path}.registry", registry, _ADDRESSES))
+    if not source.get("volume"):
+        causes.append(required(f"{path}.volume"))
+
+
+def _flocker(source: JSONObject, path: str, causes: Causes) -> None:
+    name, number = source.get("datasetName") or "", source.get("datasetUUID") or ""
+    if not name and not number:
+        causes.append(required(path, "one of datasetName and datasetUUID is required"))
+    if name and number:
+        text = "datasetName and datasetUUID can not be specified simultaneously"
+        causes.append(invalid(path, "resource", text))
+    if "/" in name:
+        causes.append(invalid(f"{path}.datasetName", name, "must not contain '/'"))
+
+
+def _secret_name(source: JSONObject, path: str, causes: Causes) -> None:
+    """The secret with what is needed to use a volume, where there is one."""
+    if source.get("secretRef") is not None and not source["secretRef"].get("name"):
+        causes.append(required(f"{path}.secretRef.name"))
+
+
+def _cinder(source: JSONObject, path: str, causes: Causes) -> None:
+    _needs("volumeID")(source, path, causes)
+    _secret_name(source, path, causes)
+
+
+def _storage_os(source: JSONObject, path: str, causes: Causes) -> None:
+    _needs("volumeName")(source, path, causes)
+    for name in ("volumeName", "volumeNamespace"):
+        if source.get(name):
+            check(source[name], f"{path}.{name}", dns_label, causes)
+    _secret_name(source, path, causes)
+
+
+def _flex(source: JSONObject, path: str, causes: Causes) -> None:
+    _needs("driver")(source, path, causes)
+    for key in sorted(source.get("options") or ()):
+        if f".{key.partition('/')[0].lower()}".endswith((".kubernetes.io", ".k8s.io")):
+            text = "kubernetes.io and k8s.io namespaces are reserved"
+            causes.append(invalid(f"{path}.options[{key}]", key, text))
+
+
+def _claim(source: JSONObject, path: str, causes: Causes) -> None:
+    if not source.get("claimName"):
+        causes.append(required(f"{path}.claimName"))
+
+
+def field_selector(reference: JSONObject, choice: tuple[str, ...], path: str, causes: Causes) -> None:
+    """A field of a pod, as the downward API offers it."""
+    if not reference.get("apiVersion"):
+        causes.append(required(f"{path}.apiVersion"))
+        return
+    field = reference.get("fieldPath") or ""
+    if not field:
+        causes.append(required(f"{path}.fieldPath"))
+        return
+    base, bracket, rest = field.partition("[")
+    subscript = rest[1:-2] if bracket and rest[:1] == "'" and rest[-2:] == "']" else None
+    if reference["apiVersion"] != "v1":
+        text = f"error converting fieldPath: unsupported pod version: {reference['apiVersion']}"
+        causes.append(invalid(f"{path}.fieldPath", field, text))
+    elif subscript is not None and base in ("metadata.annotations", "metadata.labels"):
+        name = subscript.lower() if base == "metadata.annotations" else subscript
+        for text in qualified_name_problems(name):
+            causes.append(invalid(path, name, text))
+    elif (subscript is None and field not in _KNOWN_FIELDS) or (subscript is not None and base not in _KNOWN_FIELDS):
+        text = f"error converting fieldPath: field label not supported: {field if subscript is None else base}"
+        causes.append(invalid(f"{path}.fieldPath", field, text))
+    elif subscript is not None:
+        causes.append(invalid(path, base, "does not support subscript"))
+    elif field not in choice:
+        causes.append(unsupported_string(f"{path}.fieldPath", field, choice))
+
+
+_KNOWN_FIELDS: Final = frozenset(
+    (
+        *VOLUME_FIELDS,
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.serviceAccountName",
+        "spec.schedulerName",
+        "status.phase",
+        "status.hostIP",
+        "status.hostIPs",
+        "status.podIP",
+        "status.podIPs",
+    )
+)
+
+
+def resource_selector(reference: JSONObject, path: str, causes: Causes, *, volume: bool) -> None:
+    """A resource of a container, as the downward API offers it."""
+    name = reference.get("resource") or ""
+    if volume and not reference.get("containerName"):
+        causes.append(required(f"{path}.containerName"))
+    elif not name:
+        causes.append(required(f"{path}.resource"))
+    elif name not in RESOURCE_FIELDS and not name.startswith(("requests.hugepages-", "limits.hugepages-")):
+        causes.append(unsupported_string(f"{path}.resource", name, RESOURCE_FIELDS))
+    divisor = str(reference.get("divisor") or "0")
+    if quantity(divisor).sign() == 0:
+        return
+    what = name.partition(".")[2]
+    if name in ("limits.cpu", "requests.cpu"):
+        if divisor not in ("1m", "1"):
+            text = "only divisor's values 1m and 1 are supported with the cpu resource"
+            causes.append(invalid(f"{path}.divisor", name, text))
+        return
+    kind = {"memory": "memory", "ephemeral-storage": "local ephemeral storage"}.get(what)
+    if kind is None and what.startswith("hugepages-"):
+        kind = "hugepages"
+    if kind is not None and name.startswith(("limits.", "requests.")) and divisor not in _BYTE_DIVISORS:
+        text = f"only divisor's values {', '.join(_BYTE_DIVISORS)} are supported with the {kind} resource"
+        causes.append(invalid(f"{path}.divisor", name, text))
+
+
+def _downward_item(item: JSONObject, path: str, causes: Causes) -> None:
+    where = item.get("path")
+    if not where:
+        causes.append(required(f"{path}.path"))
+    local_file_path(where or "", f"{path}.path", causes)
+    reference = item.get("fieldRef")
+    resource = item.get("resourceFieldRef")
+    if reference is not None:
+        field_selector(reference, VOLUME_FIELDS, f"{path}.fieldRef", causes)
+        if resource is not None:
+            text = "fieldRef and resourceFieldRef can not be specified simultaneously"
+            causes.append(invalid(path, "resource", text))
+    elif resource is not None:
+        resource_selector(resource, f"{path}.resourceFieldRef", causes, volume=True)
+    else:
+        causes.append(required(path, "one of fieldRef and resourceFieldRef is required"))
+    validate_mode(item.get("mode"), f"{path}.mode", causes)
+
+
+def _downward_api(source: JSONObject, path: str, causes: Causes) -> None:
+    validate_mode(source.get("defaultMode"), f"{path}.defaultMode", causes)
+    for item in source.get("items") or ():
+        _downward_item(item, path, causes)
+
+
+def _projected(source: JSONObject, path: str, causes: Causes) -> None:
+    validate_mode(source.get("defaultMode"), f"{path}.defaultMode", causes)
+    paths: set[str] = set()
+
+    def take(where: str | None, shown: str | None = None) -> None:
+        if where and where in paths:
+            causes.append(invalid(path, where if shown is None else shown, "conflicting duplicate paths"))
+        elif where:
+            paths.add(where)
+
+    for index, projection in enumerate(source.get("sources") or ()):
+        here = f"{path}.sources[{index}]"
+        for kind in ("secret", "configMap"):
+            part = projection.get(kind)
+            if part is None:
+                continue
+            if not part.get("name"):
+                causes.append(required(f"{here}.{kind}.name"))
+            for place, item in enumerate(part.get("items") or ()):
+                _item(item, f"{here}.{kind}.items[{place}]", causes)
+                take(item.get("path"), part.get("name") or "")
+        if projection.get("downwardAPI") is not None:
+            for item in projection["downwardAPI"].get("items") or ():
+                _downward_item(item, f"{here}.downwardAPI", causes)
+                take(item.get("path"))
+        if projection.get("serviceAccountToken") is not None:
+            _token(projection["serviceAccountToken"], path, f"{here}.serviceAccountToken", causes)
+        if projection.get("podCertificate") is not None:
+            _pod_certificate(projection["podCertificate"], f"{here}.podCertificate", causes, take)
+        # Of these, trust bundles are left out: they are behind a gate that is closed, and dropped when a pod is made.
+        if sum(part is not None for part in projection.values()) > 1:
+            causes.append(forbidden(here, "may not specify more than 1 volume type per source"))
+
+
+def _token(source: JSONObject, whole: str, path: str, causes: Causes) -> None:
+    """
+    The token of a service account.
+
+    @param whole: The path of the volume, which is where the reference looks for that of the file.
+    """
+    seconds = source.get("expirationSeconds") or 0
+    if seconds < 600:
+        causes.append(invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"))
+    elif seconds > 2**32:
+        causes.append(
+            invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
+        )
+    where = source.get("path")
+    if not where:
+        causes.append(required(f"{whole}.path"))
+    else:
+        local_file_path(where, f"{whole}.path", causes)
+
+
+def _pod_certificate(source: JSONObject, path: str, causes: Causes, take: Callable[[str], None]) -> None:
+    """A certificate that the kubelet asks a signer for, with its key."""
+    signer = source.get("signerName") or ""
+    signer_name(signer, f"{path}.signerName", causes)
+    if source.get("keyType") not in _KEY_TYPES:
+        causes.append(unsupported_string(f"{path}.keyType", source.get("keyType") or "", _KEY_TYPES))
+    seconds = source.get("maxExpirationSeconds")
+    if seconds is not None:
+        host = signer.partition("/")[0]
+        longest = _LONGEST_CERTIFICATES[not f".{host}".endswith(".kubernetes.io")]
+        limit = f">= {_SHORTEST_CERTIFICATE}" if seconds < _SHORTEST_CERTIFICATE else f"<= {longest}"
+        if not _SHORTEST_CERTIFICATE <= seconds <= longest:
+            text = f"if provided, maxExpirationSeconds must be {limit}"
+            causes.append(invalid(f"{path}.maxExpirationSeconds", seconds, text))
+    fields = [name for name in ("credentialBundlePath", "keyPath", "certificateChainPath") if source.get(name)]
+    for name in fields:
+        local_file_path(source[name], f"{path}.{name}", causes)
+        take(source[name])
+    if not fields:
+        text = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
+        causes.append(required(path, text))
+
+
+def csi_driver_name(name: str, path: str, causes: Causes) -> None:
+    """The name of a CSI driver, which is a name in DNS whatever its case."""
+    if not name:
+        causes.append(required(path))
+        return
+    if len(name) > 63:
+        causes.append(too_long(path, 63))
+    for text in dns_subdomain(name.lower()):
+        causes.append(invalid(path, name, text))
+
+
+def _csi(source: JSONObject, path: str, causes: Causes) -> None:
+    csi_driver_name(source.get("driver") or "", f"{path}.driver", causes)
+    reference = source.get("nodePublishSecretRef")
+    if reference is not None:
+        if not reference.get("name"):
+            causes.append(required(f"{path}.nodePublishSecretRef.name"))
+        else:
+            check(reference["name"], f"{path}.name", dns_subdomain, causes)
+
+
+def _ephemeral(source: JSONObject, path: str, causes: Causes) -> None:
+    template = source.get("volumeClaimTemplate")
+    if template is None:
+        causes.append(required(f"{path}.volumeClaimTemplate"))
+        return
+    from ...persistentvolume.validation import validate_claim_spec
+
+    here, metadata = f"{path}.volumeClaimTemplate.metadata", template.get("metadata") or {}
+    template_metadata(metadata, here, causes)
+    validate_claim_spec(template.get("spec") or {}, f"{path}.volumeClaimTemplate.spec", causes)
+
+
+def _image(source: JSONObject, path: str, causes: Causes) -> None:
+    if not source.get("reference"):
+        causes.append(required(f"{path}.reference"))
+    one_of(source.get("pullPolicy"), _PULL_POLICIES, f"{path}.pullPolicy", causes)
+
+
+def _azure_disk(source: JSONObject, path: str, causes: Causes) -> None:
+    _needs("diskName", "diskURI")(source, path, causes)
+    mode, kind, uri = source.get("cachingMode"), source.get("kind"), source.get("diskURI") or ""
+    if mode is not None and mode not in ("None", "ReadOnly", "ReadWrite"):
+        causes.append(unsupported(f"{path}.cachingMode", mode, ("None", "ReadOnly", "ReadWrite")))
+    if kind is None:
+        return
+    if kind not in ("Dedicated", "Managed", "Shared"):
+        causes.append(unsupported(f"{path}.kind", kind, ("Dedicated", "Managed", "Shared")))
+    form = _MANAGED_DISK if kind == "Managed" else _BLOB_DISK
+    if not uri.startswith(form.partition("{")[0]):
+        causes.append(unsupported_string(f"{path}.diskURI", uri, (form,)))
+
+
+def _fibre(source: JSONObject, path: str, causes: Causes) -> None:
+    if not source.get("targetWWNs") and not source.get("wwids"):
+        causes.append(required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both"))
+    if source.get("targetWWNs") and source.get("wwids"):
+        text = "targetWWNs and wwids can not be specified simultaneously"
+        causes.append(invalid(f"{path}.targetWWNs", source["targetWWNs"], text))
+    lun = source.get("lun")
+    if source.get("targetWWNs"):
+        if lun is None:
+            causes.append(required(f"{path}.lun", "lun is required if targetWWNs is specified"))
+        elif not 0 <= lun <= 255:
+            causes.append(invalid(f"{path}.lun", lun, "must be between 0 and 255, inclusive"))
+
+
+def _cephfs(source: JSONObject, path: str, causes: Causes) -> None:
+    if not source.get("monitors"):
+        causes.append(required(f"{path}.monitors"))
+
+
+#: In the reference's order, which decides which of several sources is the one too many. Shared with persistent
+#: volumes.
+_SOURCES: Final[Mapping[str, Source]] = {
+    "emptyDir": _empty_dir,
+    "hostPath": _host_path,
+    "gitRepo": _git_repo,
+    "gcePersistentDisk": _disk("pdName"),
+    "awsElasticBlockStore": _disk("volumeID"),
+    "secret": _secret,
+    "nfs": _nfs,
+    "iscsi": _iscsi,
+    "glusterfs": _needs("endpoints", "path"),
+    "flocker": _flocker,
+    "persistentVolumeClaim": _claim,
+    "rbd": _needs("monitors", "image"),
+    "cinder": _cinder,
+    "cephfs": _cephfs,
+    "quobyte": _quobyte,
+    "downwardAPI": _downward_api,
+    "fc": _fibre,
+    "flexVolume": _flex,
+    "configMap": _config_map,
+    "azureFile": _needs("secretName", "shareName"),
+    "vsphereVolume": _needs("volumePath"),
+    "photonPersistentDisk": _needs("pdID"),
+    "portworxVolume": _needs("volumeID"),
+    "azureDisk": _azure_disk,
+    "storageos": _storage_os,
+    "projected": _projected,
+    "scaleIO": _needs("gateway", "system", "volumeName"),
+    "csi": _csi,
+    "ephemeral": _ephemeral,
+    "image": _image,
+}
+
+SHARED_SOURCES: Final[Mapping[str, Source]] = {
+    name: _SOURCES[name]
+    for name in (
+        "hostPath",
+        "gcePersistentDisk",
+        "awsElasticBlockStore",
+        "glusterfs",
+        "flocker",
+        "nfs",
+        "rbd",
+        "quobyte",
+        "cephfs",
+        "iscsi",
+        "cinder",
+        "fc",
+        "flexVolume",
+        "azureFile",
+        "vsphereVolume",
+        "photonPersistentDisk",
+        "portworxVolume",
+        "azureDisk",
+        "scaleIO",
+        "storageos",
+    )
+}

@@ -1,0 +1,447 @@
+"""
+What is accepted of pods and their templates, but hardly meant; the texts of C{Warning} headers.
+
+@see: kubernetes, C{pkg/api/pod/warnings.go}.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from ....api.names import is_dns1123_label_problems
+from ....api.podspecs import containers
+from ....api.quantity import Quantity
+from ....api.resource import JSONObject
+from ...generic.validation.fields import quote
+from ..node.labels import DEPRECATED_LABELS, term_warnings
+
+APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
+SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
+SECCOMP: Final = "container.seccomp.security.alpha.kubernetes.io/"
+_OLD_ANNOTATIONS: Final = {
+    "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
+    "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+    "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+}
+_OLD_VOLUMES: Final = {
+    "photonPersistentDisk": "photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+",
+    "gitRepo": "gitRepo: deprecated in v1.11, and disabled by default in v1.33+",
+    "scaleIO": "scaleIO: deprecated in v1.16, non-functional in v1.22+",
+    "flocker": "flocker: deprecated in v1.22, non-functional in v1.25+",
+    "storageos": "storageOS: deprecated in v1.22, non-functional in v1.25+",
+    "quobyte": "quobyte: deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "glusterfs: deprecated in v1.25, non-functional in v1.26+",
+    "cephfs": "cephfs: deprecated in v1.28, non-functional in v1.31+",
+    "rbd": "rbd: deprecated in v1.28, non-functional in v1.31+",
+}
+#: How many completions and how much parallelism together are more than can be kept track of.
+_MANY_COMPLETIONS: Final = 100_000
+_MUCH_PARALLELISM: Final = 10_000
+_MANY_INDEXES: Final = (
+    "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, a Kubernetes "
+    "control plane might not be able to track completedIndexes when a big number of indexes fail"
+)
+_NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
+_OLD_SECCOMP: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
+OLD_APP_ARMOR: Final = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def pod_warnings(spec: JSONObject, metadata: JSONObject, path: str = "") -> list[str]:
+    """
+    What to tell whoever writes a pod or a template.
+
+    @param metadata: Of the pod or the template.
+    @param path: Of the template in its object; C{""} for a pod.
+    """
+    prefix = f"{path}." if path else ""
+    here = f"{prefix}spec"
+    annotations = metadata.get("annotations") or {}
+    texts = [
+        f"{here}.nodeSelector[{name}]: {DEPRECATED_LABELS[name]}"
+        for name in spec.get("nodeSelector") or ()
+        if name in DEPRECATED_LABELS
+    ]
+    # What most pods do not have is asked about first: each of them is looked at when it is made.
+    affinity = spec.get("affinity")
+    if affinity:
+        texts += _node_affinity(affinity, f"{here}.affinity")
+    if spec.get("topologySpreadConstraints"):
+        texts += _spreading(spec, here)
+    if annotations:
+        texts += [
+            f"{prefix}metadata.annotations[{name}]: {text}"
+            for name, text in _OLD_ANNOTATIONS.items()
+            if name in annotations
+        ]
+    texts += _volumes(spec, here)
+    if spec.get("hostAliases"):
+        texts += _repeated(spec["hostAliases"], "ip", f"{here}.hostAliases", "ip")
+    texts += _pull_secrets(spec, here)
+    if spec.get("overhead"):
+        texts += _fractions(spec["overhead"], f"{here}.overhead")
+    if SECCOMP_POD in annotations and (spec.get("securityContext") or {}).get("seccompProfile") is None:
+        texts.append(f"{prefix}metadata.annotations[{SECCOMP_POD}]: {_OLD_SECCOMP}")
+    for container, place, _ in containers(spec, here):
+        if annotations:
+            texts += _profiles(container, spec, annotations, prefix)
+        resources = container.get("resources") or {}
+        for part in ("limits", "requests") if resources else ():
+            texts += _fractions(resources.get(part), f"{place}.resources.{part}")
+        if len(container.get("env") or ()) > 1:
+            texts += _variables(container, place)
+    texts += _ports(spec, here)
+    texts += _port_names(spec, here)
+    period = spec.get("terminationGracePeriodSeconds")
+    if period is not None and period < 0:
+        texts.append(
+            f"{here}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"
+        )
+    if affinity:
+        texts += _pod_affinity(affinity, f"{here}.affinity")
+    for index, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
+        texts += address_warnings(server, f"{here}.dnsConfig.nameservers[{index}]")
+    for index, alias in enumerate(spec.get("hostAliases") or ()):
+        texts += address_warnings(alias.get("ip") or "", f"{here}.hostAliases[{index}].ip")
+    return texts
+
+
+def template_warnings(template: JSONObject | None, path: str) -> list[str]:
+    """The same for a template; nothing if there is none."""
+    if template is None:
+        return []
+    return pod_warnings(template.get("spec") or {}, template.get("metadata") or {}, path)
+
+
+def unchanged(obj: JSONObject, old: JSONObject | None) -> bool:
+    """Return whether an update leaves the generation unchanged, so that its warnings are not repeated."""
+    return old is not None and obj["metadata"].get("generation") == old["metadata"].get("generation")
+
+
+def job_warnings(spec: JSONObject, path: str) -> list[str]:
+    """What to tell of the spec of a job."""
+    texts = []
+    completions, parallelism = spec.get("completions") or 0, spec.get("parallelism") or 0
+    if spec.get("completionMode") == "Indexed" and completions > _MANY_COMPLETIONS and parallelism > _MUCH_PARALLELISM:
+        texts.append(f"{path}: {_MANY_INDEXES}")
+    return texts + template_warnings(spec.get("template"), f"{path}.template")
+
+
+def name_warnings(name: str) -> list[str]:
+    """What to tell of the name of an object that makes pods."""
+    problems = is_dns1123_label_problems(name)
+    if not problems:
+        return []
+    return [
+        "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; "
+        f"a DNS label is recommended: [{' '.join(problems)}]"
+    ]
+
+
+def pod_name_warnings(name: str) -> list[str]:
+    """Return the warnings about the name of a pod."""
+    problems = is_dns1123_label_problems(name)
+    if not problems:
+        return []
+    return [
+        "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
+        f"a DNS label is recommended: [{' '.join(problems)}]"
+    ]
+
+
+def claim_warnings(spec: JSONObject, path: str) -> list[str]:
+    """What to tell of a claim of storage."""
+    texts = []
+    for part in ("requests", "limits"):
+        amounts = (spec.get("resources") or {}).get(part) or {}
+        storage = {name: amounts[name] for name in amounts if name == "storage"}
+        texts += _fractions(storage, f"{path}.resources.{part}")
+    return texts
+
+
+def address_warnings(text: str, path: str) -> list[str]:
+    """What to tell of an IP address that is not written as it should be."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        parts = text.split(".")
+        if len(parts) != 4 or len(text) > 64:
+            return []
+        if not all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts):
+            return []
+        shown = ".".join(str(int(part)) for part in parts)
+    else:
+        mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+        if mapped is None:
+            if address.version == 6 and str(address) != text:
+                return [
+                    f"{path}: IPv6 address {quote(text)} should be in RFC 5952 canonical format ({quote(str(address))})"
+                ]
+            return []
+        shown = str(mapped)
+    return [f"{path}: non-standard IP address {quote(text)} is invalid: use {quote(shown)}"]
+
+
+def _node_affinity(every: JSONObject, path: str) -> Iterator[str]:
+    affinity = every.get("nodeAffinity") or {}
+    here = f"{path}.nodeAffinity"
+    for index, term in enumerate((affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()):
+        yield from term_warnings(term, f"{here}.{_REQUIRED}.nodeSelectorTerms[{index}]", values=False)
+    for index, one in enumerate(affinity.get(_PREFERRED) or ()):
+        yield from term_warnings(one.get("preference") or {}, f"{here}.{_PREFERRED}[{index}].preference", values=True)
+
+
+def _spreading(spec: JSONObject, path: str) -> Iterator[str]:
+    for index, one in enumerate(spec.get("topologySpreadConstraints") or ()):
+        here, key = f"{path}.topologySpreadConstraints[{index}]", one.get("topologyKey") or ""
+        if key in DEPRECATED_LABELS:
+            yield f"{here}.topologyKey: {key} is {DEPRECATED_LABELS[key]}"
+        if one.get("labelSelector") is None:
+            yield f"{here}.labelSelector: {_NO_SELECTOR}"
+
+
+def _pod_affinity(every: JSONObject, path: str) -> Iterator[str]:
+    for kind in ("podAffinity", "podAntiAffinity"):
+        affinity = every.get(kind) or {}
+        here = f"{path}.{kind}"
+        for index, term in enumerate(affinity.get(_REQUIRED) or ()):
+            if term.get("labelSelector") is None:
+                yield f"{here}.{_REQUIRED}[{index}].labelSelector: {_NO_SELECTOR}"
+        for index, one in enumerate(affinity.get(_PREFERRED) or ()):
+            if (one.get("podAffinityTerm") or {}).get("labelSelector") is None:
+                yield f"{here}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NO_SELECTOR}"
+
+
+def _volumes(spec: JSONObject, path: str) -> Iterator[str]:
+    volumes = spec.get("volumes") or ()
+    for index, volume in enumerate(volumes):
+        here = f"{path}.volumes[{index}]"
+        for kind in _OLD_VOLUMES.keys() & volume.keys():
+            if volume[kind] is not None:
+                yield f"{here}.{_OLD_VOLUMES[kind]}"
+        claim = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
+        if claim is not None:
+            yield from claim_warnings(claim.get("spec") or {}, f"{here}.ephemeral.volumeClaimTemplate.spec")
+    for volume in volumes:
+        yield from _overlaps(volume)
+
+
+def _pull_secrets(spec: JSONObject, path: str) -> Iterator[str]:
+    pulled = spec.get("imagePullSecrets") or ()
+    yield from _repeated(pulled, "name", f"{path}.imagePullSecrets", "name")
+    for index, one in enumerate(pulled):
+        if not one.get("name"):
+            yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
+
+
+def _overlaps(volume: JSONObject) -> Iterator[str]:
+    """Files of a volume that would be the same file, or one in the place of another's directory."""
+    start = f"volume {quote(volume.get('name') or '')}"
+    for kind, named in (("configMap", "name"), ("secret", "secretName"), ("downwardAPI", "")):
+        source = volume.get(kind)
+        if source is not None:
+            shown = _SHOWN[kind] + (f" {quote(source.get(named) or '')}" if named else "")
+            for text in _overlapping((_cleaned(one), "") for one in source.get("items") or ()):
+                yield f"{start} ({shown}): overlapping paths: {text}"
+    projected = volume.get("projected")
+    if projected is None:
+        return
+    paths: list[tuple[str, str]] = []
+    for source in projected.get("sources") or ():
+        if not any(value is not None for value in source.values()):
+            yield f"{start} (Projected) has no sources provided"
+        paths += _projected(source)
+    for text in _overlapping(paths):
+        yield f"{start} (Projected): overlapping paths: {text}"
+
+
+#: Maximum number of warnings about overlapping paths of a volume: a client receives some kilobytes of warnings.
+MOST_OVERLAPS: Final = 100
+_SHOWN: Final = {"configMap": "ConfigMap", "secret": "Secret", "downwardAPI": "DownwardAPI"}
+
+
+def _cleaned(item: JSONObject) -> str:
+    path: str = item.get("path") or ""
+    return path.rstrip("/")
+
+
+def _projected(source: JSONObject) -> list[tuple[str, str]]:
+    """The paths of one source of a projected volume, each with where it comes from."""
+    for kind, shown in _SHOWN.items():
+        found = source.get(kind)
+        if found is not None and found.get("items") is not None:
+            origin = shown if kind == "downwardAPI" else f"{shown} {quote(found.get('name') or '')}"
+            return [(_cleaned(one), origin) for one in found["items"]]
+    if source.get("serviceAccountToken") is not None:
+        return [(_cleaned(source["serviceAccountToken"]), "ServiceAccountToken")]
+    bundle = source.get("clusterTrustBundle")
+    if bundle is not None:
+        name = bundle.get("name") if bundle.get("name") is not None else bundle.get("signerName") or ""
+        return [(_cleaned(bundle), f"ClusterTrustBundle {quote(name)}")]
+    certificate = source.get("podCertificate") or {}
+    kinds = (("certificateChainPath", "chain"), ("keyPath", "key"), ("credentialBundlePath", "credential bundle"))
+    return [
+        (certificate[field].rstrip("/"), f"PodCertificate {kind}") for field, kind in kinds if certificate.get(field)
+    ]
+
+
+class _Directory:
+    """
+    A directory or file of a volume.
+
+    @ivar here: Numbers of the paths that end here.
+    @ivar below: Numbers of the paths that continue below.
+    """
+
+    __slots__ = ("below", "here", "inner")
+
+    def __init__(self) -> None:
+        self.here: list[int] = []
+        self.below: list[int] = []
+        self.inner: dict[str, _Directory] = {}
+
+
+def _overlapping(paths: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """
+    Return each path with the earlier paths that are equal to it, above or below it; at most L{MOST_OVERLAPS}.
+
+    As C{checkForOverlap} in kubernetes, C{pkg/api/pod/warnings.go}, which compares all pairs of paths.
+    """
+    root, seen, left = _Directory(), [], MOST_OVERLAPS
+    for number, (path, origin) in enumerate(paths):
+        seen.append((path, origin))
+        if not path:
+            continue
+        place, found = root, []
+        *above, last = path.split("/")
+        for name in above:
+            place = place.inner.setdefault(name, _Directory())
+            found += place.here
+            place.below.append(number)
+        place = place.inner.setdefault(last, _Directory())
+        found += place.here + place.below
+        place.here.append(number)
+        for other in sorted(found)[:left]:
+            yield f"{_shown_path(path, origin)} with {_shown_path(*seen[other])}"
+        left -= min(len(found), left)
+        if not left:
+            return
+
+
+def _shown_path(path: str, origin: str) -> str:
+    return f"{quote(path)} ({origin})" if origin else quote(path)
+
+
+def _repeated(items: Any, field: str, path: str, word: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for index, one in enumerate(items or ()):
+        value = one.get(field) or ""
+        if value in seen:
+            yield f"{path}[{index}].{field}: duplicate {word} {quote(value)}"
+        seen.add(value)
+
+
+def _fractions(amounts: JSONObject | None, path: str) -> list[str]:
+    texts = []
+    for name in ("memory", "ephemeral-storage", "storage"):
+        value = None if amounts is None else amounts.get(name)
+        # Only a suffix smaller than one, a point or an exponent makes parts of one.
+        if value is None or (type(value) is str and value.isalnum() and value[-1] not in "mun"):
+            continue
+        try:
+            amount = Quantity.parse(value)
+        except ValueError:
+            continue
+        if amount.value.denominator != 1:
+            texts.append(f"{path}[{name}]: fractional byte value {quote(str(amount))} is invalid, must be an integer")
+    return texts
+
+
+def _profiles(container: JSONObject, spec: JSONObject, annotations: JSONObject, prefix: str) -> Iterator[str]:
+    """Annotations of a container that have become fields."""
+    name, context = container.get("name") or "", container.get("securityContext") or {}
+    if f"{SECCOMP}{name}" in annotations and context.get("seccompProfile") is None:
+        yield f"{prefix}metadata.annotations[{SECCOMP}{name}]: {_OLD_SECCOMP}"
+    # Of pods that is told before, where the field is filled in from the annotation.
+    if not prefix or f"{APP_ARMOR}{name}" not in annotations or context.get("appArmorProfile") is not None:
+        return
+    whole = (spec.get("securityContext") or {}).get("appArmorProfile")
+    if whole is None or whole != app_armor_profile(annotations[f"{APP_ARMOR}{name}"]):
+        yield f"{prefix}metadata.annotations[{APP_ARMOR}{name}]: {OLD_APP_ARMOR}"
+
+
+def app_armor_profile(text: str) -> JSONObject | None:
+    """What an annotation of old means as a field; L{None} if it means nothing."""
+    if text == "runtime/default":
+        return {"type": "RuntimeDefault"}
+    if text == "unconfined":
+        return {"type": "Unconfined"}
+    if text.startswith("localhost/"):
+        return {"type": "Localhost", "localhostProfile": text.removeprefix("localhost/")}
+    return None
+
+
+def _variables(container: JSONObject, path: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for index, variable in enumerate(container.get("env") or ()):
+        name, value = variable.get("name") or "", variable.get("value") or ""
+        # A value that has more in it than the one before it extends it.
+        extends = variable.get("valueFrom") is None and f"$({name})" in value and value != f"$({name})"
+        if name in seen and not extends:
+            yield (
+                f"{path}.env[{index}]: hides previous definition of {quote(name)}, "
+                "which may be dropped when using apply"
+            )
+        seen.add(name)
+
+
+def _all_ports(spec: JSONObject, path: str, *, serving: bool) -> Iterator[tuple[JSONObject, str]]:
+    """
+    All ports with their paths.
+
+    @param serving: Leave out containers that have ended before the pod serves.
+    """
+    for container, place, kind in containers(spec, path):
+        if serving and kind == "init container" and container.get("restartPolicy") != "Always":
+            continue
+        for index, port in enumerate(container.get("ports") or ()):
+            yield port, f"{place}.ports[{index}]"
+
+
+def _ports(spec: JSONObject, path: str) -> Iterator[str]:
+    seen: dict[tuple[int, str], list[tuple[str, int, str]]] = {}
+    for port, here in _all_ports(spec, path, serving=False):
+        address, number = port.get("hostIP") or "", port.get("hostPort") or 0
+        container_port, protocol = port.get("containerPort") or 0, port.get("protocol") or ""
+        if address and not number:
+            shown = (
+                f"{{Name:{port.get('name') or ''} HostPort:0 ContainerPort:{container_port} Protocol:{protocol} "
+                f"HostIP:{address}}}"
+            )
+            yield f"{here}: hostIP set without hostPort: {shown}"
+        others = seen.setdefault((container_port, protocol), [])
+        for other_address, other_number, other in others:
+            if (address, number) == (other_address, other_number):
+                yield f"{here}: duplicate port definition with {other}"
+            elif not number or not other_number:
+                yield f"{here}: overlapping port definition with {other}"
+            elif number == other_number and bool(address) != bool(other_address):
+                yield f"{here}: dangerously ambiguous port definition with {other}"
+        others.append((address, number, here))
+
+
+def _port_names(spec: JSONObject, path: str) -> Iterator[str]:
+    seen: dict[str, str] = {}
+    for port, here in _all_ports(spec, path, serving=True):
+        name = port.get("name")
+        if not name:
+            continue
+        first = seen.setdefault(name, here)
+        if first != here:
+            yield (
+                f"{here}: duplicate port name {quote(name)} with {first}, services and probes that select ports "
+                f"by name will use {first}"
+            )

@@ -1,0 +1,112 @@
+"""ReplicationControllers and PodTemplates, which the core group has of old."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ....api.errors import Cause
+from ....api.names import long_name_problems
+from ....api.resource import JSONObject
+from ...apps import validation as workloads
+from ...generic.strategy import Strategy
+from ..pod.defaults import default_pod_template
+from ..pod.gates import drop_of_template
+from ..pod.warnings import name_warnings, template_warnings, unchanged
+
+
+class ReplicationControllerStrategy(Strategy):
+    """v1 ReplicationController."""
+
+    has_generation = True
+    has_status = True
+    status_protects = ()
+    default_garbage_collection = "orphan"
+
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """See L{long_name_problems}."""
+        return long_name_problems(name, prefix)
+
+    def default(self, obj: JSONObject) -> None:
+        """Selector and labels come from the template, where they are not given."""
+        spec = obj.setdefault("spec", {})
+        template = spec.get("template")
+        if template is not None:
+            default_pod_template(template)
+            labels = template["metadata"].get("labels")
+            if labels:
+                if not spec.get("selector"):
+                    spec["selector"] = dict(labels)
+                metadata = obj.setdefault("metadata", {})
+                if not metadata.get("labels"):
+                    metadata["labels"] = dict(labels)
+        if spec.get("replicas") is None:
+            spec["replicas"] = 1
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Drop what is behind gates that are closed."""
+        super().prepare_for_create(obj)
+        drop_of_template(obj["spec"].get("template"), None, self.open_gates)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Likewise, but for what is there already."""
+        super().prepare_for_update(obj, old)
+        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.open_gates)
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """No replicas yet."""
+        obj["status"] = {"replicas": 0}
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The spec of a new one."""
+        return workloads.validate_replication_controller(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The spec; even the selector may change."""
+        return workloads.validate_replication_controller(obj)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The counts."""
+        return workloads.validate_replica_set_status(obj)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """The name, which is part of the names of pods, and the template."""
+        texts = [] if old else name_warnings(obj["metadata"]["name"])
+        return texts if unchanged(obj, old) else texts + template_warnings(obj["spec"].get("template"), "spec.template")
+
+
+class PodTemplateStrategy(Strategy):
+    """v1 PodTemplate."""
+
+    has_generation = True
+    delete_returns_object = True
+
+    def default(self, obj: JSONObject) -> None:
+        """The template is a struct in Go: always there."""
+        default_pod_template(obj.setdefault("template", {}))
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Drop what is behind gates that are closed."""
+        drop_of_template(obj.get("template"), None, self.open_gates)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Likewise, but for what is there already."""
+        drop_of_template(obj.get("template"), old.get("template"), self.open_gates)
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The template."""
+        return workloads.validate_pod_template(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The template."""
+        return workloads.validate_pod_template(obj, old)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """The template."""
+        return [] if unchanged(obj, old) else template_warnings(obj.get("template"), "template")
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "ReplicationController": ReplicationControllerStrategy(),
+    "PodTemplate": PodTemplateStrategy(),
+}

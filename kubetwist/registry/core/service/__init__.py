@@ -1,0 +1,1 @@
+"""Services: cluster IPs, node ports, and their allocators."""

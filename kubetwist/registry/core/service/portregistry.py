@@ -1,0 +1,262 @@
+"""
+Which node ports are taken, where several servers share a storage: an object there says it, and transactions compare it.
+
+It is kube-apiserver's C{RangeAllocation}, at its key and as it writes it, so that its servers can take part. Here it is
+written in the same transaction as the service, so nothing leaks when a server dies; what others left is mended now and
+then.
+
+@see: kubernetes, C{pkg/registry/core/service/portallocator} and C{allocator/storage}.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+from ....api.errors import APIStatusError
+from ....api.storage import Write
+from ....schema.messages import TEXT, VALUE, Message, Step
+from ....schema.protobuf import read_envelope
+from ....schema.protobufleaves import octets
+from ....schema.protobufwriting import envelope
+from ....schema.wire import CUT_SHORT, WireError, put_counted
+from ....storage.cache.record import Draft, Record
+from ....storage.cache.watchcache import WatchCache
+from ....storage.errors import ForeignValue, KeyExists, KeyNotFound, RevisionConflict, StorageError
+from ....storage.protobuf import is_protobuf
+from ...generic.allocation import TakenMeanwhile
+
+if TYPE_CHECKING:
+    from .allocator import NodePortAllocator
+
+#: Where the objects of ranges are, below the storage's prefix; and that of node ports.
+DIRECTORY: Final = "ranges/"
+NAME: Final = "servicenodeports"
+#: Seconds between two repairs, and how often a port must be found without a service before it is free.
+REPAIR: Final = 180.0
+LEAK_ROUNDS: Final = 3
+#: How often a write begins again because another server was faster.
+ATTEMPTS: Final = 100
+#: The most bytes that the ports of a range are.
+_MOST_BYTES: Final = 65536 // 8
+#: The object in protobuf, which the definitions do not have, and its metadata: fields that say nothing.
+_NO_METADATA: Final = bytes.fromhex("0a0012001a0022002a00320038004200")
+_RANGE: Final = Message("RangeAllocation", lambda: (Step(2, TEXT, "range"), Step(3, VALUE, "data", octets)))
+
+
+def bits_of(ports: Iterable[int], low: int) -> int:
+    """Ports as the object has them: a bit each, the lowest one that of C{low}."""
+    bits = 0
+    for port in ports:
+        bits |= 1 << (port - low)
+    return bits
+
+
+def ports_in(bits: int, low: int) -> set[int]:
+    """The ports whose bits are set."""
+    found = set()
+    while bits:
+        lowest = bits & -bits
+        found.add(low + lowest.bit_length() - 1)
+        bits ^= lowest
+    return found
+
+
+def encoded(low: int, high: int, ports: Iterable[int], *, protobuf: bool = False) -> bytes:
+    """The object as it is stored."""
+    bits = bits_of((port for port in ports if low <= port <= high), low)
+    octets_of_bits = bits.to_bytes((bits.bit_length() + 7) // 8, "big")
+    if protobuf:
+        message = (
+            put_counted(1, _NO_METADATA) + put_counted(2, f"{low}-{high}".encode()) + put_counted(3, octets_of_bits)
+        )
+        return envelope("v1", "RangeAllocation", message)
+    data = b64encode(octets_of_bits).decode()
+    obj = {"kind": "RangeAllocation", "apiVersion": "v1", "metadata": {}, "range": f"{low}-{high}", "data": data}
+    return orjson.dumps(obj) + b"\n"
+
+
+def decoded(value: bytes) -> tuple[int, int]:
+    """
+    What a stored object says.
+
+    @return: The bits, and the port that the lowest one stands for.
+    @raise ForeignValue: It is none of these objects.
+    """
+    try:
+        obj = _read(value)
+        low = int(obj["range"].partition("-")[0]) if obj["kind"] == "RangeAllocation" else -1
+        data = b64decode(obj.get("data") or "", validate=True)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise ForeignValue("it is no range of ports") from None
+    if not 0 <= low < 65536 or len(data) > _MOST_BYTES:
+        raise ForeignValue("it is no range of ports")
+    return int.from_bytes(data, "big"), low
+
+
+def _read(value: bytes) -> Any:
+    """An object as it would be in JSON; of protobuf, what is looked at."""
+    if not is_protobuf(value):
+        return orjson.loads(value)
+    found = read_envelope(value)
+    obj: dict[str, Any] = {"kind": found.kind}
+    try:
+        _RANGE.read(found.raw, 0, len(found.raw), obj, 0)
+    except IndexError:
+        raise WireError(CUT_SHORT) from None
+    return obj
+
+
+def _record(key: str, value: bytes, revision: int) -> Record:
+    # The cache keeps JSON that has metadata first. Other ranges are nothing to us.
+    if key != NAME:
+        value = b""
+    else:
+        decoded(value)
+        if is_protobuf(value):
+            value = orjson.dumps(_read(value))
+    return Record.from_draft(key, revision, Draft(b'{"metadata":{"value":%b}}' % orjson.dumps(value.decode()), {}, {}))
+
+
+class SharedPorts:
+    """What the servers agree on: which node ports are taken."""
+
+    _log = Logger()
+
+    def __init__(
+        self, backend: Any, prefix: str, allocator: NodePortAllocator, clock: IReactorTime, *, protobuf: bool = False
+    ) -> None:
+        """
+        @param backend: An L{kubetwist.interfaces.IStorageBackend} over what is shared.
+        @param prefix: Of all keys in it.
+        @param allocator: The one of this server, which is told.
+        @param protobuf: Whether the object is written as protobuf, and not as JSON.
+        """
+        self._protobuf = protobuf
+        self.key = f"{prefix}{DIRECTORY}{NAME}"
+        self.cache = WatchCache(backend, f"{prefix}{DIRECTORY}", _record, clock)
+        self._backend = backend
+        self._allocator = allocator
+        self._clock = clock
+        self._lock = DeferredLock()
+        #: What was decoded last: of which revision.
+        self._known: tuple[int, int, int] = (0, 0, allocator.low)
+        #: How often each port was found without a service.
+        self._leaks: dict[int, int] = {}
+        self._call: IDelayedCall | None = None
+        self._stopped = False
+        allocator.elsewhere = self._is_taken
+
+    # --- knowing
+
+    def _state(self) -> tuple[int, int, int]:
+        """The object's revision, its bits, and the port of the lowest one; revision 0 where there is no object."""
+        record = self.cache.get(NAME)
+        if record is None:
+            return 0, 0, self._allocator.low
+        if record.revision != self._known[0]:
+            bits, low = decoded(orjson.loads(record.item)["metadata"]["value"].encode())
+            self._known = record.revision, bits, low
+        return self._known
+
+    def _is_taken(self, port: int) -> bool:
+        _, bits, low = self._state()
+        return port >= low and bool(bits >> (port - low) & 1)
+
+    # --- writing
+
+    async def commit(
+        self, taken: Sequence[int], freed: Sequence[int], write: Callable[[Sequence[Write]], Awaitable[int]]
+    ) -> int:
+        """
+        Write a service, and that it has taken some ports and freed others.
+
+        @param write: Commits the service along with what it is given.
+        @return: The revision.
+        @raise TakenMeanwhile: Another server has given away one of C{taken}.
+        """
+        await self._lock.acquire()
+        try:
+            for _ in range(ATTEMPTS):
+                revision, bits, low = self._state()
+                before = ports_in(bits, low)
+                if not revision:
+                    before |= self._allocator.held()
+                elif before.intersection(taken):
+                    raise TakenMeanwhile(self.key, revision)
+                try:
+                    return await write([self._change(revision, (before - set(freed)).union(taken))])
+                except (RevisionConflict, KeyExists, KeyNotFound) as error:
+                    if error.key != self.key:
+                        raise
+                    await self.cache.seen(error.revision)
+        finally:
+            self._lock.release()
+        raise APIStatusError.internal("the node ports in use are changed by others all the time")
+
+    def _change(self, revision: int, ports: set[int]) -> Write:
+        """The write of the object."""
+        low, high = self._allocator.low, self._allocator.high
+        return Write(self.key, encoded(low, high, ports, protobuf=self._protobuf), revision)
+
+    # --- mending
+
+    async def start(self) -> None:
+        """
+        Know what is taken.
+
+        @raise StorageError: The storage can not be read.
+        """
+        await self.cache.start()
+
+    def stop(self) -> None:
+        """Mend no more, and let go of the storage."""
+        self._stopped = True
+        if self._call is not None and self._call.active():
+            self._call.cancel()
+        self.cache.stop()
+
+    async def repair(self, services: WatchCache) -> None:
+        """
+        Have the object say what services have; what no service has for a while is free. Comes back to it by itself.
+
+        @param services: The cache of services, which the allocator follows.
+        """
+        try:
+            await self._repair(services)
+        except (StorageError, APIStatusError) as error:
+            self._log.warn("the node ports in use can not be mended: {error}", error=error)
+        if not self._stopped:
+            self._call = self._clock.callLater(REPAIR, self._repair_again, services)
+
+    def _repair_again(self, services: WatchCache) -> None:
+        Deferred.fromCoroutine(self.repair(services)).addErrback(
+            lambda failure: self._log.failure("mending the node ports in use failed", failure)
+        )
+
+    async def _repair(self, services: WatchCache) -> None:
+        await self._lock.acquire()
+        try:
+            revision, bits, low = self._state()
+            await services.wait_until(revision)
+            before, held = ports_in(bits, low), self._allocator.held()
+            lost = before - held - self._allocator.under_way()
+            self._leaks = {port: self._leaks.get(port, 0) + 1 for port in lost}
+            freed = {port for port, rounds in self._leaks.items() if rounds >= LEAK_ROUNDS}
+            ports = (before | held) - freed
+            if revision and ports == before and low == self._allocator.low:
+                return
+            try:
+                await self._backend.commit([self._change(revision, ports)])
+            except (RevisionConflict, KeyExists, KeyNotFound) as error:
+                # Another server writes it: whatever is left to mend waits for the next time.
+                await self.cache.seen(error.revision)
+        finally:
+            self._lock.release()

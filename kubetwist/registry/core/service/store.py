@@ -1,0 +1,260 @@
+"""Services: cluster IPs and node ports are taken with the write of a service, and given back with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from attrs import evolve
+
+from ....admission.attributes import AdmissionAttributes, Charge
+from ....api.errors import APIStatusError
+from ....api.options import WriteOptions
+from ....api.resource import JSONObject
+from ....api.storage import Write
+from ....storage.cache.record import Draft, Record
+from ....storage.errors import KeyExists, KeyNotFound
+from ...generic.allocation import NOTHING, Hold, TakenMeanwhile
+from ...generic.scope import RequestScope
+from ...generic.store import Store
+from ...generic.updates import UpdateRules
+from .allocator import Reservation, ServiceAllocator, added_ranges, holdings
+from .ipaddresses import GROUP, IPAddressStore, canonical
+from .validation import cluster_ip_causes, is_headless
+
+if TYPE_CHECKING:
+    from ...stores import Stores
+
+
+class ServiceHold(Hold):
+    """
+    What one write of a service takes.
+
+    @ivar reservation: The numbers.
+    """
+
+    __slots__ = ("_allocator", "_spec", "_writes", "reservation")
+
+    def __init__(
+        self, allocator: ServiceAllocator, reservation: Reservation, writes: Sequence[Write], spec: bytes
+    ) -> None:
+        """
+        @param spec: The service's, as JSON, before anything was filled in.
+        """
+        self._allocator = allocator
+        self._writes = writes
+        self._spec = spec
+        self.reservation = reservation
+
+    def writes(self) -> Sequence[Write]:
+        """See L{Hold.writes}: the objects of the addresses that come and go."""
+        return self._writes
+
+    def commit(self) -> None:
+        """See L{Hold.commit}; what an update let go of is free from now on."""
+        self._allocator.settle(self.reservation)
+
+    def cancel(self) -> None:
+        """See L{Hold.cancel}."""
+        self._allocator.settle(self.reservation)
+
+    def undo(self, obj: JSONObject) -> None:
+        """See L{Hold.undo}."""
+        obj["spec"] = orjson.loads(self._spec)
+
+
+class With(Hold):
+    """A hold, and what else is written along with it."""
+
+    __slots__ = ("_hold", "_more")
+
+    def __init__(self, hold: Hold, more: Sequence[Write]) -> None:
+        self._hold = hold
+        self._more = more
+
+    def writes(self) -> Sequence[Write]:
+        """See L{Hold.writes}."""
+        return [*self._hold.writes(), *self._more]
+
+
+class Goodbye(Hold):
+    """What goes with a service that is deleted."""
+
+    __slots__ = ("_writes",)
+
+    def __init__(self, writes: Sequence[Write]) -> None:
+        self._writes = writes
+
+    def writes(self) -> Sequence[Write]:
+        """See L{Hold.writes}."""
+        return self._writes
+
+
+def complete_families(spec: JSONObject, first: str) -> None:
+    """
+    Tell the families of a service that was written when there was only one.
+
+    @param first: This cluster's first family.
+    @see: C{pkg/registry/core/service/storage/storage.go}, defaultOnReadIPFamilies.
+    """
+    if spec["type"] == "ExternalName" or spec.get("ipFamilies"):
+        return
+    if not is_headless(spec):
+        families = ["IPv6" if ":" in address else "IPv4" for address in spec.get("clusterIPs") or ()]
+    elif spec.get("selector"):
+        families = [first]
+    else:
+        # Whoever makes its endpoints may use any family.
+        families = [first, "IPv4" if first == "IPv6" else "IPv6"]
+    if families:
+        spec["ipFamilies"] = families
+        spec["ipFamilyPolicy"] = "RequireDualStack" if len(families) == 2 else "SingleStack"
+
+
+class ServiceStore(Store):
+    """Services, with what they hold of the server's ranges."""
+
+    context: Stores
+
+    def loaded(self) -> None:
+        """What stored services hold is taken."""
+        self.context.follow_holdings(self.cache, holdings)
+
+    def complete(self, obj: JSONObject) -> None:
+        """Services of old releases do not tell their families."""
+        super().complete(obj)
+        complete_families(obj["spec"], self.context.services.families[0])
+
+    @property
+    def addresses(self) -> IPAddressStore | None:
+        """The objects of addresses; L{None} where --runtime-config has switched them off."""
+        store = self.context.find(GROUP, "ipaddresses")
+        return store if isinstance(store, IPAddressStore) else None
+
+    def reserve(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> Hold:
+        """
+        Fill in addresses, families and ports.
+
+        @raise APIStatusError: What is asked for can not be had (422).
+        """
+        allocator = self.context.services
+        spec = orjson.dumps(obj["spec"])
+        reservation = allocator.allocate(obj, old, dry_run=dry_run)
+        writes: list[Write] = []
+        addresses = self.addresses
+        if addresses is not None and not dry_run:
+            meta = obj["metadata"]
+            for address in reservation.ips:
+                writes.append(addresses.taking(canonical(address), meta["namespace"], meta["name"]))
+            for address in reservation.freed_ips:
+                writes += addresses.dropping(canonical(address))
+        return ServiceHold(allocator, reservation, writes, spec)
+
+    async def create_once(
+        self, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
+    ) -> Any:
+        """See L{Store.create_once}; errors of the allocation come first."""
+        with self._numbers_first(scope, obj, None, options) as inner:
+            return await super().create_once(inner, obj, options, attributes)
+
+    async def update_once(
+        self,
+        scope: RequestScope,
+        key: str,
+        record: Record,
+        obj: JSONObject,
+        old: JSONObject,
+        options: WriteOptions,
+        rules: UpdateRules,
+    ) -> Record:
+        """See L{Store.update_once}; likewise."""
+        if not rules.main:
+            return await super().update_once(scope, key, record, obj, old, options, rules)
+        with self._numbers_first(scope, obj, old, options) as inner:
+            return await super().update_once(inner, key, record, obj, old, options, rules)
+
+    @contextmanager
+    def _numbers_first(
+        self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions
+    ) -> Iterator[RequestScope]:
+        """
+        Report failures of the allocation before all other errors, since the reference allocates first.
+
+        @return: A scope that collects warnings, which are passed on unless the allocation fails.
+        @raise APIStatusError: An address or port cannot be allocated, whatever else is invalid.
+        """
+        warnings: list[str] = []
+        try:
+            yield evolve(scope, warn=warnings.append)
+        except APIStatusError:
+            self._try_out(obj, old, options.dry_run)
+            self._warn(scope, warnings)
+            raise
+        except BaseException:
+            self._warn(scope, warnings)
+            raise
+        self._warn(scope, warnings)
+
+    def _warn(self, scope: RequestScope, texts: Sequence[str]) -> None:
+        for text in texts:
+            scope.warn(text)
+
+    def _try_out(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> None:
+        """
+        Check whether the allocation of a refused service would fail, which the reference reports first.
+
+        @raise APIStatusError: It would fail.
+        """
+        spec = obj["spec"]
+        causes = cluster_ip_causes(spec, (old or {}).get("spec") or {})
+        if causes:
+            raise self.invalid(obj["metadata"].get("name", ""), causes)
+        wanted = {"metadata": obj["metadata"], "spec": orjson.loads(orjson.dumps(spec))}
+        self.context.services.settle(self.context.services.allocate(wanted, old, dry_run=dry_run))
+
+    async def commit(
+        self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING, charges: Sequence[Charge] = ()
+    ) -> int:
+        """
+        See L{Store.commit}.
+
+        @raise TakenMeanwhile: Another server, or a client, has an address or port by now.
+        """
+        addresses, ports = self.addresses, self.context.shared_ports
+        taken: Sequence[int] = ()
+        freed: Sequence[int] = ()
+        if isinstance(hold, ServiceHold):
+            taken, freed = hold.reservation.ports, hold.reservation.freed_ports
+        elif draft is None and (record := self.cache.get(key)) is not None:
+            held = holdings(orjson.loads(record.item))
+            freed = held.ports
+            if addresses is not None:
+                hold = Goodbye(
+                    [write for address in held.addresses for write in addresses.dropping(canonical(address))]
+                )
+
+        async def commit(more: Sequence[Write]) -> int:
+            return await super(ServiceStore, self).commit(key, draft, expected, With(hold, more), charges)
+
+        try:
+            if ports is not None and (taken or freed):
+                return await ports.commit(taken, freed, commit)
+            return await commit(())
+        except (KeyExists, KeyNotFound) as error:
+            if error.key == self.path(key) or addresses is None or not error.key.startswith(addresses.path("")):
+                raise
+            # Somebody made or deleted the address's object at this very moment.
+            await addresses.cache.seen(error.revision)
+            raise TakenMeanwhile(error.key, error.revision) from None
+
+
+class ServiceCIDRStore(Store):
+    """Further ranges that services have their addresses from."""
+
+    context: Stores
+
+    def loaded(self) -> None:
+        """What stored ranges add can be had."""
+        self.context.follow_holdings(self.cache, added_ranges)

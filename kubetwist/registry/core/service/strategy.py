@@ -1,0 +1,152 @@
+"""
+Services and Endpoints.
+
+Addresses and node ports are given out by L{kubetwist.registry.core.service.allocator}, which needs to know all
+services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ....api.errors import Cause
+from ....api.names import is_dns1123_label_problems
+from ....api.objectmeta import Rule
+from ....api.resource import JSONObject
+from ...generic.strategy import Strategy
+from . import validation as services
+
+
+class ServiceStrategy(Strategy):
+    """v1 Service."""
+
+    has_status = True
+    status_protects = ()
+    delete_returns_object = True
+    allow_create_on_update = True
+
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """A service's name is a label in DNS."""
+        return is_dns1123_label_problems(name, prefix)
+
+    def default(self, obj: JSONObject) -> None:
+        """See C{pkg/apis/core/v1/defaults.go}; of the two forms of the cluster IP the singular one leads."""
+        spec = obj.setdefault("spec", {})
+        if not spec.get("sessionAffinity"):
+            spec["sessionAffinity"] = "None"
+        if spec["sessionAffinity"] == "None":
+            spec.pop("sessionAffinityConfig", None)
+        elif spec["sessionAffinity"] == "ClientIP":
+            config = spec.get("sessionAffinityConfig") or {}
+            client = config.get("clientIP") or {}
+            if client.get("timeoutSeconds") is None:
+                client["timeoutSeconds"] = 10800
+                spec["sessionAffinityConfig"] = {"clientIP": client}
+        if not spec.get("type"):
+            spec["type"] = "ClusterIP"
+        for port in spec.get("ports") or ():
+            if not port.get("protocol"):
+                port["protocol"] = "TCP"
+            if port.get("targetPort") in (None, 0, ""):
+                port["targetPort"] = port.setdefault("port", 0)
+        kind = spec["type"]
+        outside = kind in ("NodePort", "LoadBalancer") or (kind == "ClusterIP" and spec.get("externalIPs"))
+        if outside and not spec.get("externalTrafficPolicy"):
+            spec["externalTrafficPolicy"] = "Cluster"
+        if kind in ("ClusterIP", "NodePort", "LoadBalancer") and spec.get("internalTrafficPolicy") is None:
+            spec["internalTrafficPolicy"] = "Cluster"
+        if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is None:
+            spec["allocateLoadBalancerNodePorts"] = True
+        status = obj.setdefault("status", {})
+        balancer = status.setdefault("loadBalancer", {})
+        for ingress in (balancer.get("ingress") or ()) if kind == "LoadBalancer" else ():
+            if ingress.get("ip") and ingress.get("ipMode") is None:
+                ingress["ipMode"] = "VIP"
+
+    def complete(self, obj: JSONObject) -> None:
+        """See C{pkg/registry/core/service/storage/storage.go}, defaultOnReadService."""
+        super().complete(obj)
+        spec = obj["spec"]
+        normalize_cluster_ips(spec, None)
+        if spec["type"] == "ExternalName":
+            spec.pop("internalTrafficPolicy", None)
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """No balancer yet."""
+        obj["status"] = {"loadBalancer": {}}
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """The plural cluster IPs follow the singular one."""
+        super().prepare_for_create(obj)
+        normalize_cluster_ips(obj["spec"], None)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """What PUT leaves out of what was given out stays; what a new type can not have goes."""
+        super().prepare_for_update(obj, old)
+        services.patch_allocated_values(obj, old)
+        normalize_cluster_ips(obj["spec"], old["spec"])
+        services.drop_type_dependent_fields(obj, old)
+        if services.needs_no_load_balancer(obj["spec"]):
+            obj["status"] = {**(obj.get("status") or {}), "loadBalancer": {}}
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The spec of a new one."""
+        return services.validate_service(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The spec, and that addresses stay."""
+        return services.validate_service_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The balancer's addresses."""
+        return services.validate_service_status(obj, old)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Fields without effect."""
+        return services.service_warnings(obj, old)
+
+
+def normalize_cluster_ips(spec: JSONObject, old: JSONObject | None) -> None:
+    """
+    Make C{clusterIP} and C{clusterIPs} agree where the client sets one of them only.
+
+    See C{pkg/registry/core/service/storage/storage.go}, normalizeClusterIPs.
+    """
+    one, many = spec.get("clusterIP") or "", spec.get("clusterIPs") or []
+    if old is None:
+        if one and not many:
+            spec["clusterIPs"] = [one]
+        return
+    before_one, before_many = old.get("clusterIP") or "", old.get("clusterIPs") or []
+    if one != before_one:
+        if not one and before_one:
+            if many == before_many:
+                spec.pop("clusterIPs", None)
+        elif (not before_one and one and not many) or (before_one and one and many == before_many):
+            spec["clusterIPs"] = [one]
+
+
+class EndpointsStrategy(Strategy):
+    """v1 Endpoints."""
+
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
+    allow_create_on_update = True
+
+    def default(self, obj: JSONObject) -> None:
+        """Ports are TCP."""
+        for subset in obj.get("subsets") or ():
+            for port in subset.get("ports") or ():
+                if not port.get("protocol"):
+                    port["protocol"] = "TCP"
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Addresses and ports."""
+        return services.validate_endpoints(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Addresses and ports, where they change."""
+        return services.validate_endpoints_update(obj, old)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {"Service": ServiceStrategy(), "Endpoints": EndpointsStrategy()}

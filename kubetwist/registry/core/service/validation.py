@@ -1,0 +1,614 @@
+"""Services and Endpoints; see kubernetes, C{pkg/apis/core/validation} and C{pkg/registry/core/service}."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+from ....api.addresses import Network, cidr_problems, parse_cidr, parse_ip, shown_ip
+from ....api.errors import Cause, duplicate, forbidden, invalid, required
+from ....api.names import qualified_name_problems
+from ....api.resource import JSONObject
+from ...generic.validation.fields import (
+    IMMUTABLE,
+    Causes,
+    check,
+    cidr,
+    dns_label,
+    dns_subdomain,
+    go_json,
+    invalid_shown,
+    ip,
+    is_ipv6,
+    labels,
+    non_special_ip,
+    one_of,
+    port_number,
+    port_number_or_name,
+    quote,
+    unsupported,
+    unsupported_string,
+)
+from ..pod.warnings import address_warnings
+
+_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+# Dry runs show the node ports after this one.
+_DRY_PORT: Final = 32768
+_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_FAMILIES: Final = ("IPv4", "IPv6")
+_POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
+_TRAFFIC: Final = ("Cluster", "Local")
+_DAY: Final = 86400
+_DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_TOPOLOGY_MODE: Final = "service.kubernetes.io/topology-mode"
+_TOPOLOGY_HINTS: Final = "service.kubernetes.io/topology-aware-hints"
+_SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
+
+
+def _addresses(spec: JSONObject) -> list[str]:
+    return spec.get("clusterIPs") or []
+
+
+def is_headless(spec: JSONObject) -> bool:
+    """A service without an address of its own."""
+    many = _addresses(spec)
+    return len(many) == 1 and many[0] == "None"
+
+
+def validate_service(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+    """A service as it may stand; addresses that an older server let through in C{old} may stay."""
+    causes = cluster_ip_causes(obj["spec"], {} if old is None else old["spec"])
+    # The reference gives addresses out before it looks at anything else, and does not go on from here.
+    return causes or _validate_rest(obj, {} if old is None else old)
+
+
+def _validate_rest(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    causes: Causes = []
+    spec = obj["spec"]
+    kind = spec.get("type") or ""
+    ports = spec.get("ports") or []
+    _topology(obj, causes)
+    if not ports and not is_headless(spec) and kind != "ExternalName":
+        causes.append(required("spec.ports"))
+    if kind in ("NodePort", "LoadBalancer") and is_headless(spec):
+        causes.append(invalid("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services"))
+    elif kind == "ExternalName":
+        _external_name(spec, causes)
+    names: set[str] = set()
+    for index, port in enumerate(ports):
+        _port(port, len(ports) > 1, f"spec.ports[{index}]", names, causes)
+    labels(spec.get("selector"), "spec.selector", causes)
+    one_of(spec.get("sessionAffinity"), ("ClientIP", "None"), "spec.sessionAffinity", causes)
+    _affinity(spec, causes)
+    held = frozenset((old.get("spec") or {}).get("externalIPs") or ())
+    for index, address in enumerate(spec.get("externalIPs") or ()):
+        before = len(causes)
+        if address not in held:
+            ip(address, f"spec.externalIPs[{index}]", causes)
+        if len(causes) == before:
+            non_special_ip(address, f"spec.externalIPs[{index}]", causes)
+    if kind not in _TYPES:
+        causes.append(unsupported("spec.type", kind, _TYPES) if kind else required("spec.type"))
+    if kind == "ClusterIP":
+        for index, port in enumerate(ports):
+            if port.get("nodePort"):
+                text = "may not be used when `type` is 'ClusterIP'"
+                causes.append(forbidden(f"spec.ports[{index}].nodePort", text))
+    _duplicate_node_ports(ports if old else _numbered(spec), causes)
+    _duplicate_ports(ports, causes)
+    _source_ranges(obj, old, kind, causes)
+    if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
+        text = "may only be used when `type` is 'LoadBalancer'"
+        causes.append(forbidden("spec.allocateLoadBalancerNodePorts", text))
+    if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is None:
+        causes.append(required("allocateLoadBalancerNodePorts"))
+    _balancer_class(spec, causes)
+    _traffic(spec, kind, causes)
+    return causes
+
+
+def _topology(obj: JSONObject, causes: Causes) -> None:
+    annotations = obj["metadata"].get("annotations") or {}
+    mode, hints = annotations.get(_TOPOLOGY_MODE), annotations.get(_TOPOLOGY_HINTS)
+    if mode is not None and hints is not None and mode != hints:
+        text = f"must match annotations[{_TOPOLOGY_HINTS}] when both are specified"
+        causes.append(invalid(f"metadata.annotations[{_TOPOLOGY_MODE}]", mode, text))
+
+
+def _balancer_class(spec: JSONObject, causes: Causes) -> None:
+    balancer = spec.get("loadBalancerClass")
+    if balancer is None:
+        return
+    if spec.get("type") == "LoadBalancer":
+        check(balancer, "spec.loadBalancerClass", qualified_name_problems, causes)
+    else:
+        causes.append(forbidden("spec.loadBalancerClass", "may only be used when `type` is 'LoadBalancer'"))
+
+
+def _external_name(spec: JSONObject, causes: Causes) -> None:
+    for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+        if spec.get(name) or (name == "ipFamilyPolicy" and spec.get(name) is not None):
+            causes.append(forbidden(f"spec.{name}", "may not be set for ExternalName services"))
+    name = (spec.get("externalName") or "").removesuffix(".")
+    if name:
+        check(name, "spec.externalName", dns_subdomain, causes)
+    else:
+        causes.append(required("spec.externalName"))
+
+
+def _port(port: JSONObject, named: bool, path: str, names: set[str], causes: Causes) -> None:
+    name = port.get("name") or ""
+    if not name:
+        if named:
+            causes.append(required(f"{path}.name"))
+    else:
+        check(name, f"{path}.name", dns_label, causes)
+        if name in names:
+            causes.append(duplicate(f"{path}.name", name))
+        names.add(name)
+    port_number(port.get("port"), f"{path}.port", causes)
+    one_of(port.get("protocol"), _PROTOCOLS, f"{path}.protocol", causes)
+    port_number_or_name(port.get("targetPort", 0), f"{path}.targetPort", causes)
+    if port.get("appProtocol") is not None:
+        check(port["appProtocol"], f"{path}.appProtocol", qualified_name_problems, causes)
+
+
+def _affinity(spec: JSONObject, causes: Causes) -> None:
+    path = "spec.sessionAffinityConfig"
+    config = spec.get("sessionAffinityConfig")
+    if spec.get("sessionAffinity") == "ClientIP":
+        seconds = ((config or {}).get("clientIP") or {}).get("timeoutSeconds")
+        if seconds is None:
+            causes.append(required(path, "when session affinity type is ClientIP"))
+        elif not 0 < seconds <= _DAY:
+            text = f"must be greater than 0 and less than {_DAY}"
+            causes.append(invalid(f"{path}.clientIP.timeoutSeconds", seconds, text))
+    elif spec.get("sessionAffinity") == "None" and config is not None:
+        causes.append(forbidden(path, "must not be set when session affinity is None"))
+
+
+def cluster_ip_causes(spec: JSONObject, before: JSONObject) -> Causes:
+    """The addresses of a service and the families that they are of."""
+    causes: Causes = []
+    if spec.get("type") == "ExternalName":
+        return causes
+    path = "spec.clusterIPs"
+    one, many = spec.get("clusterIP") or "", _addresses(spec)
+    families = spec.get("ipFamilies") or []
+    if one and not many:
+        causes.append(required(path))
+    elif one and many[0] != one:
+        causes.append(invalid(path, many, "first value must match `clusterIP`"))
+    elif many and not one:
+        causes.append(invalid(path, many, "must be empty when `clusterIP` is not specified"))
+    seen: set[str] = set()
+    for index, family in enumerate(families):
+        where = f"spec.ipFamilies[{index}]"
+        if family not in _FAMILIES:
+            causes.append(unsupported(where, family, _FAMILIES))
+        if family in seen:
+            causes.append(duplicate(where, family))
+        seen.add(family)
+    policy = spec.get("ipFamilyPolicy")
+    if policy is not None and policy not in _POLICIES:
+        causes.append(unsupported("spec.ipFamilyPolicy", policy, _POLICIES))
+    problems: Causes = []
+    held = frozenset(_addresses(before))
+    for index, address in enumerate(many):
+        if index == 0 and address == "None":
+            if len(many) > 1:
+                problems.append(invalid(path, many, "'None' must be the first and only value"))
+        elif address not in held:
+            ip(address, f"{path}[{index}]", problems)
+    causes.extend(problems)
+    if len(many) > 2:
+        causes.append(invalid(path, many, "may only hold up to 2 values"))
+    if not problems:
+        _families(many, families, path, causes)
+    return causes
+
+
+def _families(many: list[str], families: list[str], path: str, causes: Causes) -> None:
+    """Addresses, which were found to be such, are of both families if several, and of those that are told."""
+    of = ["IPv6" if is_ipv6(address) else "IPv4" for address in many]
+    if len(many) > 1 and len(set(of)) < 2:
+        causes.append(invalid(path, many, "may specify no more than one IP for each IP family"))
+    if many == ["None"]:
+        return
+    for index, (address, family, wanted) in enumerate(zip(many, of, families, strict=False)):
+        if wanted in _FAMILIES and wanted != family:
+            text = f"expected an {wanted} value as indicated by `ipFamilies[{index}]`"
+            causes.append(invalid(f"{path}[{index}]", address, text))
+
+
+def gets_node_ports(spec: JSONObject) -> bool:
+    """Return whether a service has node ports without requesting them."""
+    kind = spec.get("type")
+    return kind == "NodePort" or (kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
+
+
+def _numbered(spec: JSONObject) -> list[JSONObject]:
+    """
+    Return the ports of a new service with the node ports that the reference has allocated before validation.
+
+    Their values do not matter for a service that is refused; these are the ones of the reference's dry runs.
+    """
+    ports: list[JSONObject] = spec.get("ports") or []
+    if not gets_node_ports(spec):
+        return ports
+    asked: dict[int, int] = {}
+    for port in ports:
+        if port.get("nodePort"):
+            asked.setdefault(port.get("port") or 0, port["nodePort"])
+    shared: dict[int, int] = {}
+    taken: set[int] = set()
+    numbered: list[JSONObject] = []
+    for port in ports:
+        number = port.get("port") or 0
+        if number not in shared:
+            shared[number] = asked.get(number) or max(taken, default=_DRY_PORT) + 1
+        node_port = port.get("nodePort") or shared[number]
+        taken.add(node_port)
+        numbered.append({**port, "nodePort": node_port})
+    return numbered
+
+
+def _duplicate_node_ports(ports: list[JSONObject], causes: Causes) -> None:
+    """Check that no node port occurs twice in a protocol; most duplicates are refused earlier, by allocation."""
+    seen: set[tuple[Any, Any]] = set()
+    for index, port in enumerate(ports):
+        key = (port.get("protocol"), port.get("nodePort"))
+        if key[1] and key in seen:
+            causes.append(duplicate(f"spec.ports[{index}].nodePort", key[1]))
+        seen.add(key)
+
+
+def _duplicate_ports(ports: list[JSONObject], causes: Causes) -> None:
+    seen: set[tuple[Any, Any]] = set()
+    for index, port in enumerate(ports):
+        key = (port.get("protocol"), port.get("port"))
+        if key in seen:
+            shown = {
+                "Name": "",
+                "Protocol": key[0],
+                "AppProtocol": None,
+                "Port": key[1],
+                "TargetPort": 0,
+                "NodePort": 0,
+            }
+            causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {go_json(shown)}", f"spec.ports[{index}]"))
+        seen.add(key)
+
+
+def _source_ranges(obj: JSONObject, old: JSONObject, kind: str, causes: Causes) -> None:
+    ranges = obj["spec"].get("loadBalancerSourceRanges")
+    # The reference's path begins with a capital letter.
+    path = "spec.LoadBalancerSourceRanges"
+    annotation = (obj["metadata"].get("annotations") or {}).get(_SOURCE_RANGES)
+    if ranges:
+        if kind != "LoadBalancer":
+            causes.append(forbidden(path, "may only be used when `type` is 'LoadBalancer'"))
+        held = {value.strip() for value in (old.get("spec") or {}).get("loadBalancerSourceRanges") or ()}
+        for index, value in enumerate(ranges):
+            if value.strip() not in held:
+                cidr(value.strip(), f"{path}[{index}]", causes)
+    elif annotation is not None:
+        where = f"metadata.annotations[{_SOURCE_RANGES}]"
+        if kind != "LoadBalancer":
+            causes.append(forbidden(where, "may only be used when `type` is 'LoadBalancer'"))
+        before = (old.get("metadata") or {}).get("annotations") or {}
+        if annotation.strip() and annotation != before.get(_SOURCE_RANGES):
+            for value in annotation.strip().split(","):
+                cidr(value.strip(), where, causes)
+
+
+def _outside(spec: JSONObject) -> bool:
+    """Whether the service can be reached from outside of the cluster."""
+    kind = spec.get("type")
+    return kind in ("NodePort", "LoadBalancer") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
+
+
+def needs_health_check(spec: JSONObject) -> bool:
+    """Whether balancers have to ask nodes for pods of the service."""
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
+def _traffic(spec: JSONObject, kind: str, causes: Causes) -> None:
+    outer, inner = spec.get("externalTrafficPolicy") or "", spec.get("internalTrafficPolicy")
+    path = "spec.externalTrafficPolicy"
+    if not _outside(spec):
+        if outer:
+            causes.append(invalid(path, outer, "may only be set for externally-accessible services"))
+    elif not outer:
+        causes.append(required(path))
+    elif outer not in _TRAFFIC:
+        causes.append(unsupported(path, outer, _TRAFFIC))
+    health = spec.get("healthCheckNodePort") or 0
+    if health and not needs_health_check(spec):
+        text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        causes.append(invalid("spec.healthCheckNodePort", health, text))
+    if inner is None and kind in ("ClusterIP", "NodePort", "LoadBalancer"):
+        causes.append(required("spec.internalTrafficPolicy"))
+    elif inner is not None and inner not in _TRAFFIC:
+        causes.append(unsupported("spec.internalTrafficPolicy", inner, _TRAFFIC))
+    distribution = spec.get("trafficDistribution")
+    if distribution is not None and distribution not in _DISTRIBUTIONS:
+        causes.append(unsupported_string("spec.trafficDistribution", distribution, _DISTRIBUTIONS))
+
+
+# --- updates -----------------------------------------------------------------------------------------------------
+
+
+def validate_service_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The addresses of a service stay, as long as its type does."""
+    causes: Causes = []
+    spec, before = obj["spec"], old["spec"]
+    kind, was = spec.get("type"), before.get("type")
+    # Addresses are given out before anything else is looked at.
+    wrong = cluster_ip_causes(spec, before)
+    if wrong:
+        return wrong
+    if kind != "ExternalName" and was != "ExternalName":
+        _keep_addresses(spec, before, causes)
+        _keep_families(spec, before, causes)
+    balancer, held_class = spec.get("loadBalancerClass"), before.get("loadBalancerClass")
+    if kind == "LoadBalancer" and was == "LoadBalancer" and balancer != held_class:
+        shown = "null" if balancer is None else go_json(balancer)
+        causes.append(invalid_shown("spec.loadBalancerClass", shown, "may not change once set"))
+    _balancer_class(spec, causes)
+    health, held_health = (one.get("healthCheckNodePort") or 0 for one in (spec, before))
+    if health != held_health and needs_health_check(before) and needs_health_check(spec):
+        causes.append(forbidden("spec.healthCheckNodePort", IMMUTABLE))
+    causes.extend(_validate_rest(obj, old))
+    return causes
+
+
+def _keep_addresses(spec: JSONObject, before: JSONObject, causes: Causes) -> None:
+    """The second address may come and go, the latter on request only."""
+    path = "spec.clusterIPs"
+    new, held = _addresses(spec), _addresses(before)
+    if is_headless(spec) and is_headless(before):
+        return
+    if len(new) == len(held):
+        for index, (now, then) in enumerate(zip(new, held, strict=True)):
+            if now != then:
+                causes.append(invalid(f"{path}[{index}]", new, "may not change once set"))
+    elif not new:
+        causes.append(invalid_shown(f"{path}[0]", "null", "primary clusterIP can not be unset"))
+    else:
+        if held and new[0] != held[0]:
+            causes.append(invalid(f"{path}[0]", new, "may not change once set"))
+
+
+def _keep_families(spec: JSONObject, before: JSONObject, causes: Causes) -> None:
+    """So may the second family; a headless service may have others."""
+    path = "spec.ipFamilies[0]"
+    new, held = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
+    if is_headless(spec) or is_headless(before):
+        return
+    # The reference tells of the addresses here, not of the families, unless their number stays.
+    addresses = go_json(_addresses(spec) or None)
+    if len(new) == len(held):
+        for now, then in zip(new, held, strict=True):
+            if now != then:
+                causes.append(invalid(path, new, "may not change once set"))
+        return
+    if len(held) > len(new) and not _addresses(spec):
+        causes.append(invalid_shown(path, go_json(new or None), "primary ipFamily can not be unset"))
+    if new and held and new[0] != held[0]:
+        causes.append(invalid_shown(path, addresses, "may not change once set"))
+
+
+def patch_allocated_values(obj: JSONObject, old: JSONObject) -> None:
+    """
+    Keep allocated values that the client omits, in C{obj}.
+
+    See C{pkg/registry/core/service/storage/storage.go}, patchAllocatedValues.
+    """
+    spec, before = obj["spec"], old["spec"]
+
+    def has_ip(one: JSONObject) -> bool:
+        return one.get("type") != "ExternalName"
+
+    if has_ip(before) and has_ip(spec):
+        if not spec.get("clusterIP") and before.get("clusterIP"):
+            spec["clusterIP"] = before["clusterIP"]
+        if not spec.get("clusterIPs") and before.get("clusterIPs"):
+            spec["clusterIPs"] = list(before["clusterIPs"])
+    if before.get("type") in ("NodePort", "LoadBalancer") and spec.get("type") in ("NodePort", "LoadBalancer"):
+        _patch_node_ports(spec.get("ports") or (), before.get("ports") or ())
+    held_port = before.get("healthCheckNodePort")
+    if needs_health_check(before) and needs_health_check(spec) and held_port and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = held_port
+
+
+def _patch_node_ports(ports: Sequence[JSONObject], before: Sequence[JSONObject]) -> None:
+    """Give a port without a node port the one of the old port with the same name, unless another port uses it."""
+    numbers = {port.get("nodePort") for port in ports}
+    used = {port["nodePort"] for port in before if port.get("nodePort") and port["nodePort"] in numbers}
+    held = {port.get("name") or "": port.get("nodePort") or 0 for port in before}
+    for port in ports:
+        number = held.get(port.get("name") or "", 0)
+        if not port.get("nodePort") and number and number not in used:
+            port["nodePort"] = number
+
+
+def drop_type_dependent_fields(obj: JSONObject, old: JSONObject) -> None:
+    """
+    Drop from C{obj} what its new type can not have, unless the client changed it on purpose.
+
+    See C{pkg/registry/core/service/strategy.go}, dropTypeDependentFields.
+    """
+    spec, before = obj["spec"], old["spec"]
+
+    def leaves(*kinds: str) -> bool:
+        return before.get("type") in kinds and spec.get("type") not in kinds
+
+    if before.get("type") != "ExternalName" and spec.get("type") == "ExternalName":
+        if spec.get("clusterIP") == before.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
+            spec.pop("clusterIP", None)
+            spec.pop("clusterIPs", None)
+        _drop_unchanged(spec, before, "ipFamilies")
+        _drop_unchanged(spec, before, "ipFamilyPolicy")
+        _drop_unchanged(spec, before, "internalTrafficPolicy")
+    if leaves("NodePort", "LoadBalancer"):
+        # Ports may be removed, but not added.
+        now, held = ({port.get("nodePort") or 0 for port in one.get("ports") or ()} - {0} for one in (spec, before))
+        if now <= held:
+            for port in spec.get("ports") or ():
+                port.pop("nodePort", None)
+    if needs_health_check(before) and not needs_health_check(spec):
+        _drop_unchanged(spec, before, "healthCheckNodePort")
+    if leaves("LoadBalancer"):
+        _drop_unchanged(spec, before, "allocateLoadBalancerNodePorts")
+        _drop_unchanged(spec, before, "loadBalancerClass")
+    if _outside(before) and not _outside(spec):
+        _drop_unchanged(spec, before, "externalTrafficPolicy")
+
+
+def _drop_unchanged(spec: JSONObject, before: JSONObject, name: str) -> None:
+    if spec.get(name) == before.get(name):
+        spec.pop(name, None)
+
+
+def needs_no_load_balancer(spec: JSONObject) -> bool:
+    """Whether no balancer can belong to the service any more."""
+    return spec.get("type") != "LoadBalancer"
+
+
+def validate_service_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The addresses of a balancer; those that an older server let through may stay."""
+    causes: Causes = []
+    ingresses = _ingresses(obj)
+    if ingresses and obj["spec"].get("type") != "LoadBalancer":
+        causes.append(forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'"))
+        return causes
+    held = frozenset(ingress.get("ip") or "" for ingress in _ingresses(old))
+    for index, ingress in enumerate(ingresses):
+        balancer_ingress(ingress, f"status.loadBalancer.ingress[{index}]", causes, mode=True, held=held)
+    return causes
+
+
+def _ingresses(obj: JSONObject) -> Sequence[JSONObject]:
+    return ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+
+
+def balancer_ingress(
+    ingress: JSONObject, path: str, causes: Causes, *, mode: bool, held: Collection[str] = frozenset()
+) -> None:
+    """
+    One address of a balancer.
+
+    @param mode: Whether it tells how it is bound to nodes.
+    @param held: Addresses that may stay whatever they look like.
+    """
+    address, host, how = ingress.get("ip") or "", ingress.get("hostname") or "", ingress.get("ipMode")
+    if address and address not in held:
+        ip(address, f"{path}.ip", causes)
+    if mode:
+        if address and how is None:
+            causes.append(required(f"{path}.ipMode", "must be specified when `ip` is set"))
+        elif how is not None and not address:
+            causes.append(forbidden(f"{path}.ipMode", "may not be specified when `ip` is not set"))
+        elif how is not None and how not in ("Proxy", "VIP"):
+            causes.append(unsupported(f"{path}.ipMode", how, ("Proxy", "VIP")))
+    if host:
+        check(host, f"{path}.hostname", dns_subdomain, causes)
+        if parse_ip(host) is not None:
+            causes.append(invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address"))
+
+
+def service_warnings(obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+    """See C{pkg/api/service/warnings.go}."""
+    spec = obj["spec"]
+    kind, external = spec.get("type"), spec.get("externalIPs") or ()
+    headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
+    texts: list[str] = []
+    if _TOPOLOGY_HINTS in (obj["metadata"].get("annotations") or {}):
+        texts.append(f"annotation {_TOPOLOGY_HINTS} is deprecated, please use {_TOPOLOGY_MODE} instead")
+    for index, address in enumerate(() if spec.get("clusterIP") in (None, "", "None") else _addresses(spec)):
+        texts += address_warnings(address, f"spec.clusterIPs[{index}]")
+    if headless and spec.get("loadBalancerIP"):
+        texts.append("spec.loadBalancerIP is ignored for headless services")
+    if headless and external:
+        texts.append("spec.externalIPs is ignored for headless services")
+    if headless and spec.get("sessionAffinity") not in (None, "None"):
+        texts.append("spec.SessionAffinity is ignored for headless services")
+    for index, address in enumerate(external):
+        texts += address_warnings(address, f"spec.externalIPs[{index}]")
+    if external and not headless and kind != "ExternalName":
+        texts.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+    if spec.get("loadBalancerIP"):
+        texts += address_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP")
+    for index, value in enumerate(spec.get("loadBalancerSourceRanges") or ()):
+        texts += range_warnings(value, f"spec.loadBalancerSourceRanges[{index}]")
+    if kind == "ExternalName" and external:
+        texts.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
+    if kind != "ExternalName" and spec.get("externalName"):
+        texts.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+    if spec.get("trafficDistribution") == "PreferClose":
+        texts.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
+    return texts
+
+
+def range_warnings(text: str, path: str) -> list[str]:
+    """What to tell of a block of addresses that is not written as it should be."""
+    parsed = parse_cidr(text)
+    if parsed is None:
+        return []
+    address, network = parsed
+    texts = []
+    if address != network.network_address:
+        single = f"{shown_ip(address)}/{address.max_prefixlen}"
+        choice = f"(should be {quote(str(network))} or {quote(single)}?)"
+        texts.append(f"{path}: CIDR value {quote(text)} is ambiguous in this context {choice}")
+    if cidr_problems(str(network), canonical=False) or any("0s" in one for one in cidr_problems(text)):
+        texts.append(f"{path}: non-standard CIDR value {quote(text)} is invalid: use {quote(_shown_range(network))}")
+    if not texts and address.version == 6 and str(network) != text:
+        form = f"should be in RFC 5952 canonical format ({quote(str(network))})"
+        texts.append(f"{path}: IPv6 CIDR value {quote(text)} {form}")
+    return texts
+
+
+def _shown_range(network: Network) -> str:
+    """A block in its canonical form; that of IPv4 within IPv6 is IPv4's."""
+    shown = shown_ip(network.network_address)
+    return f"{shown}/{network.prefixlen - 96}" if "." in shown and network.version == 6 else str(network)
+
+
+# --- endpoints ---------------------------------------------------------------------------------------------------
+
+
+def validate_endpoints_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """What an older server let through may stay."""
+    return [] if obj.get("subsets") == old.get("subsets") else validate_endpoints(obj)
+
+
+def validate_endpoints(obj: JSONObject) -> list[Cause]:
+    """Addresses and the ports at them."""
+    causes: Causes = []
+    for index, subset in enumerate(obj.get("subsets") or ()):
+        path = f"subsets[{index}]"
+        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+            causes.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
+        for name in ("addresses", "notReadyAddresses"):
+            for place, address in enumerate(subset.get(name) or ()):
+                here = f"{path}.{name}[{place}]"
+                ip(address.get("ip") or "", f"{here}.ip", causes)
+                if address.get("hostname"):
+                    check(address["hostname"], f"{here}.hostname", dns_label, causes)
+                if address.get("nodeName") is not None:
+                    check(address["nodeName"], f"{here}.nodeName", dns_subdomain, causes)
+                non_special_ip(address.get("ip") or "", f"{here}.ip", causes)
+        several = len(subset.get("ports") or ()) > 1
+        for place, port in enumerate(subset.get("ports") or ()):
+            here = f"{path}.ports[{place}]"
+            if several and not port.get("name"):
+                causes.append(required(f"{here}.name"))
+            elif port.get("name"):
+                check(port["name"], f"{here}.name", dns_label, causes)
+            port_number(port.get("port"), f"{here}.port", causes)
+            one_of(port.get("protocol"), _PROTOCOLS, f"{here}.protocol", causes)
+            if port.get("appProtocol") is not None:
+                check(port["appProtocol"], f"{here}.appProtocol", qualified_name_problems, causes)
+    return causes

@@ -1,0 +1,217 @@
+"""Who owns which fields of custom resources: their versions, as L{kubetwist.schema.ownership} asks for them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from ...api.errors import APIStatusError
+from ...api.resource import GroupVersionKind, JSONObject
+from ...schema.mergetypes import MergeType, TypedError
+from ...schema.structural import OBJECT_META
+from ...schema.structuralrules import everywhere
+from ..generic.fieldmanager.manager import BuiltInVersions, FieldManager, parsed_version
+from ..generic.fieldmanager.resetfields import usual_fields
+from ..generic.fieldmanager.scalehandler import SCALE_VERSION, replicas_path
+
+if TYPE_CHECKING:
+    from ...schema.definitions import Definitions
+    from .crd import CustomDefinition, CustomVersion
+
+#: How many conversions are remembered: those that a few writes at the same time need.
+LEARNED: Final = 64
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+_UNCONVERTIBLE_SCALE: Final = f"request to convert CR to an invalid group/version: {SCALE_VERSION}"
+
+
+class ConversionNeeded(Exception):
+    """
+    An object must be converted by a webhook or plugin before its ownership is known; then the call can be repeated.
+
+    @ivar obj: The object as JSON, with kind and apiVersion.
+    @ivar target: The wanted apiVersion.
+    """
+
+    def __init__(self, obj: bytes, target: str) -> None:
+        super().__init__(f"not converted to {target} yet")
+        self.obj = obj
+        self.target = target
+
+
+class CustomFieldManager(FieldManager):
+    """
+    The field manager of a custom resource, or of its status.
+
+    @ivar fill: Copies an object and adds the defaults of the endpoint's version.
+    """
+
+    fill: Callable[[JSONObject], JSONObject]
+
+    def update(self, live: JSONObject | None, new: JSONObject, manager: str, now: str) -> None:
+        """
+        See L{FieldManager.update}.
+
+        @raise ConversionNeeded: Nothing has been done.
+        """
+        meta = new["metadata"]
+        sent = meta.get("managedFields")
+        try:
+            super().update(live, new, manager, now)
+        except ConversionNeeded:
+            if sent is not None:
+                meta["managedFields"] = sent
+            raise
+
+    def completed(self, merged: JSONObject, applied: JSONObject) -> JSONObject:
+        """
+        Add defaults to an object.
+
+        Unlike in other writes nothing is pruned, so nulls remain for validation.
+        """
+        return self.fill(merged)
+
+
+class CustomScaleManager(FieldManager):
+    """
+    The field manager of a custom resource's C{scale}, which refuses most applies as the reference does.
+
+    In the reference, empty and changed scales are untyped, and the converter of custom resources handles them as custom
+    resources; see apiextensions-apiserver, C{pkg/apiserver/conversion/converter.go}. Therefore an apply succeeds only
+    if it changes nothing and the replicas have an owner.
+    """
+
+    def nothing(self) -> JSONObject:
+        """Raise the error for a C{Scale} without an owner."""
+        raise TypedError(
+            f"failed to convert live object (/; {SCALE_VERSION}, Kind=Scale) to proper version: {_UNCONVERTIBLE_SCALE}"
+        )
+
+    def completed(self, merged: JSONObject, applied: JSONObject) -> JSONObject:
+        """Raise the error for a C{Scale} that the apply would change."""
+        about = f"failed to convert new object ({self.named(applied)}) to proper version"
+        raise APIStatusError.unknown(f"{about}: {_UNCONVERTIBLE_SCALE}")
+
+
+class CustomVersions:
+    """The versions of a custom resource; see L{kubetwist.schema.ownership.Versions}."""
+
+    def __init__(self, definition: CustomDefinition) -> None:
+        self._definition = definition
+        self._types: dict[str, MergeType] = {}
+        #: What others made of objects, or why they could not, by the object's JSON and the apiVersion it was wanted in.
+        self._learned: OrderedDict[tuple[bytes, str], JSONObject | str] = OrderedDict()
+
+    def _version(self, api_version: str) -> CustomVersion:
+        """
+        Return a version of the definition.
+
+        @raise TypedError: It has no such version.
+        """
+        group, name = parsed_version(api_version)
+        if group == self._definition.group:
+            try:
+                return self._definition.version(name)
+            except KeyError:
+                pass
+        raise TypedError(f"request to convert CR to an invalid group/version: {api_version}")
+
+    def type_of(self, api_version: str) -> MergeType:
+        """See L{kubetwist.schema.ownership.Versions.type_of}."""
+        found = self._types.get(api_version)
+        if found is None:
+            version = self._version(api_version)
+            types = self._definition.definitions.merge_types
+            found = types.structural(with_metadata(version.schema), self._definition.preserves)
+            self._types[api_version] = found
+        return found
+
+    def convert(self, obj: JSONObject, source: str, target: str, hub: str) -> JSONObject:
+        """
+        See L{kubetwist.schema.ownership.Versions.convert}.
+
+        @raise ConversionNeeded: A webhook or plugin must convert the object first.
+        """
+        for version in (hub, target):
+            if version != source:
+                obj = self._converted(obj, source, version)
+                source = version
+        return obj
+
+    def _converted(self, obj: JSONObject, source: str, target: str) -> JSONObject:
+        self._version(target)
+        if self._definition.conversion is None:
+            return {**obj, "apiVersion": target}
+        item = orjson.dumps({**obj, "kind": self._definition.kind, "apiVersion": source})
+        known = self._learned.get((item, target))
+        if known is None:
+            raise ConversionNeeded(item, target)
+        if isinstance(known, str):
+            raise TypedError(known)
+        return known
+
+    async def learn(self, needed: ConversionNeeded) -> None:
+        """Have somebody else convert what was needed, and remember for a while what came of it."""
+        conversion, version = self._definition.conversion, self._version(needed.target)
+        assert conversion is not None
+        found: JSONObject | str
+        try:
+            [found] = await conversion.convert([orjson.loads(needed.obj)], version.gvk)
+        except APIStatusError as error:
+            found = error.message
+        self._learned[needed.obj, needed.target] = found
+        if len(self._learned) > LEARNED:
+            self._learned.popitem(last=False)
+
+
+def with_metadata(schema: JSONObject) -> JSONObject:
+    """A schema in which resources that are embedded have the fields that all resources have."""
+    if not any(part.get("x-kubernetes-embedded-resource") for part in everywhere(schema)):
+        return schema
+    filled = dict(schema)
+    properties = {name: with_metadata(part) for name, part in (schema.get("properties") or {}).items()}
+    if schema.get("x-kubernetes-embedded-resource"):
+        text = {"type": "string"}
+        meta = {"$ref": f"#/definitions/{OBJECT_META}"}
+        properties = {**properties, "apiVersion": text, "kind": text, "metadata": meta}
+    if properties:
+        filled["properties"] = properties
+    for name in ("items", "additionalProperties"):
+        if isinstance(filled.get(name), dict):
+            filled[name] = with_metadata(filled[name])
+    return filled
+
+
+def field_manager(version: CustomVersion, versions: CustomVersions, subresource: str) -> FieldManager:
+    """
+    Return the field manager of a custom resource, or of its status.
+
+    If the status is a subresource, writes to the main resource ignore it in the version of the request only; see
+    apiextensions-apiserver, C{pkg/registry/customresource/strategy.go} and C{getStatusResetFields}.
+    """
+    filtering = version.definition.versions if subresource else (version,)
+    manager = CustomFieldManager(
+        version.gvk,
+        versions,
+        version.type.zero,
+        subresource=subresource,
+        filters={one.gvk.api_version: usual_fields(True, subresource) for one in filtering if one.has_status},
+        types_change=True,
+    )
+    manager.fill = version.type.fill
+    return manager
+
+
+def scale_manager(definitions: Definitions) -> FieldManager:
+    """Return the field manager of a custom resource's C{Scale}."""
+    return CustomScaleManager(SCALE, BuiltInVersions(definitions, {SCALE_VERSION: SCALE}), dict, subresource="scale")
+
+
+def scale_paths(definition: CustomDefinition) -> dict[str, tuple[str, ...]]:
+    """Where the replicas are, for each version."""
+    return {
+        one.gvk.api_version: replicas_path(one.scale["specReplicasPath"]) if one.scale is not None else ()
+        for one in definition.versions
+    }

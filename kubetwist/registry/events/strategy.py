@@ -1,0 +1,38 @@
+"""What is special about events.k8s.io; its events are stored as those of the core group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ...api.names import is_dns1123_subdomain_problems
+from ...api.objectmeta import Rule
+from ..core.event import validation as events
+from ..core.node.strategy import EventStrategy
+from ..generic.strategy import Strategy
+
+if TYPE_CHECKING:
+    from ...api.errors import Cause
+    from ...api.resource import JSONObject
+
+
+class NewEventStrategy(EventStrategy):
+    """events.k8s.io/v1 Event."""
+
+    metadata_update_rules: Sequence[Rule] = ("compare",)
+    checks_metadata = True
+
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """A subdomain."""
+        return is_dns1123_subdomain_problems(name, prefix)
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Nothing is left of what only older events have."""
+        return events.validate_new_event(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Only the series changes."""
+        return events.validate_new_event_update(obj, old)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {"Event": NewEventStrategy()}

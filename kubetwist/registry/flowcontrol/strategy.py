@@ -1,0 +1,83 @@
+"""FlowSchemas and PriorityLevelConfigurations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.objectmeta import Rule
+from ...api.resource import JSONObject
+from ..generic.strategy import Strategy
+from . import validation as flowcontrol
+
+
+class FlowControlStrategy(Strategy):
+    """What both kinds have in common."""
+
+    metadata_update_rules: Sequence[Rule] = ("whole",)
+    status_metadata_update_rules: Sequence[Rule] = ()
+    has_generation = True
+    has_status = True
+    status_protects = ("generateName", "labels", "annotations", "finalizers", "ownerReferences")
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """No condition yet."""
+        obj["status"] = {}
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The conditions."""
+        return flowcontrol.validate_flow_control_status(obj)
+
+
+class FlowSchemaStrategy(FlowControlStrategy):
+    """flowcontrol.apiserver.k8s.io/v1 FlowSchema."""
+
+    def default(self, obj: JSONObject) -> None:
+        """See C{pkg/apis/flowcontrol/v1/defaults.go}."""
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("priorityLevelConfiguration", {}).setdefault("name", "")
+        if not spec.get("matchingPrecedence"):
+            spec["matchingPrecedence"] = 1000
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Precedence, level, subjects and rules."""
+        return flowcontrol.validate_flow_schema(obj)
+
+
+class PriorityLevelStrategy(FlowControlStrategy):
+    """flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration."""
+
+    def default(self, obj: JSONObject) -> None:
+        """See C{pkg/apis/flowcontrol/v1/defaults.go}."""
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("type", "")
+        exempt = spec.get("exempt")
+        if exempt is not None:
+            for name in ("nominalConcurrencyShares", "lendablePercent"):
+                if exempt.get(name) is None:
+                    exempt[name] = 0
+        limited = spec.get("limited")
+        if limited is None:
+            return
+        if limited.get("nominalConcurrencyShares") is None:
+            limited["nominalConcurrencyShares"] = 30
+        if limited.get("lendablePercent") is None:
+            limited["lendablePercent"] = 0
+        response = limited.setdefault("limitResponse", {})
+        response.setdefault("type", "")
+        queuing = response.get("queuing")
+        if queuing is not None:
+            for name, value in (("handSize", 8), ("queues", 64), ("queueLengthLimit", 50)):
+                if not queuing.get(name):
+                    queuing[name] = value
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Type and limits."""
+        return flowcontrol.validate_priority_level(obj)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "FlowSchema": FlowSchemaStrategy(),
+    "PriorityLevelConfiguration": PriorityLevelStrategy(),
+}

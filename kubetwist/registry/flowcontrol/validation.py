@@ -1,0 +1,372 @@
+"""Flow schemas and priority levels; see kubernetes, C{pkg/apis/flowcontrol/validation/validation.go}."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from ...api.errors import Cause, duplicate, forbidden, invalid, required
+from ...api.resource import JSONObject
+from ...schema.gostructs import go_struct
+from ..generic.validation.fields import Causes, check, dns_label, dns_subdomain, go_json, invalid_shown, unsupported
+
+_VERBS: Final = (
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "proxy",
+    "update",
+    "watch",
+)
+_KINDS: Final = ("Group", "ServiceAccount", "User")
+#: The fields of subjects by their kinds, in the order in which those that do not belong there are told of.
+_SUBJECTS: Final = {"ServiceAccount": "serviceAccount", "User": "user", "Group": "group"}
+#: So many bits of a hash are dealt as hands of queues.
+_HASH_BITS: Final = 60
+
+
+def _everything(group: str) -> JSONObject:
+    return {"kind": "Group", "group": {"name": group}}
+
+
+_EVERY_RULE: Final[JSONObject] = {
+    "resourceRules": [
+        {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+    ],
+    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+}
+#: What nobody may change, since without it nothing could be mended.
+FIXED_SCHEMAS: Final[dict[str, JSONObject]] = {
+    "exempt": {
+        "priorityLevelConfiguration": {"name": "exempt"},
+        "matchingPrecedence": 1,
+        "rules": [{"subjects": [_everything("system:masters")], **_EVERY_RULE}],
+    },
+    "catch-all": {
+        "priorityLevelConfiguration": {"name": "catch-all"},
+        "matchingPrecedence": 10000,
+        "distinguisherMethod": {"type": "ByUser"},
+        "rules": [
+            {
+                "subjects": [_everything("system:unauthenticated"), _everything("system:authenticated")],
+                **_EVERY_RULE,
+            }
+        ],
+    },
+}
+#: The same of priority levels; of C{exempt} administrators may change the share.
+_FIXED_LEVELS: Final[dict[str, JSONObject]] = {
+    "exempt": {"type": "Exempt"},
+    "catch-all": {
+        "type": "Limited",
+        "limited": {"nominalConcurrencyShares": 5, "limitResponse": {"type": "Reject"}, "lendablePercent": 0},
+    },
+}
+
+
+def _without_empty(spec: JSONObject) -> JSONObject:
+    return {name: value for name, value in spec.items() if value is not None}
+
+
+def _shown_schema(spec: JSONObject) -> str:
+    """A spec as Go prints it."""
+
+    def method(found: JSONObject | None) -> JSONObject | None:
+        return None if found is None else {"Type": found.get("type", "")}
+
+    def subject(found: JSONObject) -> JSONObject:
+        user, group, account = found.get("user"), found.get("group"), found.get("serviceAccount")
+        return {
+            "Kind": found.get("kind", ""),
+            "User": user and {"Name": user.get("name", "")},
+            "Group": group and {"Name": group.get("name", "")},
+            "ServiceAccount": account and {"Namespace": account.get("namespace", ""), "Name": account.get("name", "")},
+        }
+
+    def resource_rule(found: JSONObject) -> JSONObject:
+        return {
+            "Verbs": found.get("verbs"),
+            "APIGroups": found.get("apiGroups"),
+            "Resources": found.get("resources"),
+            "ClusterScope": found.get("clusterScope", False),
+            "Namespaces": found.get("namespaces"),
+        }
+
+    def path_rule(found: JSONObject) -> JSONObject:
+        return {"Verbs": found.get("verbs"), "NonResourceURLs": found.get("nonResourceURLs")}
+
+    def each(make: Callable[[JSONObject], JSONObject], found: list[JSONObject] | None) -> list[JSONObject] | None:
+        return None if found is None else [make(one) for one in found]
+
+    rules = [
+        {
+            "Subjects": each(subject, one.get("subjects")),
+            "ResourceRules": each(resource_rule, one.get("resourceRules")),
+            "NonResourceRules": each(path_rule, one.get("nonResourceRules")),
+        }
+        for one in spec.get("rules") or ()
+    ]
+    return go_json(
+        {
+            "PriorityLevelConfiguration": {"Name": spec["priorityLevelConfiguration"].get("name", "")},
+            "MatchingPrecedence": spec.get("matchingPrecedence", 0),
+            "DistinguisherMethod": method(spec.get("distinguisherMethod")),
+            "Rules": rules,
+        }
+    )
+
+
+def validate_flow_schema(obj: JSONObject) -> list[Cause]:
+    """Whose requests belong to which level."""
+    causes: Causes = []
+    spec, name = obj["spec"], obj["metadata"].get("name") or ""
+    precedence = spec.get("matchingPrecedence") or 0
+    if precedence <= 0:
+        causes.append(invalid("spec.matchingPrecedence", precedence, "must be a positive value"))
+    elif precedence > 10000:
+        causes.append(invalid("spec.matchingPrecedence", precedence, "must not be greater than 10000"))
+    elif precedence == 1 and name != "exempt":
+        text = "only the schema named 'exempt' may have matchingPrecedence 1"
+        causes.append(invalid("spec.matchingPrecedence", precedence, text))
+    method = spec.get("distinguisherMethod")
+    if method is not None and method.get("type") not in ("ByNamespace", "ByUser"):
+        shown = {"Type": method.get("type") or ""}
+        causes.append(unsupported("spec.distinguisherMethod.type", shown, ("ByNamespace", "ByUser")))
+    level = (spec.get("priorityLevelConfiguration") or {}).get("name") or ""
+    path = "spec.priorityLevelConfiguration.name"
+    if not level:
+        causes.append(required(path, "must reference a priority level"))
+    else:
+        check(level, path, dns_subdomain, causes)
+    for index, rule in enumerate(spec.get("rules") or ()):
+        _rule(rule, f"spec.rules[{index}]", causes)
+    fixed = FIXED_SCHEMAS.get(name)
+    if fixed is not None and _without_empty(spec) != fixed:
+        causes.append(invalid_shown("spec", _shown_schema(spec), f"spec of '{name}' must equal the fixed value"))
+    return causes
+
+
+def _rule(rule: JSONObject, path: str, causes: Causes) -> None:
+    subjects = rule.get("subjects") or []
+    if not subjects:
+        causes.append(required(f"{path}.subjects", "subjects must contain at least one value"))
+    for index, subject in enumerate(subjects):
+        _subject(subject, f"{path}.subjects[{index}]", causes)
+    resources, paths = rule.get("resourceRules") or [], rule.get("nonResourceRules") or []
+    if not resources and not paths:
+        text = "at least one of resourceRules and nonResourceRules has to be non-empty"
+        causes.append(required(path, text))
+    for index, one in enumerate(resources):
+        _resource_rule(one, f"{path}.resourceRules[{index}]", causes)
+    for index, one in enumerate(paths):
+        here = f"{path}.nonResourceRules[{index}]"
+        _verbs(one.get("verbs") or [], f"{here}.verbs", causes)
+        _urls(one.get("nonResourceURLs") or [], f"{here}.nonResourceURLs", causes)
+
+
+def _urls(urls: list[str], path: str, causes: Causes) -> None:
+    if not urls:
+        causes.append(required(path, "nonResourceURLs must contain at least one value"))
+    elif "*" in urls:
+        if len(urls) > 1:
+            text = "if '*' is present, must not specify other non-resource URLs"
+            causes.append(invalid(path, urls, text))
+    else:
+        for place, url in enumerate(urls):
+            problem = _url_problem(url)
+            if problem:
+                causes.append(invalid(f"{path}[{place}]", url, problem))
+
+
+def _url_problem(url: str) -> str:
+    """What is wrong with a path, which may end in a wildcard; C{""} for nothing."""
+    if not url:
+        return "must not be empty"
+    if not url.startswith("/"):
+        return "must start with slash"
+    if " " in url:
+        return "must not contain white-space"
+    if "//" in url:
+        return "must not contain double slash"
+    if "*" in url and (url.count("*") > 1 or not url.endswith("/*")):
+        return "wildcard can only do suffix matching"
+    return ""
+
+
+def _subject(subject: JSONObject, path: str, causes: Causes) -> None:
+    kind = subject.get("kind") or ""
+    own = _SUBJECTS.get(kind)
+    if own is None:
+        causes.append(unsupported(f"{path}.kind", kind, _KINDS))
+        return
+    found: JSONObject | None = subject.get(own)
+    if found is None:
+        causes.append(required(f"{path}.{own}", f"{own} is required when subject kind is '{kind}'"))
+    else:
+        name = found.get("name") or ""
+        if not name:
+            causes.append(required(f"{path}.{own}.name"))
+        elif kind == "ServiceAccount" and name != "*":
+            check(name, f"{path}.{own}.name", dns_subdomain, causes)
+        if kind == "ServiceAccount":
+            _account_namespace(found.get("namespace") or "", f"{path}.{own}.namespace", causes)
+    for other_kind, other in _SUBJECTS.items():
+        if other != own and subject.get(other) is not None:
+            text = f"{other} is forbidden when subject kind is not '{other_kind}'"
+            causes.append(forbidden(f"{path}.{other}", text))
+
+
+def _account_namespace(namespace: str, path: str, causes: Causes) -> None:
+    if not namespace:
+        causes.append(required(path, "must specify namespace for service account"))
+    else:
+        check(namespace, path, dns_label, causes)
+
+
+def _verbs(verbs: list[str], path: str, causes: Causes) -> None:
+    if not verbs:
+        causes.append(required(path, "verbs must contain at least one value"))
+    elif "*" in verbs:
+        if len(verbs) > 1:
+            causes.append(invalid(path, verbs, "if '*' is present, must not specify other verbs"))
+    elif not set(verbs) <= set(_VERBS):
+        causes.append(unsupported(path, verbs, _VERBS))
+
+
+def _resource_rule(rule: JSONObject, path: str, causes: Causes) -> None:
+    _verbs(rule.get("verbs") or [], f"{path}.verbs", causes)
+    for name, what, other in (
+        ("apiGroups", "resource rules must supply at least one api group", "api groups"),
+        ("resources", "resource rules must supply at least one resource", "resources"),
+    ):
+        values = rule.get(name) or []
+        if not values:
+            causes.append(required(f"{path}.{name}", what))
+        elif "*" in values and len(values) > 1:
+            causes.append(invalid(f"{path}.{name}", values, f"if '*' is present, must not specify other {other}"))
+    namespaces = rule.get("namespaces") or []
+    if not namespaces and not rule.get("clusterScope"):
+        text = "resource rules that are not cluster scoped must supply at least one namespace"
+        causes.append(required(f"{path}.namespaces", text))
+    elif "*" in namespaces:
+        if len(namespaces) > 1:
+            text = "if '*' is present, must not specify other namespaces"
+            causes.append(invalid(f"{path}.namespaces", namespaces, text))
+    else:
+        for index, name in enumerate(namespaces):
+            for problem in dns_label(name):
+                text = f"each member of this list must be '*' or a DNS-1123 label; {problem}"
+                causes.append(invalid(f"{path}.namespaces[{index}]", name, text))
+
+
+def validate_flow_control_status(obj: JSONObject) -> list[Cause]:
+    """Conditions of flow schemas and of priority levels: each has a type of its own."""
+    causes: Causes = []
+    seen: set[str] = set()
+    for index, condition in enumerate((obj.get("status") or {}).get("conditions") or ()):
+        path, kind = f"status.conditions[{index}].type", condition.get("type") or ""
+        if kind in seen:
+            causes.append(duplicate(path, kind))
+        seen.add(kind)
+        if not kind:
+            causes.append(required(path))
+    return causes
+
+
+# --- priority levels ---------------------------------------------------------------------------------------------
+
+
+def _shown_level(spec: JSONObject) -> str:
+    return go_json(go_struct(spec, "flowcontrol.PriorityLevelConfigurationSpec"))
+
+
+def validate_priority_level(obj: JSONObject) -> list[Cause]:
+    """How many requests of a level may run at once."""
+    causes: Causes = []
+    spec, name = obj["spec"], obj["metadata"].get("name") or ""
+    kind = spec.get("type") or ""
+    exempt, limited = spec.get("exempt"), spec.get("limited")
+    if (kind == "Exempt") != (name == "exempt") and (kind == "Exempt" or name == "exempt"):
+        text = "must be 'Exempt' if and only if `name` is 'exempt'"
+        causes.append(invalid("spec.type", kind, text))
+    if kind == "Exempt":
+        if limited is not None:
+            causes.append(forbidden("spec.limited", "must be nil if the type is not Limited"))
+        if exempt is not None:
+            _share(exempt, "spec.exempt", causes)
+    elif kind == "Limited":
+        if exempt is not None:
+            causes.append(forbidden("spec.exempt", "must be nil if the type is Limited"))
+        if limited is None:
+            causes.append(required("spec.limited", "must not be empty when type is Limited"))
+        else:
+            _limited(limited, causes)
+    else:
+        causes.append(unsupported("spec.type", kind, ("Exempt", "Limited")))
+    fixed = _FIXED_LEVELS.get(name)
+    if fixed is not None:
+        besides = " except the 'spec.exempt' field" if name == "exempt" else ""
+        shown = _shown_level(spec)
+        # Shown, what is null and what is not there are the same.
+        if (_shown_level({**spec, "exempt": None}) if besides else shown) != _shown_level(fixed):
+            causes.append(invalid_shown("spec", shown, f"spec of '{name}'{besides} must equal the fixed value"))
+    return causes
+
+
+def _share(found: JSONObject, path: str, causes: Causes) -> None:
+    shares, lent = found.get("nominalConcurrencyShares"), found.get("lendablePercent")
+    if shares is not None and shares < 0:
+        causes.append(invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer"))
+    if lent is not None and not 0 <= lent <= 100:
+        causes.append(invalid(f"{path}.lendablePercent", lent, "must be between 0 and 100, inclusive"))
+
+
+def _limited(limited: JSONObject, causes: Causes) -> None:
+    path = "spec.limited"
+    shares = limited.get("nominalConcurrencyShares")
+    if shares is not None and shares < 0:
+        causes.append(invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer"))
+    response = limited.get("limitResponse") or {}
+    kind, queuing = response.get("type") or "", response.get("queuing")
+    here = f"{path}.limitResponse"
+    if kind == "Reject":
+        if queuing is not None:
+            text = "must be nil if limited.limitResponse.type is not Limited"
+            causes.append(forbidden(f"{here}.queuing", text))
+    elif kind == "Queue":
+        if queuing is None:
+            text = "must not be empty if limited.limitResponse.type is Limited"
+            causes.append(required(f"{here}.queuing", text))
+        else:
+            _queuing(queuing, f"{here}.queuing", causes)
+    else:
+        causes.append(unsupported(f"{here}.type", kind, ("Queue", "Reject")))
+    lent, borrowed = limited.get("lendablePercent"), limited.get("borrowingLimitPercent")
+    if lent is not None and not 0 <= lent <= 100:
+        causes.append(invalid(f"{path}.lendablePercent", lent, "must be between 0 and 100, inclusive"))
+    if borrowed is not None and borrowed < 0:
+        text = "if specified, must be a non-negative integer"
+        causes.append(invalid(f"{path}.borrowingLimitPercent", borrowed, text))
+
+
+def _queuing(queuing: JSONObject, path: str, causes: Causes) -> None:
+    length, queues, hand = (queuing.get(name) or 0 for name in ("queueLengthLimit", "queues", "handSize"))
+    if length <= 0:
+        causes.append(invalid(f"{path}.queueLengthLimit", length, "must be positive"))
+    if queues <= 0:
+        causes.append(invalid(f"{path}.queues", queues, "must be positive"))
+    elif queues > 10000000:
+        text = "must not be greater than 10000000"
+        causes.append(invalid(f"{path}.queues", queues, text))
+    if hand <= 0:
+        causes.append(invalid(f"{path}.handSize", hand, "must be positive"))
+    elif hand > queues:
+        text = f"should not be greater than queues ({queues})"
+        causes.append(invalid(f"{path}.handSize", hand, text))
+    elif math.ceil(math.log2(queues) * hand) > _HASH_BITS:
+        needed = f"required entropy bits of deckSize {queues} and handSize {hand}"
+        causes.append(invalid(f"{path}.handSize", hand, f"{needed} should not be greater than {_HASH_BITS}"))

@@ -1,0 +1,1 @@
+"""What every kind shares: the generic store, strategies, selectors, subresources, field management."""

@@ -1,0 +1,96 @@
+"""What admission is told of requests that no store serves: reviews, bindings by their older path, connections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ...admission.attributes import CONNECT, CREATE, AdmissionAttributes
+from ...api.options import CreateOptions
+from ...api.resource import GroupVersionKind, JSONObject
+from .scope import RequestScope
+
+if TYPE_CHECKING:
+    from ...admission.attributes import AdmissionContext
+    from ..kinds import ResourceInfo
+    from ..stores import Stores
+
+
+def virtual_attributes(
+    info: ResourceInfo, context: AdmissionContext, scope: RequestScope, obj: JSONObject, options: CreateOptions
+) -> AdmissionAttributes:
+    """The creation of an object that is answered at once instead of being stored."""
+    version = scope.version or info.versions[0]
+    return AdmissionAttributes(
+        CREATE,
+        info.group,
+        version,
+        info.resource,
+        "",
+        info.kind,
+        scope.namespace,
+        obj["metadata"].get("name", ""),
+        obj,
+        None,
+        scope.user,
+        options.dry_run,
+        context,
+        options,
+        warn=scope.warn,
+        annotate=scope.annotate,
+        deadline=scope.deadline,
+    )
+
+
+async def admit_virtual(
+    info: ResourceInfo,
+    stores: Stores,
+    scope: RequestScope,
+    obj: JSONObject,
+    options: CreateOptions,
+    check: Callable[[JSONObject], object] | None = None,
+) -> None:
+    """
+    Run all admission plugins on an object.
+
+    @param check: The rules of the kind, which are checked between mutation and validation; raises an L{APIStatusError}.
+    @raise APIStatusError: A plugin refuses, or the object violates the rules of its kind.
+    """
+    attributes = virtual_attributes(info, stores, scope, obj, options)
+    await stores.admission.admit(attributes)
+    if check is not None:
+        check(obj)
+    await stores.admission.validate(attributes)
+
+
+async def admit_connection(
+    info: ResourceInfo, stores: Stores, scope: RequestScope, name: str, subresource: str, options: JSONObject
+) -> None:
+    """
+    Ask all plugins about a request that is handed on to another server.
+
+    @param options: What the query says, as an object of its kind: C{PodExecOptions}.
+    @raise APIStatusError: One refuses.
+    """
+    kind = GroupVersionKind("", "v1", options["kind"])
+    attributes = AdmissionAttributes(
+        CONNECT,
+        info.group,
+        scope.version or info.storage_version,
+        info.resource,
+        subresource,
+        kind.kind,
+        scope.namespace,
+        name,
+        options,
+        None,
+        scope.user,
+        False,
+        stores,
+        request_kind=kind,
+        warn=scope.warn,
+        annotate=scope.annotate,
+        deadline=scope.deadline,
+    )
+    await stores.admission.admit(attributes)
+    await stores.admission.validate(attributes)

@@ -1,0 +1,26 @@
+"""Kinds that clients should not use any more; see C{APILifecycleDeprecated} in kubernetes/api."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...api.resource import GroupVersionKind
+
+#: Since which minor version of Kubernetes, and what to use instead.
+DEPRECATED: Final[dict[GroupVersionKind, tuple[int, str]]] = {
+    GroupVersionKind("", "v1", "ComponentStatus"): (19, ""),
+    GroupVersionKind("", "v1", "Endpoints"): (33, "discovery.k8s.io/v1 EndpointSlice"),
+}
+
+
+def deprecation_warning(gvk: GroupVersionKind, minor: int) -> str:
+    """
+    What clients of a kind are told with every answer; C{""} for nothing.
+
+    @param minor: Of the Kubernetes version that is served.
+    """
+    since, instead = DEPRECATED.get(gvk, (minor + 1, ""))
+    if since > minor:
+        return ""
+    text = f"{gvk.api_version} {gvk.kind} is deprecated in v1.{since}+"
+    return f"{text}; use {instead}" if instead else text

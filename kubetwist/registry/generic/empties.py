@@ -1,0 +1,87 @@
+"""
+Empty lists and maps in requests.
+
+Decoding drops an empty list or map that Go omits from the encoded object. In the reference, the object contains it
+until it is encoded: error messages show C{[]} or C{{}} instead of C{null}, and a few kinds consider an empty map a
+change (C{reflect.DeepEqual} in C{ValidateConfigMapUpdate}). For these cases dropped values are restored temporarily.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ...api.errors import Cause
+from ...api.resource import JSONObject
+
+#: A restored container, for its removal: its parent, its name, and whether it was C{null} before.
+Undo = tuple[JSONObject, str, bool]
+
+_EMPTY: Final[tuple[Any, ...]] = ([], {})
+
+
+def put_back(obj: JSONObject, sent: Any) -> list[Undo]:
+    """
+    Restore the empty lists and maps of C{sent} in C{obj}, outside of its metadata.
+
+    @param obj: The decoded object.
+    @param sent: The body that C{obj} was decoded from.
+    @return: The argument of L{take_away}.
+    """
+    undo: list[Undo] = []
+    if isinstance(sent, dict):
+        _put_back(obj, {name: value for name, value in sent.items() if name != "metadata"}, undo)
+    return undo
+
+
+def _put_back(obj: JSONObject, sent: JSONObject, undo: list[Undo]) -> None:
+    for name, value in sent.items():
+        held = obj.get(name)
+        if value in _EMPTY:
+            if held is None:
+                undo.append((obj, name, name in obj))
+                obj[name] = type(value)()
+        elif isinstance(value, dict):
+            if isinstance(held, dict):
+                _put_back(held, value, undo)
+        elif isinstance(value, list) and isinstance(held, list) and len(held) == len(value):
+            for item, part in zip(held, value, strict=True):
+                if isinstance(item, dict) and isinstance(part, dict):
+                    _put_back(item, part, undo)
+
+
+def take_away(undo: Sequence[Undo]) -> None:
+    """Revert L{put_back}."""
+    for holder, name, null in undo:
+        if null:
+            holder[name] = None
+        else:
+            holder.pop(name, None)
+
+
+def as_sent(
+    causes: Sequence[Cause], obj: JSONObject, sent: Any, validate: Callable[[], Sequence[Cause]]
+) -> list[Cause]:
+    """
+    Return the errors with the messages for an object that has the empty lists and maps of the request.
+
+    Only messages change; whether a value is valid does not depend on empty values.
+
+    @param validate: Validates C{obj}; it has found C{causes} in the object as decoded.
+    """
+    undo = put_back(obj, sent)
+    if not undo:
+        return list(causes)
+    found: dict[tuple[str, str], list[Cause]] = {}
+    try:
+        for cause in validate():
+            found.setdefault((cause.field, cause.reason), []).append(cause)
+    finally:
+        # Also if a long validation is cancelled and repeated.
+        take_away(undo)
+    count: dict[tuple[str, str], int] = {}
+    for cause in causes:
+        key = (cause.field, cause.reason)
+        count[key] = count.get(key, 0) + 1
+    same = {key for key, number in count.items() if len(found.get(key, ())) == number}
+    return [found[key].pop(0) if (key := (cause.field, cause.reason)) in same else cause for cause in causes]

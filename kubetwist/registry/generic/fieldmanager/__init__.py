@@ -1,0 +1,1 @@
+"""Field management: C{metadata.managedFields}, server-side apply, and what clients may own."""

@@ -1,0 +1,77 @@
+"""
+Who owns how many replicas there are: the main resource's entries, as the scale subresource shows and changes them.
+
+A C{Scale} is given those entries that own the replicas, as if they were its own; after the write they are put back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ....api.resource import JSONObject
+from ....schema.fieldset import FieldSet, difference, has, of_paths
+from ....schema.managedfields import Entry, Managers, read, write
+
+SCALE_VERSION: Final = "autoscaling/v1"
+_REPLICAS: Final = ("f:spec", "f:replicas")
+_SCALE_FIELDS: Final[FieldSet] = of_paths([_REPLICAS])
+
+#: For each version of the main resource, the path to the replicas.
+ReplicasPaths = Mapping[str, Sequence[str]]
+
+
+def replicas_path(dotted: str) -> tuple[str, ...]:
+    """The path that a CRD writes C{.spec.replicas}."""
+    return tuple(f"f:{name}" for name in dotted.lstrip(".").split("."))
+
+
+def replicas_paths(api_versions: Sequence[str]) -> ReplicasPaths:
+    """The paths of a built-in resource."""
+    return dict.fromkeys(api_versions, _REPLICAS)
+
+
+def to_scale(entries: Sequence[JSONObject], paths: ReplicasPaths) -> list[JSONObject]:
+    """The C{managedFields} of a C{Scale}, from those of the main resource."""
+    managers: Managers = {}
+    for manager, entry in read(entries).items():
+        path = paths.get(entry.api_version)
+        if path and has(entry.fields, path):
+            managers[manager] = Entry(SCALE_VERSION, entry.time, _SCALE_FIELDS)
+    return write(managers)
+
+
+def from_scale(
+    entries: Sequence[JSONObject], scale_entries: Sequence[JSONObject], api_version: str, paths: ReplicasPaths
+) -> list[JSONObject]:
+    """
+    The C{managedFields} of the main resource after a write to its C{Scale}.
+
+    As in the reference, entries that come from the C{Scale} have no time, and updaters are not recognized there, so
+    that their replicas get an entry of their own.
+
+    @param entries: What the main resource had before.
+    @param scale_entries: What the C{Scale} has after.
+    @param api_version: The version of the main resource through which its C{Scale} was written.
+    """
+    managers: Managers = {}
+    before, scaled = read(entries), read(scale_entries)
+    for manager, entry in before.items():
+        if entry.api_version not in paths:
+            continue
+        path = paths[entry.api_version]
+        if not path or not has(entry.fields, path):
+            managers[manager] = entry
+        elif manager in scaled:
+            managers[manager] = entry
+            del scaled[manager]
+        else:
+            rest = difference(entry.fields, of_paths([path]))
+            if rest:
+                managers[manager] = Entry(entry.api_version, entry.time, rest)
+    own = of_paths([paths[api_version]])
+    for manager, entry in scaled.items():
+        if has(entry.fields, _REPLICAS):
+            was = before.get(manager)
+            managers[manager] = Entry(api_version, was.time if was is not None else "", own)
+    return write(managers)

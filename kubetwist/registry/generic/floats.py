@@ -1,0 +1,54 @@
+"""
+Whole floats in custom resources.
+
+The reference keeps C{1.0} as a float until it encodes the object as C{1}; here decoding converts it immediately. The
+floats are restored temporarily for checks that see the difference in the reference: the comparison that increments the
+generation (C{DeepEqual}), and the rules of the schema, in which C{1} and C{1.0} differ in lists and maps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...api.resource import JSONObject
+
+#: A restored float: the list or map that contains it, its index or key, and the integer that it replaced.
+Undo = tuple[Any, Any, int]
+
+
+def put_floats(obj: JSONObject, sent: Any) -> list[Undo]:
+    """
+    Replace integers in C{obj} by the floats of C{sent} from which they were decoded, except in its metadata.
+
+    @param sent: The body that C{obj} was decoded from.
+    @return: The argument of L{take_floats}.
+    """
+    undo: list[Undo] = []
+    if isinstance(sent, dict):
+        _put(obj, {name: value for name, value in sent.items() if name != "metadata"}, undo)
+    return undo
+
+
+def _put(holder: Any, sent: Any, undo: list[Undo]) -> None:
+    if sent.__class__ is dict and holder.__class__ is dict:
+        pairs = [(name, value) for name, value in sent.items() if name in holder]
+    elif sent.__class__ is list and holder.__class__ is list and len(sent) == len(holder):
+        pairs = list(enumerate(sent))
+    else:
+        return
+    for place, value in pairs:
+        if value.__class__ is not float:
+            _put(holder[place], value, undo)
+        elif holder[place].__class__ is int and holder[place] == value:
+            undo.append((holder, place, holder[place]))
+            holder[place] = value
+
+
+def take_floats(undo: Sequence[Undo]) -> None:
+    """Revert L{put_floats} where the floats remain."""
+    for holder, place, number in undo:
+        if holder.__class__ is list or place in holder:
+            held = holder[place]
+            if held.__class__ is float and held == number:
+                holder[place] = number

@@ -1,0 +1,23 @@
+"""What objects are looked up by where a body names them, rather than a path."""
+
+from __future__ import annotations
+
+from ...api.errors import APIStatusError
+from ...api.goquote import quoted
+from ...api.names import path_segment_problems
+
+
+def check_key(name: str, namespace: str | None = None) -> None:
+    """
+    Look whether there can be such an object at all.
+
+    @param namespace: L{None} for what is in none.
+    @raise APIStatusError: There can not: a part is missing, or the name could not be a part of a path (400).
+    """
+    if namespace == "":
+        raise APIStatusError.bad_request("Namespace parameter required.")
+    if not name:
+        raise APIStatusError.bad_request("Name parameter required.")
+    problems = path_segment_problems(name)
+    if problems:
+        raise APIStatusError.bad_request(f"Name parameter invalid: {quoted(name)}: {';'.join(problems)}")

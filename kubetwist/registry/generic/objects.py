@@ -1,0 +1,465 @@
+"""The ground of the generic store: keys and bytes of one resource's objects, its errors, what admission sees of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from ...admission.attributes import AdmissionAttributes, AdmissionContext, Charge, Commit
+from ...api.errors import APIStatusError, Cause
+from ...api.latency import ETCD, Spending
+from ...api.options import DeleteOptions, WriteOptions
+from ...api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
+from ...api.storage import Write
+from ...interfaces import IRewriting, IStorageBackend
+from ...schema.managedfields import MalformedEntries, read_foreign
+from ...storage.cache.record import Draft, Record, RecordOfOtherForm
+from ...storage.cache.watchcache import WatchCache
+from ...storage.errors import (
+    ForeignValue,
+    KeyNotFound,
+    OutcomeUnknown,
+    StorageUnavailable,
+    UnreadableValue,
+    UnwritableValue,
+)
+from ...storage.protobuf import is_protobuf
+from ...tracing.spans import Span, Unrecorded, here
+from .allocation import NOTHING, Hold
+from .conversion import convert
+from .scope import RequestScope
+from .storedprotobuf import foreign
+from .strategy import Strategy
+
+if TYPE_CHECKING:
+    from ...admission.chain import AdmissionChain
+    from ..kinds import ResourceInfo
+
+
+#: Bytes of an object as it is stored: what is larger than a request may be can not be written again. Defaults and the
+#: owners of fields make objects grow; etcd has a limit of its own, which embedded storages have not.
+LONGEST: Final = 3 * 1024 * 1024
+
+
+def _without_types(value: bytes) -> JSONObject:
+    """Read protobuf where there are no types."""
+    raise ForeignValue("it is encoded as protobuf, which no types are known of")
+
+
+def _not_owned(live: JSONObject | None, obj: JSONObject, subresource: str, manager: str) -> None:
+    """Nobody keeps track of fields."""
+
+
+def _applied_unowned(live: JSONObject, applied: JSONObject, subresource: str, manager: str) -> JSONObject:
+    return {**live, subresource: applied[subresource]}
+
+
+class StoredObjects:
+    """
+    The objects of one resource; what L{kubetwist.registry.generic.store.Store} does with them stands on this.
+
+    Objects go in and come out in the stored version; L{kubetwist.registry.generic.codec.Codec} does the rest.
+
+    @ivar info: The resource.
+    @ivar cache: All its objects.
+    @ivar ttl: Seconds that objects live; L{None} for ever.
+    @ivar cached: Whether reads are answered from the cache; else they go to the backend (watches never do).
+    """
+
+    cached = True
+
+    def __init__(
+        self,
+        info: ResourceInfo,
+        strategy: Strategy,
+        backend: IStorageBackend,
+        cache: WatchCache,
+        admission: AdmissionChain,
+        context: AdmissionContext,
+        *,
+        selectable: tuple[tuple[str, Callable[[JSONObject], str]], ...] = (),
+        ttl: float | None = None,
+        prefix: str = "/registry/",
+    ) -> None:
+        self.info = info
+        self.strategy = strategy
+        self.backend = backend
+        self.cache = cache
+        self.admission = admission
+        self.context = context
+        self.ttl = ttl
+        #: Notes that the server itself writes, given what was there, what will be, the subresource and the manager.
+        self.own: Callable[[JSONObject | None, JSONObject, str, str], None] = _not_owned
+        #: Merges what the server itself applies to a subresource into what there is, given both, the subresource and
+        #: the manager; others give way.
+        self.apply: Callable[[JSONObject, JSONObject, str, str], JSONObject] = _applied_unowned
+        #: Reads an object that is stored as protobuf.
+        self.read_protobuf: Callable[[bytes], JSONObject] = _without_types
+        #: Writes an object as it is stored, from its kind and the JSON of its draft; L{None} for JSON.
+        self.write_protobuf: Callable[[GroupVersionKind, bytes], bytes] | None = None
+        self._is_stale = backend.is_stale if IRewriting.providedBy(backend) else None
+        self.gvk = GroupVersionKind(info.storage_group, info.storage_version, info.kind)
+        self.group_resource = GroupResource(info.group, info.resource)
+        self.group_kind = GroupKind(info.group, info.kind)
+        self._selectable = selectable
+        self._prefix = f"{prefix}{info.key_prefix}/"
+        #: What precedes the metadata in stored values.
+        self._value_start = b'{"kind":%b,"apiVersion":%b,' % (
+            orjson.dumps(info.kind),
+            orjson.dumps(self.gvk.api_version),
+        )
+
+    def key(self, namespace: str, name: str) -> str:
+        """Where an object's record is in the cache, and its value below the resource's prefix."""
+        return f"{namespace}/{name}" if self.info.namespaced else name
+
+    def requested_key(self, scope: RequestScope, name: str) -> str:
+        """
+        Return L{key} of an object that a request names.
+
+        @raise APIStatusError: The request's path has an empty namespace (400; C{NamespaceKeyFunc} of the reference).
+        """
+        if not scope.namespace and self.info.namespaced:
+            raise APIStatusError.bad_request("Namespace parameter required.")
+        return self.key(scope.namespace, name)
+
+    def path(self, key: str) -> str:
+        """Where an object is in the backend, by its key in the cache."""
+        return self._prefix + key
+
+    def loaded(self) -> None:
+        """The cache is filled, and nothing is served yet."""
+
+    def reserve(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> Hold:
+        """
+        Take what a valid object needs of something shared, and fill it in.
+
+        @param old: Its state before; L{None} for a new one.
+        @return: To be committed or cancelled, also in a dry run.
+        """
+        return NOTHING
+
+    def deleted(self, obj: JSONObject) -> None:
+        """An object is gone: give back what it held."""
+
+    def load(self, record: Record) -> JSONObject:
+        """A stored object, to be changed at will; without C{kind} and C{apiVersion}."""
+        obj: JSONObject = orjson.loads(record.item)
+        return obj
+
+    async def prepare(self, records: Iterable[Record]) -> None:
+        """
+        Do what takes time before objects can be looked at, such as their conversion by somebody else.
+
+        @raise APIStatusError: It failed.
+        """
+
+    async def drafted(self, obj: JSONObject, scope: RequestScope | None = None) -> Draft:
+        """
+        Do the same as L{draft}, for conversions that take time.
+
+        @param scope: The scope of the write; L{None} for writes of the server itself.
+        """
+        return self.draft(obj)
+
+    def draft(self, obj: JSONObject) -> Draft:
+        """An object ready to be written; C{obj} is not kept."""
+        meta = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
+        ordered: JSONObject = {"metadata": meta}
+        for name, value in obj.items():
+            if name not in ("metadata", "kind", "apiVersion"):
+                ordered[name] = value
+        fields = {name: getter(obj) for name, getter in self._selectable}
+        return Draft(orjson.dumps(ordered), meta.get("labels") or {}, fields)
+
+    def record(self, key: str, value: bytes, revision: int) -> Record:
+        """
+        A stored value as the cache keeps it: the codec of L{WatchCache}.
+
+        @raise ForeignValue: It is no object of this kind, or of a version that this server does not know.
+        """
+        protobuf = is_protobuf(value)
+        obj = self._of_protobuf(value) if protobuf else orjson.loads(value)
+        api_version = obj.get("apiVersion")
+        if api_version != self.gvk.api_version and api_version is not None:
+            obj = self._of_other_version(obj, api_version)
+        meta = obj.setdefault("metadata", {})
+        if meta.get("namespace") is None and self.info.namespaced:
+            meta["namespace"] = key.partition("/")[0]
+        self.complete(obj)
+        make = Record if protobuf is (self.write_protobuf is not None) else RecordOfOtherForm
+        return make.from_draft(key, revision, self.draft(obj))
+
+    def complete(self, obj: JSONObject) -> None:
+        """Fill in what whoever has stored an object did not know of, such as an older release."""
+        self.strategy.complete(obj)
+
+    def _of_protobuf(self, value: bytes) -> JSONObject:
+        obj = self.read_protobuf(value)
+        kind, api_version = obj["kind"], obj["apiVersion"]
+        if kind != self.gvk.kind or api_version.rpartition("/")[0] != self.gvk.group:
+            raise foreign(kind, api_version)
+        return obj
+
+    def _of_other_version(self, obj: JSONObject, api_version: Any) -> JSONObject:
+        """An object that another server, or an older one, has stored in another version."""
+        kind = obj.get("kind")
+        group, _, version = str(api_version).rpartition("/")
+        if kind != self.gvk.kind or group != self.gvk.group or version not in self.info.known_versions:
+            raise foreign(str(kind), str(api_version))
+        return convert(obj, GroupVersionKind(group, version, self.gvk.kind), self.gvk)
+
+    def value(self, draft: Draft) -> bytes:
+        """
+        What is stored, to the byte as kube-apiserver ends it: the draft's body behind kind and apiVersion.
+
+        @raise APIStatusError: The object can not be written as protobuf (500).
+        """
+        if self.write_protobuf is not None:
+            return self.write_protobuf(self.gvk, draft.body)
+        return b"%b%b\n" % (self._value_start, draft.body[1:])
+
+    def lookup(self, namespace: str, name: str) -> JSONObject | None:
+        """A copy of an object as it is now; L{None} when there is none."""
+        record = self.cache.get(self.key(namespace, name))
+        return None if record is None else orjson.loads(record.item)
+
+    def not_found(self, name: str) -> APIStatusError:
+        """The 404 for an object of this resource."""
+        return APIStatusError.not_found(self.group_resource, name)
+
+    def existing(self, scope: RequestScope, name: str) -> Record:
+        """
+        The record of an object.
+
+        @raise APIStatusError: There is none (404).
+        """
+        record = self.cache.get(self.requested_key(scope, name))
+        if record is None:
+            raise self.not_found(name)
+        return record
+
+    async def commit(
+        self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING, charges: Sequence[Charge] = ()
+    ) -> int:
+        """
+        Write one object, or delete it, with what comes along with it; the errors are storage's.
+
+        Whoever is answered then can rely on it: reads, admission and authorization see it. A backend tells the caches
+        before it answers; one that lost its place is waited for.
+        """
+        value = None if draft is None else self.value(draft)
+        if value is not None and len(value) > LONGEST:
+            self._check_growth(key, value)
+        # What is created has a uid of its own.
+        write = Write(self._prefix + key, value, expected, self.ttl, draft, unique=not expected and value is not None)
+        began, failed = perf_counter(), False
+        with self._span(here(), key, write), Spending(ETCD):
+            try:
+                if charges:
+                    revision = await self._charged(
+                        charges, lambda more: self.backend.commit([write, *hold.writes(), *more])
+                    )
+                else:
+                    revision = await self.backend.commit([write, *hold.writes()])
+            except UnwritableValue as error:
+                raise APIStatusError.internal(str(error)) from error
+            except (StorageUnavailable, OutcomeUnknown):
+                failed = True
+                raise
+            finally:
+                operation = "delete" if value is None else "update" if expected else "create"
+                self.cache.tally.asked(operation, perf_counter() - began, failed)
+        if self.cache.revision < revision:
+            await self.cache.seen(revision)
+        return revision
+
+    def _check_growth(self, key: str, value: bytes) -> None:
+        """Refuse an object that is too large, unless it was so already and grows no more: it may be on its way out."""
+        known = self.cache.get(key)
+        if known is None or len(value) > len(known.item):
+            raise APIStatusError.too_large(f"the object is too large to be stored: limit is {LONGEST}")
+
+    def _span(self, place: Span | Unrecorded, key: str, write: Write) -> Span | Unrecorded:
+        """What a write leaves in a trace, by the names of the reference, whichever the storage is."""
+        if not isinstance(place, Span):
+            return place
+        name = "Delete" if write.value is None else "GuaranteedUpdate" if write.expected else "Create"
+        return place.child(
+            f"{name} etcd3",
+            {
+                "audit-id": place.trace.audit_id,
+                "key": f"/{self.group_resource.resource}/{key}",
+                "type": self.gvk.kind,
+                "group": self.group_resource.group,
+                "resource": self.group_resource.resource,
+            },
+        )
+
+    async def to_rewrite(self, key: str, obj: JSONObject, scope: RequestScope) -> bool:
+        """
+        Return whether an unchanged object must be written, since its stored form would differ.
+
+        @param obj: The object to be written.
+        @raise APIStatusError: The stored object cannot be read (500).
+        """
+        known = self.cache.get(key)
+        if known is not None and known.other_form:
+            return True
+        if self._is_stale is None:
+            return False
+        try:
+            stale: bool = await self._is_stale(self._prefix + key)
+        except KeyNotFound:
+            return False
+        except UnreadableValue as error:
+            raise APIStatusError.internal(str(error)) from error
+        return stale
+
+    async def _charged(self, charges: Sequence[Charge], commit: Commit) -> int:
+        """Commit together with what admission plugins write then."""
+        *others, last = charges
+        if not others:
+            return await last(commit)
+
+        async def with_last(more: Sequence[Write]) -> int:
+            return await last(lambda added: commit([*more, *added]))
+
+        return await self._charged(others, with_last)
+
+    def written(self, key: str, revision: int, draft: Draft) -> Record:
+        """The record of what was just committed: the cache's own while it is the newest."""
+        record = self.cache.get(key)
+        if record is not None and record.revision == revision:
+            return record
+        return Record.from_draft(key, revision, draft)
+
+    def check_namespace(self, scope: RequestScope, meta: JSONObject) -> None:
+        """Put the request's namespace in the object, or refuse another one that is there."""
+        if not self.info.namespaced:
+            # One that makes no sense is forgiven, and forgotten.
+            meta.pop("namespace", None)
+            return
+        said = meta.get("namespace")
+        if not scope.namespace:
+            # An empty namespace in the path is reported by validation.
+            meta.pop("namespace", None)
+        elif not said:
+            meta["namespace"] = scope.namespace
+        elif said != scope.namespace:
+            raise self.other_namespace()
+
+    def other_namespace(self) -> APIStatusError:
+        """The 400 for an object that belongs elsewhere."""
+        return APIStatusError.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+
+    def invalid(self, name: str, causes: list[Cause]) -> APIStatusError:
+        """The 422 for an object that breaks its kind's rules, which are those of the group in which it is stored."""
+        return APIStatusError.invalid(self.gvk.group_kind, name, causes)
+
+    def attributes(
+        self,
+        operation: str,
+        scope: RequestScope,
+        name: str,
+        obj: JSONObject | None,
+        record: Record | None,
+        options: WriteOptions | DeleteOptions | None,
+        subresource: str = "",
+        kind: GroupVersionKind | None = None,
+        shown: Callable[[JSONObject], JSONObject] | None = None,
+    ) -> AdmissionAttributes:
+        """
+        What admission sees of a write.
+
+        @param record: What is stored, where there is something.
+        @param kind: Of C{obj}, where that is not the resource's own.
+        @param shown: Makes an object of that kind of what is stored.
+        """
+        info = self.info
+        version = scope.version or info.storage_version
+        namespace = name if info.resource == "namespaces" and not info.group else scope.namespace
+        old = None
+        if record is not None:
+
+            def old() -> JSONObject:
+                stored = self.load(record)
+                return stored if shown is None else shown(stored)
+
+        return AdmissionAttributes(
+            operation,
+            info.group,
+            version,
+            info.resource,
+            subresource,
+            info.kind if kind is None else kind.kind,
+            namespace,
+            name,
+            obj,
+            old,
+            scope.user,
+            options is not None and options.dry_run,
+            self.context,
+            options,
+            request_kind=kind,
+            object_kind=self.admitted_kind() if kind is None else kind,
+            warn=scope.warn,
+            annotate=scope.annotate,
+            deadline=scope.deadline,
+            in_thread=scope.in_thread,
+            computing=scope.in_thread if scope.large(0 if record is None else len(record.item)) else None,
+        )
+
+    def admitted_kind(self) -> GroupVersionKind:
+        """What the objects are that this store takes and gives."""
+        return self.gvk
+
+    async def admit(self, attributes: AdmissionAttributes) -> None:
+        """
+        Let the mutating plugins change an object, within limits.
+
+        @raise APIStatusError: One of them refuses.
+        """
+        obj = attributes.object
+        meta = obj.get("metadata") if obj is not None else None
+        before = meta.get("managedFields") if meta else None
+        await self.admission.admit(attributes)
+        if obj is None or meta is None:
+            return
+        check_admitted_managers(obj["metadata"], before, attributes.warn)
+
+    async def admit_whole(self, scope: RequestScope, attributes: AdmissionAttributes) -> None:
+        """
+        Run the mutating plugins on an object of this resource, and check its namespace again afterwards.
+
+        A webhook, policy or plugin must not move the object to a namespace that the client was not authorized for
+        (C{rest.BeforeCreate} and C{rest.BeforeUpdate}).
+
+        @raise APIStatusError: A plugin refuses, or has changed the namespace (400).
+        """
+        await self.admit(attributes)
+        if attributes.object is not None:
+            self.check_namespace(scope, attributes.object["metadata"])
+
+
+def check_admitted_managers(meta: JSONObject, before: Any, warn: Callable[[str], object]) -> None:
+    """Put the managed fields back that were there, if admission left what is none."""
+    after = meta.get("managedFields")
+    if after is before or after == before:
+        return
+    try:
+        read_foreign(after or [])
+    except MalformedEntries as error:
+        if before is None:
+            meta.pop("managedFields", None)
+        else:
+            meta["managedFields"] = before
+        warn(
+            ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated"
+            f" mutating admission controller; please fix your requests: {error}"
+        )

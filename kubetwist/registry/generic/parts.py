@@ -1,0 +1,101 @@
+"""Subresources that are the object itself, of which only a part can be written: C{status}, C{finalize}, C{approval}."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from zope.interface import implementer
+
+from ...api.options import GetOptions, WriteOptions
+from ...api.resource import JSONObject
+from ...interfaces import IPatcher, IUpdater
+from ..certificates.strategy import CertificateSigningRequestStrategy
+from ..core.pod.strategy import PodStrategy
+from .scope import RequestScope
+from .updates import UpdateRules
+
+if TYPE_CHECKING:
+    from .store import Store
+
+
+@implementer(IUpdater)
+class WritablePart:
+    """A part of an object that can be written but, by this path, not read: C{namespaces/finalize}."""
+
+    def __init__(self, store: Store, rules: UpdateRules) -> None:
+        self.store = store
+        self.info = store.info
+        self.rules = rules
+
+    def check_uid(self, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
+        """As the store's."""
+        self.store.check_uid(scope, obj, old)
+
+    async def update(
+        self,
+        scope: RequestScope,
+        name: str,
+        change: Callable[[JSONObject | None], JSONObject],
+        options: WriteOptions,
+        *,
+        patching: bool = False,
+        creating: bool = False,
+        may_create: Callable[[], Awaitable[None]] | None = None,
+    ) -> tuple[Any, bool]:
+        """See L{IUpdater.update}."""
+        return await self.store.update(scope, name, change, options, self.rules, patching=patching)
+
+
+@implementer(IPatcher)
+class Part(WritablePart):
+    """A part of an object that can be read, replaced and patched: C{status}."""
+
+    def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
+        """See L{kubetwist.interfaces.IGetter.get}."""
+        return self.store.get(scope, name, options)
+
+
+def status_rules(store: Store) -> UpdateRules:
+    """What the status subresource may write."""
+    strategy = store.strategy
+    return UpdateRules("status", strategy.prepare_for_status_update, strategy.validate_status_update)
+
+
+def approval_rules(store: Store) -> UpdateRules:
+    """What C{certificatesigningrequests/approval} may write: the conditions that approve and deny."""
+    strategy = store.strategy
+    assert isinstance(strategy, CertificateSigningRequestStrategy)
+    return UpdateRules("approval", strategy.prepare_for_approval, strategy.validate_approval)
+
+
+def ephemeral_containers_rules(store: Store) -> UpdateRules:
+    """What C{pods/ephemeralcontainers} may write: containers added for debugging."""
+    strategy = store.strategy
+    assert isinstance(strategy, PodStrategy)
+    return UpdateRules(
+        "ephemeralcontainers", strategy.prepare_for_ephemeral_update, strategy.validate_ephemeral_update, main=True
+    )
+
+
+def resize_rules(store: Store) -> UpdateRules:
+    """What C{pods/resize} may write: the resources of containers."""
+    strategy = store.strategy
+    assert isinstance(strategy, PodStrategy)
+    return UpdateRules("resize", strategy.prepare_for_resize, strategy.validate_resize, main=True)
+
+
+def keep_but(obj: JSONObject, old: JSONObject, field: str) -> None:
+    """Put everything of C{old} but one field in C{obj}; of the metadata, what identifies the write stays."""
+    meta = {**old["metadata"]}
+    for name in ("resourceVersion", "managedFields"):
+        if name in obj["metadata"]:
+            meta[name] = obj["metadata"][name]
+    value = obj.get(field)
+    obj.clear()
+    obj.update(old)
+    obj["metadata"] = meta
+    if value is None:
+        obj.pop(field, None)
+    else:
+        obj[field] = value

@@ -1,0 +1,1 @@
+"""Columns and cells of Tables, as the printers of all groups use them."""

@@ -1,0 +1,445 @@
+"""The read half of the generic store: resource versions, selectors, paging, the start of a watch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import lru_cache
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import orjson
+from attrs import frozen
+
+from ...api.continuetokens import ContinueTokenError, decode_continue, encode_continue
+from ...api.errors import APIStatusError, Cause, named
+from ...api.options import GetOptions, ListOptions, Matcher
+from ...interfaces import IPacedSink, IUnreadableDeleter
+from ...storage.cache.corruptobjects import record_of
+from ...storage.cache.listing import Listing
+from ...storage.cache.record import Record
+from ...storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable, UnreadableValue
+
+if TYPE_CHECKING:
+    from ..kinds import ResourceInfo
+    from .scope import RequestScope
+    from .store import Store
+
+#: Seconds that a read waits for a revision that is not there yet.
+FRESH_ENOUGH = 3.0
+#: Longer selectors and namespaces are looked at every time: they would fill the memory.
+REMEMBERED_LENGTH: Final = 1024
+#: How many objects that can not be read a list tells of.
+MOST_UNREADABLE: Final = 100
+
+#: Number of labels and fields that a list compares in one turn of the reactor, which takes some milliseconds.
+TESTS_AT_ONCE: Final = 20_000
+#: Number of records up to which a list is made in one turn, for a selector of any length.
+FEW: Final = 16
+
+_NOT_BOTH: Final = "specifying resource version is not allowed when using continue"
+
+RecordMatcher = Callable[[Record], bool]
+
+
+class HasInfo(Protocol):
+    """What holds objects of one resource: a L{Store}, for one."""
+
+    @property
+    def info(self) -> ResourceInfo:
+        """The resource."""
+
+
+@frozen
+class Selection:
+    """
+    The selection of a list or watch.
+
+    @ivar prefix: Prefix of the keys: C{""} for all, C{"default/"} for a namespace.
+    @ivar key: The only key that can match; L{None} if there may be several.
+    @ivar match: Further condition on records; L{None} for none.
+    @ivar nothing: Whether the terms contradict each other, or require an empty name or namespace.
+    @ivar tests: Number of fields of a record that C{match} compares; all labels count as one.
+    """
+
+    prefix: str
+    key: str | None
+    match: RecordMatcher | None
+    nothing: bool = False
+    tests: int = 0
+
+
+def select(store: HasInfo, scope: RequestScope, options: ListOptions) -> Selection:
+    """
+    Split the selectors into what keys tell and what has to be asked of each record.
+
+    Who selects the same gets the same matcher, so that a cache need not ask it once for each of them.
+    """
+    length = len(scope.namespace) + len(options.label_selector) + sum(len(value) for _, value, _ in options.fields)
+    find = _known_selection if length <= REMEMBERED_LENGTH else _selection
+    return find(store.info.namespaced, scope.namespace, options.fields, options.labels)
+
+
+def _selection(
+    namespaced: bool, within: str, fields: tuple[tuple[str, str, bool], ...], labels: Matcher | None
+) -> Selection:
+    namespace, name, nothing = within, "", False
+    tests: list[RecordMatcher] = []
+    unwanted: dict[str, set[str]] = {}
+    for field, wanted, equal in fields:
+        if field == "metadata.name":
+            if equal:
+                nothing = nothing or not wanted or (name not in ("", wanted))
+                name = wanted
+            else:
+                unwanted.setdefault(field, set()).add(wanted)
+        elif field == "metadata.namespace":
+            if equal:
+                nothing = nothing or (namespaced and not wanted) or (namespace not in ("", wanted))
+                namespace = wanted
+            else:
+                unwanted.setdefault(field, set()).add(wanted)
+        elif equal:
+            tests.append(_field_is(field, wanted))
+        else:
+            unwanted.setdefault(field, set()).add(wanted)
+    # A selector may exclude thousands of values of a field: they are looked up in a set.
+    tests += [_differs(field, frozenset(values)) for field, values in unwanted.items()]
+    weight = len(tests)
+    if labels is not None:
+        tests.append(_labels_match(labels))
+        weight += 1
+    if not namespaced and namespace and within != namespace:
+        nothing = True
+    prefix = f"{namespace}/" if namespace and namespaced else ""
+    key = None
+    if name:
+        if prefix or not namespaced:
+            key = prefix + name
+        else:
+            tests.append(_name_is(name))
+    return Selection(prefix, key, _all(tests), nothing, weight)
+
+
+_known_selection = lru_cache(maxsize=4096)(_selection)
+
+
+def _name_is(name: str) -> RecordMatcher:
+    return lambda record: record.name == name
+
+
+def _differs(field: str, unwanted: frozenset[str]) -> RecordMatcher:
+    if field == "metadata.name":
+        return lambda record: record.name not in unwanted
+    if field == "metadata.namespace":
+        return lambda record: record.namespace not in unwanted
+    return lambda record: record.fields.get(field, "") not in unwanted
+
+
+def _field_is(field: str, wanted: str) -> RecordMatcher:
+    return lambda record: record.fields.get(field, "") == wanted
+
+
+def _labels_match(labels: Any) -> RecordMatcher:
+    return lambda record: labels(record.labels)
+
+
+def _all(tests: list[RecordMatcher]) -> RecordMatcher | None:
+    if not tests:
+        return None
+    if len(tests) == 1:
+        return tests[0]
+    return lambda record: all(test(record) for test in tests)
+
+
+def parse_revision(text: str) -> int:
+    """
+    The revision in a query.
+
+    @raise ValueError: It is none; the text is the reference's.
+    """
+    if not text:
+        return 0
+    number = text.isascii() and text.isdigit()
+    if number and int(text) < 1 << 64:
+        return int(text)
+    shown = orjson.dumps(text).decode()
+    problem = "value out of range" if number else "invalid syntax"
+    raise ValueError(f"resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: {problem}")
+
+
+def too_large(error: FutureRevision) -> APIStatusError:
+    """The 504 for a revision that did not come."""
+    failure = APIStatusError.timeout(f"Too large resource version: {error.asked}, current: {error.revision}", 1)
+    failure.details = {
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        "retryAfterSeconds": 1,
+    }
+    return failure
+
+
+async def get_at(store: Store, scope: RequestScope, name: str, options: GetOptions) -> Record:
+    """One object, not older than asked."""
+    try:
+        revision = parse_revision(options.resource_version)
+    except ValueError as error:
+        raise APIStatusError.unknown(str(error)) from None
+    await _fresh(store, revision)
+    return store.existing(scope, name) if store.cached else await get_stored(store, scope, name)
+
+
+async def get_stored(store: Store, scope: RequestScope, name: str) -> Record:
+    """One object, from the backend and not from the cache."""
+    key = store.requested_key(scope, name)
+    began, failed = perf_counter(), True
+    try:
+        found = await store.backend.read(store.path(key))
+        failed = False
+        record = record_of(found, store.record, len(store.path("")))
+    except KeyNotFound:
+        failed = False
+        raise store.not_found(name) from None
+    except UnreadableValue as error:
+        raise APIStatusError.internal(str(error)) from error
+    finally:
+        store.cache.tally.asked("get", perf_counter() - began, failed)
+    return record
+
+
+async def _fresh(store: Store, revision: int) -> None:
+    if revision > store.cache.revision:
+        try:
+            await store.cache.wait_until(revision, FRESH_ENOUGH)
+        except FutureRevision as error:
+            raise too_large(error) from None
+
+
+def read_list(store: Store, scope: RequestScope, options: ListOptions) -> Listing | Coroutine[Any, Any, Listing]:
+    """A listing, or an awaitable of one when the asked revision is not there yet."""
+    try:
+        revision = parse_revision(options.resource_version)
+    except ValueError as error:
+        if options.continue_token:
+            raise APIStatusError.bad_request(_NOT_BOTH) from None
+        raise APIStatusError.bad_request(f"invalid resource version: {error}") from None
+    if revision > store.cache.revision:
+        return _list_later(store, scope, options, revision)
+    return _list_now(store, scope, options, revision)
+
+
+async def _list_later(store: Store, scope: RequestScope, options: ListOptions, revision: int) -> Listing:
+    await _fresh(store, revision)
+    result = _list_now(store, scope, options, revision)
+    return result if isinstance(result, Listing) else await result
+
+
+def _refuse_unreadable(store: Store, found: Sequence[UnreadableValue]) -> None:
+    """
+    Where what can not be read can be deleted, tell all that there is of it.
+
+    @raise APIStatusError: There is something (500).
+    """
+    if not found:
+        return
+    causes = [
+        Cause(
+            "UnexpectedServerResponse",
+            f"StorageError: corrupt object, Code: 7, Key: {one.key}, ResourceVersion: 0, AdditionalErrorMsg: {one.why}",
+            one.key,
+        ).as_dict()
+        for one in found[:MOST_UNREADABLE]
+    ]
+    if len(found) > MOST_UNREADABLE:
+        causes.append({"reason": "UnexpectedServerResponse", "message": "too many errors, the list is truncated"})
+    resource = str(store.group_resource)
+    text = f"failed to read one or more {resource} from the storage"
+    details = {**named(store.group_resource, "list"), "causes": causes}
+    raise APIStatusError(500, "StorageReadError", text, details)
+
+
+def _list_now(
+    store: Store, scope: RequestScope, options: ListOptions, revision: int
+) -> Listing | Coroutine[Any, Any, Listing]:
+    selection = select(store, scope, options)
+    limit = max(options.limit, 0)
+    exact, start_after = 0, ""
+    if options.continue_token:
+        if options.resource_version not in ("", "0"):
+            raise APIStatusError.bad_request(_NOT_BOTH)
+        try:
+            exact, start_after = decode_continue(options.continue_token, _path_prefix(store.info.namespaced, scope))
+        except ContinueTokenError as error:
+            raise APIStatusError.bad_request(f"invalid continue token: {error}") from None
+    elif revision and (options.resource_version_match == "Exact" or (limit and not options.resource_version_match)):
+        # A limit with a resourceVersion and no match asks for exactly that version: storage/util, legacy exact match.
+        exact = revision
+    from_storage = scope.from_storage or not store.cached
+    if options.resource_version == "0" and not from_storage and not _uncached_there(store):
+        # The reference's watch cache ignores the limit.
+        limit = 0
+    if selection.nothing:
+        return Listing([], exact or store.cache.revision, "", None)
+    match = selection.match
+    if selection.key is not None:
+        if not (exact or start_after or scope.from_storage):
+            return _single(store, selection)
+        match = _only(selection)
+    if from_storage:
+        return _list_old(store, scope, options, selection, match, limit, start_after, exact)
+    if store.cache.unreadable and IUnreadableDeleter.providedBy(store):
+        _refuse_unreadable(store, store.cache.unreadable.below(selection.prefix))
+    pause = scope.pause
+    try:
+        if match is not None and pause is not None and len(store.cache) > FEW:
+            tests = selection.tests + _commas(options.label_selector)
+            if tests * len(store.cache) > TESTS_AT_ONCE:
+                whole = store.cache.list(selection.prefix, start_after=start_after, revision=exact)
+                whole.cached = not _uncached_there(store)
+                return _matched_in_slices(whole, match, limit, max(TESTS_AT_ONCE // tests, 1), pause)
+        listing = store.cache.list(selection.prefix, match=match, limit=limit, start_after=start_after, revision=exact)
+        listing.cached = not _uncached_there(store)
+        return listing
+    except RevisionCompacted:
+        return _list_old(store, scope, options, selection, match, limit, start_after, exact)
+    except FutureRevision as error:
+        raise too_large(error) from None
+
+
+def _commas(selector: str) -> int:
+    """Return the number of requirements of a label selector after the first; the values of a set are one lookup."""
+    return selector.count(",") if "(" not in selector else _sets("", selector).count(",")
+
+
+_sets = re.compile(r"\([^()]*\)").sub
+
+
+async def _matched_in_slices(
+    whole: Listing, match: RecordMatcher, limit: int, at_once: int, pause: Callable[[], Awaitable[Any]]
+) -> Listing:
+    """
+    Find the matching records of a list in slices, between which the reactor serves other requests.
+
+    @param limit: Maximum number of results; 0 for all.
+    @param at_once: Number of records per slice.
+    """
+    records, found = whole.records, []
+    for begin in range(0, len(records), at_once):
+        if begin:
+            await pause()
+        for place in range(begin, min(begin + at_once, len(records))):
+            record = records[place]
+            if match(record):
+                found.append(record)
+                if limit and len(found) == limit:
+                    more = place + 1 < len(records)
+                    return Listing(found, whole.revision, record.key if more else "", None, whole.cached)
+    return Listing(found, whole.revision, "", None, whole.cached)
+
+
+async def _list_old(
+    store: Store,
+    scope: RequestScope,
+    options: ListOptions,
+    selection: Selection,
+    match: RecordMatcher | None,
+    limit: int,
+    start_after: str,
+    revision: int,
+) -> Listing:
+    """What the cache has forgotten, or is not to be asked, may still be in the backend."""
+    read = store.cache.list_at if store.cached and not scope.from_storage else store.cache.list_stored
+    try:
+        return await read(selection.prefix, match=match, limit=limit, start_after=start_after, revision=revision)
+    except RevisionCompacted:
+        raise expired_list(options, start_after, _path_prefix(store.info.namespaced, scope)) from None
+
+
+def _uncached_there(store: Store) -> bool:
+    """
+    Return whether the reference has no watch cache of a resource by default, so that its etcd store answers lists.
+
+    See kubernetes/kubernetes, C{pkg/kubeapiserver/default_storage_factory_builder.go}.
+    """
+    return store.info.resource == "events" and store.info.storage_group == ""
+
+
+def _only(selection: Selection) -> RecordMatcher:
+    key, match = selection.key, selection.match
+    return lambda record: record.key == key and (match is None or match(record))
+
+
+def _single(store: Store, selection: Selection) -> Listing:
+    record = store.cache.get(selection.key or "")
+    found = record is not None and (selection.match is None or selection.match(record))
+    return Listing([record] if found and record is not None else [], store.cache.revision, "", None)
+
+
+def continue_token(listing: Listing, scope: RequestScope, namespaced: bool) -> str:
+    """The token for what follows a listing; C{""} when nothing does."""
+    if not listing.next_key:
+        return ""
+    return encode_continue(listing.next_key, listing.revision, _path_prefix(namespaced, scope), slash=listing.cached)
+
+
+def _path_prefix(namespaced: bool, scope: RequestScope) -> str:
+    """What all keys below the path of a request begin with, whatever its selectors say; tokens leave it out."""
+    return f"{scope.namespace}/" if namespaced and scope.namespace else ""
+
+
+def expired_list(options: ListOptions, start_after: str, prefix: str) -> APIStatusError:
+    """The 410 for a list at a forgotten revision; a paged one is told a token to go on with, at the newest."""
+    if not options.continue_token:
+        return APIStatusError.expired("The resourceVersion for the provided list is too old.")
+    failure = APIStatusError.expired(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list "
+        "without the continue parameter, or use the continue token in this response to retrieve the remainder of "
+        "the results. Continuing with the provided token results in an inconsistent list - objects that were "
+        "created, modified, or deleted between the time the first chunk was returned and now may show up in the list."
+    )
+    failure.list_meta = {"continue": encode_continue(start_after, 0, prefix)}
+    return failure
+
+
+async def await_first_state(store: Store, options: ListOptions) -> None:
+    """
+    Wait until the state that a watch is to begin with, not older than asked, is there.
+
+    @raise APIStatusError: It did not come (504).
+    """
+    if options.send_initial_events and options.resource_version:
+        try:
+            revision = parse_revision(options.resource_version)
+        except ValueError:
+            return  # The watch itself says so.
+        await _fresh(store, revision)
+
+
+def begin_watch(store: Store, scope: RequestScope, options: ListOptions, sink: Any) -> Any:
+    """
+    Start a watch.
+
+    @return: What stops it.
+    @raise APIStatusError: The resourceVersion is no number (500 without a reason) or forgotten (410).
+    """
+    try:
+        revision = parse_revision(options.resource_version)
+    except ValueError as error:
+        raise APIStatusError.unknown(str(error)) from None
+    selection = select(store, scope, options)
+    initial = options.send_initial_events
+    if initial is None:
+        initial = revision == 0
+    match = _never if selection.nothing else selection.match
+    where = selection.key if selection.key is not None else selection.prefix
+    begin: Any = store.cache.watch_paced if IPacedSink.providedBy(sink) else store.cache.watch
+    try:
+        # The future is no mistake in a watch: it begins when that revision has come.
+        return begin(where, match=match, revision=revision, sink=sink, initial=initial)
+    except RevisionCompacted as error:
+        raise APIStatusError.expired(f"too old resource version: {revision} ({error.oldest})") from None
+    except StorageUnavailable:
+        raise APIStatusError.too_many_requests("storage is (re)initializing", 1) from None
+
+
+def _never(record: Record) -> bool:
+    return False

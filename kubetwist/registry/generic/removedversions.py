@@ -1,0 +1,123 @@
+"""
+Convert objects in versions that are no longer served, which JSON patches may still name.
+
+@see: kubernetes, C{pkg/apis/networking/v1beta1/conversion.go}, C{pkg/apis/discovery/v1beta1/conversion.go}, and the
+    C{defaults.go} of C{apps/v1beta1} and C{extensions/v1beta1}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ...api.decoding import json_type
+from ...api.resource import GroupVersionKind, JSONObject
+
+__all__ = ["as_served", "check_scale", "label"]
+
+_ZONE: Final = "topology.kubernetes.io/zone"
+_HOST: Final = "kubernetes.io/hostname"
+
+#: Kinds of earlier versions that copy the pod template's labels to a missing selector or missing labels.
+_LABELLED: Final = frozenset(
+    GroupVersionKind(group, "v1beta1", kind)
+    for group, kinds in (("apps", "Deployment StatefulSet"), ("extensions", "Deployment DaemonSet ReplicaSet"))
+    for kind in kinds.split()
+)
+
+
+def label(said: GroupVersionKind, obj: JSONObject) -> None:
+    """Copy the labels of the pod template to a workload, if this version does so."""
+    if said not in _LABELLED:
+        return
+    spec = obj.get("spec") or {}
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    if labels:
+        if spec.get("selector") is None:
+            spec["selector"] = {"matchLabels": dict(labels)}
+        if not obj["metadata"].get("labels"):
+            obj["metadata"]["labels"] = dict(labels)
+
+
+def as_served(said: GroupVersionKind, value: Any, problems: list[str]) -> Any:
+    """
+    Rename the fields of an earlier version to those of the served version.
+
+    @param value: Not modified.
+    @param problems: Receives a text per field of the served version that the earlier one does not have.
+    """
+    change = _CHANGED.get(said.kind)
+    if change is None or not isinstance(value, dict):
+        return value
+    value = _copied(value)
+    problems += [f'unknown field "{path}"' for path in change(value)]
+    return value
+
+
+def check_scale(value: JSONObject) -> None:
+    """
+    Refuse a scale whose selector is a text, as in the served version: in earlier versions it is a map.
+
+    @raise ValueError: The selector is not a map.
+    """
+    selector = _dict(value, "status").get("selector")
+    if selector is not None and not isinstance(selector, dict):
+        where = "Go struct field ScaleStatus.status.selector of type map[string]string"
+        raise ValueError(f"json: cannot unmarshal {json_type(selector)} into {where}")
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _copied(part) for name, part in value.items()}
+    return list(map(_copied, value)) if isinstance(value, list) else value
+
+
+def _dict(value: Any, name: str) -> JSONObject:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _items(value: Any, name: str) -> list[Any]:
+    found = value.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _ingress(value: JSONObject) -> Iterator[str]:
+    spec = _dict(value, "spec")
+    if spec.pop("defaultBackend", None) is not None:
+        yield "spec.defaultBackend"
+    if isinstance(spec.get("backend"), dict):
+        spec["defaultBackend"] = backend = spec.pop("backend")
+        yield from _backend(backend, "spec.backend")
+    for number, rule in enumerate(_items(spec, "rules")):
+        for place, path in enumerate(_items(_dict(rule, "http"), "paths")):
+            yield from _backend(_dict(path, "backend"), f"spec.rules[{number}].http.paths[{place}].backend")
+            if isinstance(path, dict) and path.get("pathType") is None:
+                path["pathType"] = "ImplementationSpecific"
+
+
+def _backend(backend: JSONObject, where: str) -> Iterator[str]:
+    if backend.pop("service", None) is not None:
+        yield f"{where}.service"
+    name, port = backend.pop("serviceName", None), backend.pop("servicePort", None)
+    if name or isinstance(port, str) or port:
+        backend["service"] = {"name": name or "", "port": {"name" if isinstance(port, str) else "number": port or 0}}
+
+
+def _endpoint_slice(value: JSONObject) -> Iterator[str]:
+    for index, endpoint in enumerate(_items(value, "endpoints")):
+        if not isinstance(endpoint, dict):
+            continue
+        for name in ("deprecatedTopology", "zone"):
+            if endpoint.pop(name, None) is not None:
+                yield f"endpoints[{index}].{name}"
+        topology = endpoint.pop("topology", None)
+        if isinstance(topology, dict):
+            rest = endpoint["deprecatedTopology"] = dict(topology)
+            if _ZONE in rest:
+                endpoint["zone"] = rest.pop(_ZONE)
+            if _HOST in rest and rest[_HOST] == endpoint.get("nodeName"):
+                del rest[_HOST]
+
+
+_CHANGED: Final = {"EndpointSlice": _endpoint_slice, "Ingress": _ingress}

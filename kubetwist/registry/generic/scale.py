@@ -1,0 +1,65 @@
+"""What the C{scale} subresource of a kind shows and changes."""
+
+from __future__ import annotations
+
+from ...api.errors import Cause
+from ...api.names import is_dns1123_subdomain_problems
+from ...api.objectmeta import creation_causes
+from ...api.resource import JSONObject
+from .validation.fields import not_negative
+
+#: Kinds whose selector is a plain map of labels.
+_MAPS = frozenset((("", "ReplicationController"),))
+
+
+def scale_of(obj: JSONObject, group: str, kind: str) -> JSONObject:
+    """The C{autoscaling/v1 Scale} of a Deployment, ReplicaSet, StatefulSet or ReplicationController."""
+    metadata, spec = obj["metadata"], obj.get("spec") or {}
+    status = obj.get("status") or {}
+    shown = {
+        name: metadata[name]
+        for name in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+        if name in metadata
+    }
+    wanted = {"replicas": spec["replicas"]} if spec.get("replicas") else {}
+    found: JSONObject = {"replicas": status.get("replicas") or 0}
+    selector = spec.get("selector")
+    text = labels_text(selector) if (group, kind) in _MAPS else selector_text(selector)
+    if text:
+        found["selector"] = text
+    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": shown, "spec": wanted, "status": found}
+
+
+def apply_scale(obj: JSONObject, scale: JSONObject, group: str, kind: str) -> None:
+    """Write what C{scale} asks for into C{obj}."""
+    spec = obj.get("spec")
+    if spec is None:
+        spec = obj["spec"] = {}
+    spec["replicas"] = (scale.get("spec") or {}).get("replicas") or 0
+
+
+def validate_scale(scale: JSONObject) -> list[Cause]:
+    """Return all validation errors of a scale: metadata and replicas (C{pkg/apis/autoscaling/validation})."""
+    causes = creation_causes(scale["metadata"], True, is_dns1123_subdomain_problems)
+    not_negative((scale.get("spec") or {}).get("replicas"), "spec.replicas", causes)
+    return causes
+
+
+def labels_text(labels: JSONObject | None) -> str:
+    """A map of labels as a selector in text."""
+    return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items()))
+
+
+def selector_text(selector: JSONObject | None) -> str:
+    """A selector of labels in text, by key."""
+    if selector is None:
+        return ""
+    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    for expression in selector.get("matchExpressions") or ():
+        key, operator = expression.get("key", ""), expression.get("operator", "")
+        if operator in ("In", "NotIn"):
+            values = ",".join(sorted(expression.get("values") or ()))
+            parts.append((key, f"{key} {operator.lower()} ({values})"))
+        else:
+            parts.append((key, key if operator == "Exists" else f"!{key}"))
+    return ",".join(text for _, text in sorted(parts, key=lambda part: part[0]))

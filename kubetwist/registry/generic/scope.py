@@ -1,0 +1,120 @@
+"""What the store knows of the request it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from attrs import define, evolve
+
+from ...api.errors import Cause
+from ...api.resource import UserInfo
+from ...cel.sparing import TakesLong, briefly
+
+
+def discard(text: str) -> None:
+    """A place for warnings that nobody reads: those of writes the server makes itself."""
+
+
+def discard_annotation(key: str, value: str, level: str) -> None:
+    """The same for audit annotations."""
+
+
+#: Bytes of JSON of an object up to which it is decoded, validated and merged in the reactor's thread: the slowest kinds
+#: take about a microsecond per byte.
+IN_REACTOR: Final = 32 * 1024
+#: Who the server is when it writes by itself.
+SYSTEM_USER = UserInfo("system:apiserver", groups=("system:masters",))
+
+
+@define
+class RequestScope:
+    """
+    One request, as far as the rules of resources depend on it.
+
+    @ivar namespace: From the path; C{""} for cluster-scoped resources and for all namespaces.
+    @ivar warn: Receives a text for a Warning header.
+    @ivar user_agent: The header as sent.
+    @ivar version: The version in the path; C{""} for the stored version.
+    @ivar deadline: When the request times out, in the reactor's time; L{None} for never.
+    @ivar admitted: Whether admission has been run on another form of this request already.
+    @ivar from_storage: Whether to read from the storage, since the cache is behind.
+    @ivar collection: Whether the request is a deletecollection, which admission sees without a name.
+    @ivar applied: Whether the object is the result of an apply. A custom object may then have nulls and unknown fields,
+        which are dropped when it is read again.
+    @ivar annotate: Takes key, value and level of an audit annotation.
+    @ivar sent: The body that the object was decoded from, with the empty lists and maps that decoding drops.
+    @ivar dry_run: Whether nothing is stored; the reference's messages then have keys without a prefix.
+    @ivar floats: The body of a custom resource that may have whole floats, which decoding converts to integers.
+    @ivar size: Size of the request's body, in bytes.
+    @ivar weight: Cost of a byte relative to other kinds.
+    @ivar in_thread: Calls a function with arguments in the computation thread and returns an awaitable of its result;
+        L{None} if everything is computed immediately.
+    @ivar forgives: Returns whether a validation error is ignored, for objects that the server itself writes; L{None}
+        ignores none.
+    @ivar pause: Returns an awaitable that lets the reactor serve other requests; L{None} likewise.
+    """
+
+    namespace: str = ""
+    user: UserInfo = SYSTEM_USER
+    warn: Callable[[str], object] = discard
+    user_agent: str = ""
+    version: str = ""
+    annotate: Callable[[str, str, str], object] = discard_annotation
+    deadline: float | None = None
+    admitted: bool = False
+    from_storage: bool = False
+    collection: bool = False
+    applied: bool = False
+    sent: Any = None
+    dry_run: bool = False
+    floats: Any = None
+    size: int = 0
+    weight: int = 1
+    in_thread: Callable[..., Any] | None = None
+    pause: Callable[[], Any] | None = None
+    forgives: Callable[[Cause], bool] | None = None
+
+    def large(self, size: int = 0) -> bool:
+        """
+        Return whether computations on the object run in the computation thread.
+
+        @param size: Bytes of JSON that the computation reads besides the body.
+        """
+        return self.in_thread is not None and max(self.size, size) * self.weight > IN_REACTOR
+
+    async def compute(self, size: int, function: Callable[..., Any], *arguments: Any) -> Any:
+        """
+        Call a function: immediately for small objects, in the computation thread for L{large} ones.
+
+        @param function: Accesses only its arguments and immutable objects.
+        @param size: As in L{large}.
+        """
+        if self.in_thread is not None and max(self.size, size) * self.weight > IN_REACTOR:
+            return await self.in_thread(function, *arguments)
+        return function(*arguments)
+
+    async def compute_rules(self, size: int, function: Callable[..., Any], *arguments: Any) -> Any:
+        """
+        Do the same as L{compute} for a function that may evaluate expressions, and repeat expensive ones in the thread.
+
+        @param function: It may be called twice with the same arguments.
+        """
+        if self.in_thread is None or max(self.size, size) * self.weight > IN_REACTOR:
+            return await self.compute(size, function, *arguments)
+        try:
+            return briefly(function, *arguments)
+        except TakesLong:
+            return await self.in_thread(function, *arguments)
+
+    def within(self, namespace: str) -> RequestScope:
+        """The same request, as it concerns one namespace."""
+        return evolve(self, namespace=namespace)
+
+    def of_collection(self) -> RequestScope:
+        """Return the same request without the name of an object."""
+        return evolve(self, collection=True)
+
+    def carrying_out(self) -> RequestScope:
+        """The same request, of which admission was asked already."""
+        return evolve(self, admitted=True, sent=None, floats=None)

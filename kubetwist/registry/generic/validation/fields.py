@@ -1,0 +1,425 @@
+"""
+The vocabulary of validation: the rules about single values that all kinds are made of.
+
+The texts are the API: users search for them and tests compare them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from ipaddress import IPv6Address
+from typing import Any, Final
+
+from ....api import errors
+from ....api.addresses import cidr_problems, ip_problems, parse_ip
+from ....api.errors import Cause, forbidden, invalid, required
+from ....api.goquote import quoted
+from ....api.jsonequality import same_json
+from ....api.names import (
+    is_dns1035_label_problems,
+    is_dns1123_label_problems,
+    is_dns1123_subdomain_problems,
+    label_value_problems,
+    path_segment_problems,
+    percent_problems,
+    port_name_problems,
+    qualified_name_problems,
+)
+from ....api.objectmeta import METADATA
+from ....api.quantity import Quantity
+from ....api.resource import JSONObject
+from ....schema.gostructs import label_selector_struct
+
+Causes = list[Cause]
+#: Says what is wrong with a text.
+Problems = Callable[[str], Sequence[str]]
+
+MAX_INT32: Final = 2**31 - 1
+#: How the reference writes a path without a name.
+NO_FIELD: Final = "[]"
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
+IMMUTABLE: Final = "field is immutable"
+PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def dns_label(value: str) -> Sequence[str]:
+    """A label in DNS, RFC 1123."""
+    return is_dns1123_label_problems(value, False)
+
+
+def dns_subdomain(value: str) -> Sequence[str]:
+    """A name in DNS, RFC 1123."""
+    return is_dns1123_subdomain_problems(value, False)
+
+
+def dns1035_label(value: str) -> Sequence[str]:
+    """A label in DNS, RFC 1035: it starts with a letter."""
+    return is_dns1035_label_problems(value, False)
+
+
+def check(value: str, path: str, problems: Problems, causes: Causes) -> bool:
+    """A text that must pass C{problems}; whether it does."""
+    found = problems(value)
+    for text in found:
+        causes.append(invalid(path, value, text))
+    return not found
+
+
+def need(value: str | None, path: str, problems: Problems, causes: Causes) -> None:
+    """A text that must be there and pass C{problems}."""
+    if not value:
+        causes.append(required(path))
+    else:
+        check(value, path, problems, causes)
+
+
+def one_of(value: str | None, choice: Sequence[str], path: str, causes: Causes) -> None:
+    """A text that must be there and be one of C{choice}, which is shown in its own order."""
+    if not value:
+        causes.append(required(path))
+    elif value not in choice:
+        causes.append(unsupported(path, value, choice))
+
+
+def unsupported(path: str, value: Any, choice: Iterable[str]) -> Cause:
+    """
+    Return the error for a value that is not one of the choices, which are shown in the given order.
+
+    The value is shown as JSON, as those of Go's named string types are; see L{unsupported_string}.
+    """
+    return _unsupported(path, go_json(value), choice)
+
+
+def unsupported_string(path: str, value: str, choice: Iterable[str]) -> Cause:
+    """Return the same for a value of type string in Go, which is shown as a string: C{field.Error.ErrorBody}."""
+    return _unsupported(path, quote(value), choice)
+
+
+def _unsupported(path: str, text: str, choice: Iterable[str]) -> Cause:
+    shown = ", ".join(map(quote, choice))
+    supported = f": supported values: {shown}" if shown else ""
+    return Cause("FieldValueNotSupported", f"Unsupported value: {text}{supported}", path)
+
+
+def quote(text: str) -> str:
+    """A text in quotes, as Go prints it."""
+    return quoted(text)
+
+
+def go_json(value: Any) -> str:
+    """A value as Go encodes it, keys in their own order."""
+    return errors.go_json(value)
+
+
+def invalid_without_value(path: str, detail: str) -> Cause:
+    """An invalid value that is not printed: it may be large, or several fields."""
+    return Cause("FieldValueInvalid", f"Invalid value: {detail}", path)
+
+
+def invalid_name(path: str, name: str, detail: str) -> Cause:
+    """Return the error for an invalid value of a named string type, which Go prints as JSON; see L{unsupported}."""
+    return invalid_shown(path, go_json(name), detail)
+
+
+def invalid_shown(path: str, shown: str, detail: str) -> Cause:
+    """An invalid value that is printed in a way of its own."""
+    return Cause("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path)
+
+
+def go_struct(value: JSONObject, names: Sequence[str]) -> JSONObject:
+    """An object as Go encodes structs without JSON names: capital letters, nothing left out."""
+    return {name: value.get(name[0].lower() + name[1:]) for name in names}
+
+
+def in_order(value: Any, names: Sequence[str]) -> Any:
+    """An object with C{names} first, which is the order of its struct in Go."""
+    if not isinstance(value, dict):
+        return value
+    return {**{name: value[name] for name in names if name in value}, **value}
+
+
+def selector_shown(selector: Any) -> str:
+    """A label selector as Go prints it."""
+    if selector is None:
+        return "null"
+    return go_json(label_selector_struct(selector))
+
+
+# --- numbers -----------------------------------------------------------------------------------------------------
+
+
+def not_negative(value: int | None, path: str, causes: Causes) -> None:
+    """A count."""
+    if value is not None and value < 0:
+        causes.append(invalid(path, value, NOT_NEGATIVE))
+
+
+def positive(value: int | None, path: str, causes: Causes) -> None:
+    """A count that is not zero."""
+    if value is not None and value <= 0:
+        causes.append(invalid(path, value, "must be greater than zero"))
+
+
+def port_number(value: Any, path: str, causes: Causes) -> None:
+    """The number of a port."""
+    if not 1 <= (value or 0) <= 65535:
+        causes.append(invalid(path, value or 0, PORT_RANGE))
+
+
+def port_number_or_name(value: Any, path: str, causes: Causes) -> None:
+    """A port by number or by name."""
+    if isinstance(value, str):
+        check(value, path, port_name_problems, causes)
+    else:
+        port_number(value, path, causes)
+
+
+def number_or_percent(value: Any, path: str, causes: Causes) -> None:
+    """A count, or a share of something."""
+    if isinstance(value, str):
+        check(value, path, percent_problems, causes)
+    else:
+        not_negative(value, path, causes)
+
+
+def percent(value: Any) -> int | None:
+    """The number in a share; L{None} for other values."""
+    return int(value[:-1]) if isinstance(value, str) and not percent_problems(value) else None
+
+
+def at_most_whole(value: Any, path: str, causes: Causes) -> None:
+    """A share of no more than everything."""
+    share = percent(value)
+    if share is not None and share > 100:
+        causes.append(invalid(path, value, "must not be greater than 100%"))
+
+
+def share_or_number(value: Any) -> int:
+    """The number of a share or of a count, which may stand in a text; 0 when it is neither."""
+    share = percent(value)
+    if share is not None:
+        return share
+    if isinstance(value, str):
+        return int(value) if _WHOLE.fullmatch(value) else 0
+    return value if isinstance(value, int) else 0
+
+
+# --- quantities --------------------------------------------------------------------------------------------------
+
+
+def quantity(value: Any) -> Quantity:
+    """A quantity of an object that was decoded, which is therefore well-formed."""
+    return Quantity.parse(value)
+
+
+def quantity_not_negative(value: Any, path: str, causes: Causes) -> None:
+    """An amount."""
+    if quantity(value).sign() < 0:
+        causes.append(invalid(path, str(value), NOT_NEGATIVE))
+
+
+def quantity_positive(value: Any, path: str, causes: Causes) -> None:
+    """An amount of something."""
+    if quantity(value).sign() <= 0:
+        causes.append(invalid(path, str(value), "must be greater than zero"))
+
+
+# --- labels and selectors ----------------------------------------------------------------------------------------
+
+
+def labels(found: JSONObject | None, path: str, causes: Causes) -> None:
+    """Labels, wherever they stand."""
+    for key, value in sorted((found or {}).items()):
+        check(key, path, qualified_name_problems, causes)
+        check(value, path, label_value_problems, causes)
+
+
+def annotation_keys(found: JSONObject | None, path: str, causes: Causes) -> None:
+    """Annotations of an object within an object."""
+    for key in sorted(found or {}):
+        for text in qualified_name_problems(key.lower()):
+            causes.append(invalid(path, key, text))
+
+
+def label_selector(selector: JSONObject | None, path: str, causes: Causes, *, values: bool = True) -> None:
+    """
+    A selector of labels.
+
+    @param values: Whether the values that it compares with have to be possible ones.
+    """
+    if selector is None:
+        return
+    labels(selector.get("matchLabels"), f"{path}.matchLabels", causes)
+    for index, expression in enumerate(selector.get("matchExpressions") or ()):
+        selector_requirement(expression, f"{path}.matchExpressions[{index}]", causes, values)
+
+
+def selector_requirement(expression: JSONObject, path: str, causes: Causes, values: bool = True) -> None:
+    """One expression of a selector of labels."""
+    operator, wanted = expression.get("operator", ""), expression.get("values") or ()
+    if operator in ("In", "NotIn"):
+        if not wanted:
+            causes.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
+    elif operator in ("Exists", "DoesNotExist"):
+        if wanted:
+            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            causes.append(forbidden(f"{path}.values", detail))
+    else:
+        causes.append(invalid_name(f"{path}.operator", operator, "not a valid selector operator"))
+    check(expression.get("key", ""), f"{path}.key", qualified_name_problems, causes)
+    if values:
+        for index, value in enumerate(wanted):
+            check(value, f"{path}.values[{index}]", label_value_problems, causes)
+
+
+def is_selector(selector: JSONObject) -> bool:
+    """Whether a selector of labels can be used at all."""
+    causes: Causes = []
+    label_selector(selector, "", causes)
+    return not causes
+
+
+def selects(selector: JSONObject, found: JSONObject) -> bool:
+    """Whether a selector of labels matches C{found}."""
+    for key, value in (selector.get("matchLabels") or {}).items():
+        if found.get(key) != value:
+            return False
+    for expression in selector.get("matchExpressions") or ():
+        key, operator = expression.get("key", ""), expression.get("operator")
+        wanted = expression.get("values") or ()
+        if operator == "In":
+            matches = key in found and found[key] in wanted
+        elif operator == "NotIn":
+            matches = key not in found or found[key] not in wanted
+        elif operator == "Exists":
+            matches = key in found
+        else:
+            matches = key not in found
+        if not matches:
+            return False
+    return True
+
+
+def selector_empty(selector: JSONObject | None) -> bool:
+    """Whether a selector of labels asks for nothing."""
+    return not selector or not (selector.get("matchLabels") or selector.get("matchExpressions"))
+
+
+# --- changes -----------------------------------------------------------------------------------------------------
+
+
+def immutable(
+    value: Any, old: Any, path: str, causes: Causes, shown: str | None = None, *, untyped: bool = False
+) -> None:
+    """
+    Check that a value is unchanged.
+
+    @param shown: Formats the value for the message; as JSON by default.
+    @param untyped: Whether the value may contain any JSON type, so that C{1} must be distinguished from C{True}.
+    """
+    if value != old or (untyped and not same_json(value, old)):
+        if shown is not None:
+            causes.append(invalid_shown(path, shown, IMMUTABLE))
+        else:
+            causes.append(invalid(path, value, IMMUTABLE))
+
+
+# --- addresses ---------------------------------------------------------------------------------------------------
+
+
+def ip(value: str, path: str, causes: Causes) -> None:
+    """An address that everybody reads alike, in whatever form."""
+    for text in ip_problems(value, canonical=False):
+        causes.append(invalid(path, value, text))
+
+
+def old_ip(value: str, path: str, causes: Causes) -> None:
+    """An address, checked as loosely as before the stricter rules."""
+    for text in ip_problems(value, strict=False, canonical=False):
+        causes.append(invalid(path, value, text))
+
+
+def cidr(value: str, path: str, causes: Causes) -> None:
+    """A range of addresses that everybody reads alike, in whatever form."""
+    for text in cidr_problems(value, canonical=False):
+        causes.append(invalid(path, value, text))
+
+
+def is_ipv6(value: str) -> bool:
+    """Whether an address is one of version 6."""
+    return isinstance(parse_ip(value), IPv6Address)
+
+
+#: The error for an endpoint on a loopback address.
+NO_LOOPBACK: Final = "may not be in the loopback range (127.0.0.0/8, ::1/128)"
+
+
+def non_special_ip(value: str, path: str, causes: Causes) -> None:
+    """An address of an endpoint: not this host's own, nor one for many."""
+    found = parse_ip(value)
+    if found is None:
+        causes.append(invalid(path, value, "must be a valid IP address"))
+        return
+    if found.is_unspecified:
+        causes.append(invalid(path, value, f"may not be unspecified ({value})"))
+    if found.is_loopback:
+        causes.append(invalid(path, value, NO_LOOPBACK))
+    if found.is_link_local:
+        causes.append(invalid(path, value, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"))
+    if found.is_multicast and str(found).lower().startswith(("224.0.0.", "ff02:", "ff12:")):
+        causes.append(invalid(path, value, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"))
+
+
+# --- keys and paths ----------------------------------------------------------------------------------------------
+
+
+def local_path(value: str, path: str, causes: Causes) -> None:
+    """A path below somewhere, which does not climb out."""
+    if value.startswith("/"):
+        causes.append(invalid(path, value, "must be a relative path"))
+    no_backsteps(value, path, causes)
+
+
+def no_backsteps(value: str, path: str, causes: Causes) -> None:
+    """A path without C{..}."""
+    if ".." in value.split("/"):
+        causes.append(invalid(path, value, "must not contain '..'"))
+
+
+def local_file_path(value: str, path: str, causes: Causes) -> None:
+    """A path below somewhere, whose names do not start with dots that mean something to the kubelet."""
+    local_path(value, path, causes)
+    # The reference spares those that are told of above, but for the shortest.
+    if value.startswith("..") and not value.startswith("../"):
+        causes.append(invalid(path, value, "must not start with '..'"))
+
+
+def id_number(value: int | None, path: str, causes: Causes) -> None:
+    """The number of a user or a group."""
+    if value is not None and not 0 <= value <= MAX_INT32:
+        causes.append(invalid(path, value, f"must be between 0 and {MAX_INT32}, inclusive"))
+
+
+#: Those that objects do not have which are yet to be made.
+_NOT_IN_TEMPLATES: Final = tuple(name for name in METADATA if name not in ("labels", "annotations"))
+
+
+def template_metadata(metadata: JSONObject, path: str, causes: Causes) -> None:
+    """Metadata of objects that a template is for: labels and annotations, and nothing else."""
+    annotation_keys(metadata.get("annotations"), f"{path}.annotations", causes)
+    labels(metadata.get("labels"), f"{path}.labels", causes)
+    for name in _NOT_IN_TEMPLATES:
+        # Of these, only a period may be zero and there.
+        if metadata.get(name) or (name == "deletionGracePeriodSeconds" and metadata.get(name) is not None):
+            # The reference makes the path of the name in Go.
+            causes.append(forbidden(f"{path}.{'uID' if name == 'uid' else name}", "cannot be set"))
+
+
+def needed_segment(value: str | None, path: str, causes: Causes) -> None:
+    """A text that must be there, and could be a part of a URL's path."""
+    if not value:
+        causes.append(required(path))
+    else:
+        check(value, path, path_segment_problems, causes)

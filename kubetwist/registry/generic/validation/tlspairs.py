@@ -1,0 +1,92 @@
+"""Certificates and keys in objects, in the words of Go's C{crypto/tls}."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import b64decode
+from typing import Final
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+
+from ....api.resource import JSONObject
+
+_BLOCK: Final = re.compile(rb"-----BEGIN ([^-\n]+)-----.*?-----END \1-----", re.DOTALL)
+
+
+def tls_problem(data: JSONObject) -> str:
+    """Why the certificate and the key of a secret can not be used together; C{""} when they can."""
+    certificate, key = _bytes(data.get("tls.crt")), _bytes(data.get("tls.key"))
+    kinds = [kind.decode("utf-8", "replace") for kind in _BLOCK.findall(certificate)]
+    if not kinds:
+        return "tls: failed to find any PEM data in certificate input"
+    if "CERTIFICATE" not in kinds:
+        if len(kinds) == 1 and kinds[0].endswith("PRIVATE KEY"):
+            return (
+                "tls: failed to find certificate PEM data in certificate input, but did find a private key; "
+                "PEM inputs may have been switched"
+            )
+        listed = " ".join(kinds)
+        return (
+            'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the '
+            f"following types: [{listed}]"
+        )
+    kinds = [kind.decode("utf-8", "replace") for kind in _BLOCK.findall(key)]
+    if not kinds:
+        return "tls: failed to find any PEM data in key input"
+    if not any(kind.endswith("PRIVATE KEY") for kind in kinds):
+        if kinds == ["CERTIFICATE"]:
+            return "tls: found a certificate rather than a key in the PEM for the private key"
+        listed = " ".join(kinds)
+        return (
+            'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping PEM blocks '
+            f"of the following types: [{listed}]"
+        )
+    try:
+        public = x509.load_pem_x509_certificate(certificate).public_key()
+    except (ValueError, UnsupportedAlgorithm):
+        return "x509: malformed certificate"
+    try:
+        private = load_pem_private_key(key, None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return "tls: failed to parse private key"
+    form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    if type(public).__name__.removesuffix("PublicKey") != type(private).__name__.removesuffix("PrivateKey"):
+        return "tls: private key type does not match public key type"
+    if private.public_key().public_bytes(*form) != public.public_bytes(*form):
+        return "tls: private key does not match public key"
+    return ""
+
+
+def bundle_problem(text: str | None) -> str:
+    """Why no authority can be trusted by what a C{caBundle} has, in base64; C{""} when one can, or nothing is said."""
+    bundle = _bytes(text)
+    if not bundle:
+        return ""
+    unreadable = seen = False
+    for block in _BLOCK.finditer(bundle):
+        if block[1] != b"CERTIFICATE":
+            continue
+        try:
+            x509.load_pem_x509_certificate(block[0])
+        except ValueError:
+            unreadable = True
+        else:
+            seen = True
+    if seen:
+        return ""
+    why = "no valid certificate authority data seen"
+    if unreadable:
+        why = "failed to parse certificate: x509: malformed certificate"
+    elif _BLOCK.search(bundle) is None:
+        why = "unable to parse bytes as PEM block"
+    return f"unable to load root certificates: {why}"
+
+
+def _bytes(text: str | None) -> bytes:
+    try:
+        return b64decode(text or "")
+    except (binascii.Error, ValueError):
+        return b""

@@ -1,0 +1,1 @@
+"""The group networking.k8s.io: Ingresses, NetworkPolicies, IPAddresses, ServiceCIDRs."""

@@ -1,0 +1,150 @@
+"""Ingresses and their classes, NetworkPolicies, IPAddresses and ServiceCIDRs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.objectmeta import Rule
+from ...api.resource import JSONObject
+from ..generic.strategy import Strategy
+from . import validation as networking
+
+
+class IngressStrategy(Strategy):
+    """networking.k8s.io/v1 Ingress."""
+
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
+    has_generation = True
+    has_status = True
+    status_protects = ()
+
+    def default(self, obj: JSONObject) -> None:
+        """C{spec} and C{status} are structs in Go: always there."""
+        obj.setdefault("spec", {})
+        obj.setdefault("status", {}).setdefault("loadBalancer", {})
+        for rule in obj["spec"].get("rules") or ():
+            http = rule.get("http")
+            if http is not None:
+                http.setdefault("paths", None)
+                for path in http["paths"] or ():
+                    path.setdefault("pathType", None)
+                    path.setdefault("backend", {})
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """No balancer yet."""
+        obj["status"] = {"loadBalancer": {}}
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The spec of a new one."""
+        return networking.validate_ingress(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The spec, more lenient towards what was there."""
+        return networking.validate_ingress_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The balancer's addresses."""
+        return networking.validate_ingress_status(obj)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """The annotation of old."""
+        return networking.ingress_warnings(obj) if old is None else ()
+
+
+class IngressClassStrategy(Strategy):
+    """networking.k8s.io/v1 IngressClass."""
+
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
+    has_generation = True
+
+    def default(self, obj: JSONObject) -> None:
+        """Parameters are the cluster's."""
+        parameters = obj.setdefault("spec", {}).get("parameters")
+        if parameters is not None and parameters.get("scope") is None:
+            parameters["scope"] = "Cluster"
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Controller and parameters."""
+        return networking.validate_ingress_class(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The controller stays."""
+        return networking.validate_ingress_class_update(obj, old)
+
+
+class NetworkPolicyStrategy(Strategy):
+    """networking.k8s.io/v1 NetworkPolicy."""
+
+    has_generation = True
+
+    def default(self, obj: JSONObject) -> None:
+        """A policy is about what comes in and, when it says something of it, what goes out."""
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("podSelector", {})
+        for direction in ("ingress", "egress"):
+            for rule in spec.get(direction) or ():
+                for port in rule.get("ports") or ():
+                    if port.get("protocol") is None:
+                        port["protocol"] = "TCP"
+        if not spec.get("policyTypes"):
+            spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The spec."""
+        return networking.validate_network_policy(obj)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Odd blocks of addresses."""
+        return tuple(networking.network_policy_warnings(obj))
+
+
+class IPAddressStrategy(Strategy):
+    """networking.k8s.io/v1 IPAddress, named after the address."""
+
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
+
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """An address in canonical form."""
+        return networking.address_problems(name)
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Whom it belongs to."""
+        return networking.validate_ip_address(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Its owner stays."""
+        return networking.validate_ip_address_update(obj, old)
+
+
+class ServiceCIDRStrategy(Strategy):
+    """networking.k8s.io/v1 ServiceCIDR."""
+
+    has_status = True
+
+    def default(self, obj: JSONObject) -> None:
+        """C{spec} and C{status} are structs in Go: always there."""
+        obj.setdefault("spec", {})
+        obj.setdefault("status", {})
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """No condition yet."""
+        obj["status"] = {}
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """One range, or one of each family."""
+        return networking.validate_service_cidr(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The ranges stay."""
+        return networking.validate_service_cidr_update(obj, old)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "Ingress": IngressStrategy(),
+    "IngressClass": IngressClassStrategy(),
+    "NetworkPolicy": NetworkPolicyStrategy(),
+    "IPAddress": IPAddressStrategy(),
+    "ServiceCIDR": ServiceCIDRStrategy(),
+}

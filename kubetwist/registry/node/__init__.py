@@ -1,0 +1,1 @@
+"""The group node.k8s.io: RuntimeClasses."""

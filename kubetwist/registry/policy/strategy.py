@@ -1,0 +1,48 @@
+"""PodDisruptionBudgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.names import path_segment_problems
+from ...api.objectmeta import Rule
+from ...api.resource import JSONObject
+from ..generic.strategy import Strategy
+from . import validation as policy
+
+
+class PodDisruptionBudgetStrategy(Strategy):
+    """policy/v1 PodDisruptionBudget."""
+
+    metadata_update_rules: Sequence[Rule] = ()
+    status_metadata_update_rules: Sequence[Rule] = ()
+    checks_metadata = False
+    has_generation = True
+    has_status = True
+    status_protects = ()
+    allow_unconditional_update = False
+
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """Check that the name is a valid path segment."""
+        return path_segment_problems(name, prefix)
+
+    def default(self, obj: JSONObject) -> None:
+        """C{spec} is a struct in Go: always there."""
+        obj.setdefault("spec", {})
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """As the zero of the status is written."""
+        obj["status"] = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """One of two bounds, and a selector."""
+        return policy.validate_budget(obj)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The counts and conditions."""
+        return policy.validate_budget_status(obj)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {"PodDisruptionBudget": PodDisruptionBudgetStrategy()}

@@ -1,0 +1,1 @@
+"""The group rbac.authorization.k8s.io: roles, bindings, and the rules that follow from them."""

@@ -1,0 +1,1 @@
+"""Roles and bindings that every server has: the bootstrap policy and its reconciliation."""

@@ -1,0 +1,143 @@
+"""
+Roles and bindings: nobody may give away what he does not have.
+
+Whoever writes a role must hold all rules in it, or be allowed to C{escalate} it; whoever writes a binding must hold
+all rules of its role, or be allowed to C{bind} that role. This is asked whatever the authorizers are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.defer import maybeDeferred
+
+from ...api.authorization import AuthorizerAttributes, Decision
+from ...api.errors import APIStatusError
+from ...api.options import CreateOptions, WriteOptions
+from ...api.rbacrules import FULL_AUTHORITY, Rule, refusal, uncovered
+from ...api.resource import JSONObject
+from ...api.users import MASTERS
+from ...storage.cache.record import Draft
+from ..generic.allocation import NOTHING, Hold
+from ..generic.keys import check_key
+from ..generic.scope import RequestScope
+from ..generic.store import Store
+from .ruleresolver import GROUP, UnknownRole
+
+if TYPE_CHECKING:
+    from ..stores import Stores
+
+#: What the garbage collector changes, and what changes with it: nothing of this gives anything to anyone.
+_HARMLESS: Final = ("ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion")
+
+
+class GrantingStore(Store):
+    """What roles and bindings have in common."""
+
+    context: Stores
+
+    async def commit(self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING, *more: Any) -> int:
+        """See L{Store.commit}; whoever is answered then has what the write gives, and lacks what it takes away."""
+        revision = await super().commit(key, draft, expected, hold, *more)
+        await self.context.grants.seen(revision)
+        return revision
+
+    async def permit(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions) -> None:
+        """See L{kubetwist.registry.generic.creation.Creation.permit}."""
+        if MASTERS in scope.user.groups or (old is not None and content(obj) == content(old)):
+            return
+        created = isinstance(options, CreateOptions)
+        await self.check_grant(scope, obj, old, "" if created else obj["metadata"].get("name", ""))
+
+    async def check_grant(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, name: str) -> None:
+        """
+        Look at what a write gives away.
+
+        @param name: As in the request's path.
+        @raise APIStatusError: It is more than the writer has.
+        """
+        raise NotImplementedError
+
+    def check_held(self, scope: RequestScope, obj: JSONObject, rules: Sequence[Rule]) -> None:
+        """
+        Compare with what the writer has where the object is.
+
+        @raise APIStatusError: Something is missing (403).
+        """
+        user = scope.user
+        held, errors = self.context.grants.rules_for(user, scope.namespace)
+        missing = uncovered(held, rules)
+        if missing:
+            why = refusal(user.name, user.groups, missing)
+            if errors:
+                texts = list(dict.fromkeys(str(self.role_not_found(error)) for error in errors))
+                why += f"; resolution errors: [{texts[0] if len(texts) == 1 else '[' + ', '.join(texts) + ']'}]"
+            raise self.forbidden(obj, why)
+
+    def role_not_found(self, error: UnknownRole) -> APIStatusError:
+        """
+        The error for a role: there can not be one by that name (400), or is none (404).
+
+        The reference then names the resource that is being written instead.
+        """
+        try:
+            check_key(error.name, error.namespace)
+        except APIStatusError as impossible:
+            return impossible
+        return self.not_found(error.name)
+
+    def forbidden(self, obj: JSONObject, why: str) -> APIStatusError:
+        """The 403 for a write."""
+        return APIStatusError.forbidden(self.group_resource, obj["metadata"].get("name", ""), why)
+
+    async def allowed(self, scope: RequestScope, verb: str, group: str, resource: str, name: str) -> bool:
+        """Whether the authorizers let the writer use one of the two verbs that are made for this."""
+        authorizer = self.context.authorizer
+        if authorizer is None:
+            return False
+        question = AuthorizerAttributes(
+            scope.user, verb, group=group, version="*", resource=resource, namespace=scope.namespace, name=name
+        )
+        verdict: Any = await maybeDeferred(authorizer.authorize, question)
+        return bool(verdict.decision is Decision.ALLOW)
+
+
+class RoleStore(GrantingStore):
+    """Roles and cluster roles."""
+
+    async def check_grant(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, name: str) -> None:
+        """Hold all rules, or be allowed to C{escalate}."""
+        if await self.allowed(scope, "escalate", GROUP, self.info.resource, name):
+            return
+        self.check_held(scope, obj, obj.get("rules") or ())
+        if obj.get("aggregationRule") or (old is not None and old.get("aggregationRule")):
+            held, _ = self.context.grants.rules_for(scope.user, scope.namespace)
+            if uncovered(held, FULL_AUTHORITY):
+                raise self.forbidden(obj, "must have cluster-admin privileges to use the aggregationRule")
+
+
+class BindingStore(GrantingStore):
+    """Role bindings and cluster role bindings."""
+
+    async def check_grant(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, name: str) -> None:
+        """Hold all rules of the role, or be allowed to C{bind} it."""
+        reference = obj.get("roleRef") or {}
+        kind, role = reference.get("kind", ""), reference.get("name", "")
+        known = kind in ("Role", "ClusterRole")
+        if known and await self.allowed(scope, "bind", reference.get("apiGroup", ""), f"{kind.lower()}s", role):
+            return
+        try:
+            rules = self.context.grants.role((kind, role), scope.namespace).rules
+        except UnknownRole as error:
+            if not known:
+                raise APIStatusError.unknown(str(error)) from None
+            raise self.role_not_found(error) from None
+        self.check_held(scope, obj, rules)
+
+
+def content(obj: JSONObject) -> JSONObject:
+    """What of an object gives somebody something."""
+    meta = {name: value for name, value in obj["metadata"].items() if name not in _HARMLESS}
+    rest = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion", "metadata")}
+    return {**rest, "metadata": meta}

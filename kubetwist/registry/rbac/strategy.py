@@ -1,0 +1,87 @@
+"""Roles, ClusterRoles and their bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.names import path_segment_problems
+from ...api.objectmeta import Parts, Rule
+from ...api.resource import JSONObject
+from ..generic.strategy import Strategy
+from . import validation as rbac
+
+GROUP: Final = "rbac.authorization.k8s.io"
+
+
+class RBACStrategy(Strategy):
+    """What the four kinds have in common: names that need only be parts of paths."""
+
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
+    allow_create_on_update = True
+
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """A part of a path."""
+        return path_segment_problems(name, prefix)
+
+
+class RoleStrategy(RBACStrategy):
+    """rbac.authorization.k8s.io/v1 Role."""
+
+    def default(self, obj: JSONObject) -> None:
+        """C{rules} is written even when there are none."""
+        obj["rules"] = obj.get("rules") or None
+        for rule in obj["rules"] or ():
+            rule.setdefault("verbs", None)
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Rules about resources."""
+        return rbac.validate_role(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Validate as for a new object, before metadata are compared."""
+        return Parts(self.validate(obj))
+
+
+class ClusterRoleStrategy(RoleStrategy):
+    """rbac.authorization.k8s.io/v1 ClusterRole."""
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Rules about resources or paths, and selectors of roles to gather."""
+        return rbac.validate_cluster_role(obj)
+
+
+class RoleBindingStrategy(RBACStrategy):
+    """rbac.authorization.k8s.io/v1 RoleBinding and ClusterRoleBinding."""
+
+    def __init__(self, namespaced: bool) -> None:
+        self._namespaced = namespaced
+
+    def default(self, obj: JSONObject) -> None:
+        """See C{pkg/apis/rbac/v1/defaults.go}."""
+        reference = obj.setdefault("roleRef", {})
+        if not reference.get("apiGroup"):
+            reference["apiGroup"] = GROUP
+        for name in ("kind", "name"):
+            reference.setdefault(name, "")
+        for subject in obj.get("subjects") or ():
+            if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
+                subject["apiGroup"] = GROUP
+            subject.setdefault("name", "")
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """A role of this group, and subjects."""
+        return rbac.validate_binding(obj, self._namespaced)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The role stays."""
+        return rbac.validate_binding_update(obj, old, self._namespaced)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "Role": RoleStrategy(),
+    "ClusterRole": ClusterRoleStrategy(),
+    "RoleBinding": RoleBindingStrategy(namespaced=True),
+    "ClusterRoleBinding": RoleBindingStrategy(namespaced=False),
+}

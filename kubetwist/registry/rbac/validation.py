@@ -1,0 +1,123 @@
+"""Roles and bindings; see kubernetes, C{pkg/apis/rbac/validation/validation.go}."""
+
+from __future__ import annotations
+
+from ...api.errors import Cause, invalid, required
+from ...api.names import path_segment_problems
+from ...api.objectmeta import Parts
+from ...api.resource import JSONObject
+from ..generic.validation.fields import (
+    Causes,
+    dns_subdomain,
+    go_json,
+    invalid_shown,
+    label_selector,
+    unsupported_string,
+)
+
+GROUP = "rbac.authorization.k8s.io"
+
+
+def validate_role(obj: JSONObject) -> list[Cause]:
+    """Rules within a namespace."""
+    causes: Causes = []
+    _rules(obj, True, causes)
+    return causes
+
+
+def validate_cluster_role(obj: JSONObject) -> list[Cause]:
+    """Rules everywhere, or selectors of roles whose rules these are."""
+    causes: Causes = []
+    _rules(obj, False, causes)
+    aggregation = obj.get("aggregationRule")
+    if aggregation is not None:
+        selectors = aggregation.get("clusterRoleSelectors") or []
+        if not selectors:
+            text = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+            causes.append(required("aggregationRule.clusterRoleSelectors", text))
+        for index, selector in enumerate(selectors):
+            path = f"aggregationRule.clusterRoleSelectors[{index}]"
+            before = len(causes)
+            label_selector(selector, path, causes)
+            if len(causes) > before:
+                causes.append(invalid(path, None, "invalid label selector."))
+    return causes
+
+
+def _rules(obj: JSONObject, namespaced: bool, causes: Causes) -> None:
+    for index, rule in enumerate(obj.get("rules") or ()):
+        validate_rule(rule, namespaced, f"rules[{index}]", causes)
+
+
+def validate_rule(rule: JSONObject, namespaced: bool, path: str, causes: Causes) -> None:
+    """What may be done to what."""
+    if not rule.get("verbs"):
+        causes.append(required(f"{path}.verbs", "verbs must contain at least one value"))
+    urls = rule.get("nonResourceURLs") or []
+    if urls:
+        if namespaced:
+            text = "namespaced rules cannot apply to non-resource URLs"
+            causes.append(invalid(f"{path}.nonResourceURLs", urls, text))
+        if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
+            text = "rules cannot apply to both regular resources and non-resource URLs"
+            causes.append(invalid(f"{path}.nonResourceURLs", urls, text))
+        return
+    if not rule.get("apiGroups"):
+        causes.append(required(f"{path}.apiGroups", "resource rules must supply at least one api group"))
+    if not rule.get("resources"):
+        causes.append(required(f"{path}.resources", "resource rules must supply at least one resource"))
+
+
+def validate_binding(obj: JSONObject, namespaced: bool) -> list[Cause]:
+    """A role of this group, and subjects."""
+    causes: Causes = []
+    reference = obj.get("roleRef") or {}
+    group, kind, name = (reference.get(part) or "" for part in ("apiGroup", "kind", "name"))
+    if group != GROUP:
+        causes.append(unsupported_string("roleRef.apiGroup", group, (GROUP,)))
+    kinds = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
+    if kind not in kinds:
+        causes.append(unsupported_string("roleRef.kind", kind, kinds))
+    if not name:
+        causes.append(required("roleRef.name"))
+    else:
+        for text in path_segment_problems(name):
+            causes.append(invalid("roleRef.name", name, text))
+    for index, subject in enumerate(obj.get("subjects") or ()):
+        _subject(subject, namespaced, f"subjects[{index}]", causes)
+    return causes
+
+
+def _subject(subject: JSONObject, namespaced: bool, path: str, causes: Causes) -> None:
+    kind, name, group = subject.get("kind") or "", subject.get("name") or "", subject.get("apiGroup") or ""
+    if not name:
+        causes.append(required(f"{path}.name"))
+    if kind == "ServiceAccount":
+        if name:
+            for text in dns_subdomain(name):
+                causes.append(invalid(f"{path}.name", name, text))
+        if group:
+            causes.append(unsupported_string(f"{path}.apiGroup", group, ("",)))
+        if not namespaced and not subject.get("namespace"):
+            causes.append(required(f"{path}.namespace"))
+    elif kind in ("User", "Group"):
+        if group != GROUP:
+            causes.append(unsupported_string(f"{path}.apiGroup", group, (GROUP,)))
+    else:
+        causes.append(unsupported_string(f"{path}.kind", kind, ("ServiceAccount", "User", "Group")))
+
+
+def validate_binding_update(obj: JSONObject, old: JSONObject, namespaced: bool) -> list[Cause]:
+    """The role stays."""
+    causes: Causes = []
+    reference = obj.get("roleRef") or {}
+    if reference != old.get("roleRef"):
+        shown = go_json(
+            {
+                "APIGroup": reference.get("apiGroup", ""),
+                "Kind": reference.get("kind", ""),
+                "Name": reference.get("name", ""),
+            }
+        )
+        causes.append(invalid_shown("roleRef", shown, "cannot change roleRef"))
+    return Parts(validate_binding(obj, namespaced), causes)

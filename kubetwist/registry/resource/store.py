@@ -1,0 +1,66 @@
+"""
+Claims of devices and their templates: access as an administrator is only had in namespaces that are labelled for it.
+
+See kubernetes, C{pkg/registry/resource/utils.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ...api.errors import Cause, forbidden
+from ...api.resource import JSONObject
+from ..generic.store import Store
+
+if TYPE_CHECKING:
+    from ..stores import Stores
+
+_LABEL: Final = "resource.kubernetes.io/admin-access"
+
+
+class ClaimStore(Store):
+    """What claims and templates have in common."""
+
+    context: Stores
+
+    def checked(self, validate: Callable[..., Sequence[Cause]], *objects: JSONObject) -> Sequence[Cause]:
+        """See L{kubetwist.registry.generic.creation.Creation.checked}; access is looked at first."""
+        path = _asked(*objects)
+        found = super().checked(validate, *objects)
+        if not path or self._is_labelled(objects[0]["metadata"].get("namespace") or ""):
+            return found
+        text = f"admin access to devices requires the `{_LABEL}: true` label on the containing namespace"
+        return [forbidden(path, text), *found]
+
+    def _is_labelled(self, namespace: str) -> bool:
+        namespaces = self.context.get("", "namespaces")
+        record = namespaces.cache.get(namespaces.key("", namespace))
+        return record is not None and record.labels.get(_LABEL) == "true"
+
+
+def _asked(obj: JSONObject, old: JSONObject | None = None) -> str:
+    """
+    Where a new object, or a changed status, first asks for access that was not given before; C{""} where it does not.
+
+    The spec of a claim does not change.
+    """
+    if old is None:
+        spec = obj.get("spec") or {}
+        devices = spec.get("devices") or (spec.get("spec") or {}).get("devices") or {}
+        place = _first(one.get("exactly") for one in devices.get("requests") or ())
+        # The reference has the path of claims for their templates, too.
+        return "" if place is None else f"spec.devices.requests[{place}].adminAccess"
+    if _first(_results(old)) is not None:
+        return ""
+    place = _first(_results(obj))
+    return "" if place is None else f"status.allocation.devices.results[{place}].adminAccess"
+
+
+def _results(obj: JSONObject) -> list[JSONObject]:
+    allocation = (obj.get("status") or {}).get("allocation") or {}
+    return (allocation.get("devices") or {}).get("results") or []
+
+
+def _first(asking: Iterable[JSONObject | None]) -> int | None:
+    return next((place for place, one in enumerate(asking) if one is not None and one.get("adminAccess")), None)

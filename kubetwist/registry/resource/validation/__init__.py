@@ -1,0 +1,1 @@
+"""Validation of device classes, resource claims and resource slices."""

@@ -1,0 +1,131 @@
+"""What classes, claims and slices of devices share; see kubernetes, C{pkg/apis/resource/validation/validation.go}."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ....api.errors import duplicate, invalid, required, too_long, too_many
+from ....api.names import byte_length, qualified_name_problems
+from ....api.resource import JSONObject
+from ...generic.validation.fields import Causes, check, dns_subdomain
+
+MOST: Final = 32
+#: A domain, a slash and an identifier.
+LONGEST_NAME: Final = 63 + 1 + 32
+_IDENTIFIER: Final = re.compile("[A-Za-z_][A-Za-z0-9_]*").fullmatch
+_NOT_AN_IDENTIFIER: Final = (
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
+    "or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')"
+)
+_Check = Callable[[Any, str, Causes], None]
+
+
+def driver_name(name: str, path: str, causes: Causes) -> None:
+    """The name of a driver: a domain."""
+    if not name:
+        causes.append(required(path))
+        return
+    if byte_length(name) > 63:
+        causes.append(too_long(path, 63))
+    for text in dns_subdomain(name.lower()):
+        causes.append(invalid(path, name, text))
+
+
+def property_name(name: str, path: str, causes: Causes) -> None:
+    """The name of an attribute or a capacity, with its domain or without."""
+    domain, slash, rest = name.rpartition("/")
+    if "/" in domain:
+        # The reference takes whatever has more than one.
+        return
+    if slash and not domain:
+        causes.append(invalid(path, "", "the domain must not be empty"))
+    elif slash:
+        driver_name(domain, path, causes)
+    if slash and not rest:
+        causes.append(invalid(path, "", "the name must not be empty"))
+        return
+    if byte_length(rest) > 32:
+        causes.append(too_long(path, 32))
+    if not _IDENTIFIER(rest):
+        causes.append(invalid(path, rest, _NOT_AN_IDENTIFIER))
+
+
+def full_property_name(name: str, path: str, causes: Causes) -> None:
+    """The name of an attribute or a capacity, with its domain."""
+    property_name(name, path, causes)
+    if "/" not in name:
+        text = "a fully qualified name must be a domain and a name separated by a slash"
+        causes.append(invalid(path, name, text))
+
+
+def check_each(items: Sequence[Any] | None, one: _Check, path: str, causes: Causes, most: int = MOST) -> None:
+    """Check every item of a list, unless it is too long to be looked at."""
+    if items and len(items) > most:
+        causes.append(too_many(path, len(items), most))
+        return
+    for index, item in enumerate(items or ()):
+        one(item, f"{path}[{index}]", causes)
+
+
+def distinct(
+    items: Sequence[Any],
+    one: _Check,
+    key: Callable[[Any], Any],
+    path: str,
+    causes: Causes,
+    *,
+    most: int = MOST,
+) -> None:
+    """Check every item of a list in which no key may be twice, unless it is too long to be looked at."""
+    check_each(items, one, path, causes, most)
+    if len(items) > most:
+        return
+    seen: set[Any] = set()
+    for index, item in enumerate(items):
+        if key(item) in seen:
+            causes.append(duplicate(f"{path}[{index}]", key(item)))
+        seen.add(key(item))
+
+
+def pool_name(name: str, path: str, causes: Causes) -> None:
+    """The name of a pool: domains, with slashes between them."""
+    if not name:
+        causes.append(required(path))
+        return
+    if byte_length(name) > 253:
+        causes.append(too_long(path, 253))
+    for part in name.split("/"):
+        for text in dns_subdomain(part):
+            causes.append(invalid(path, part, text))
+
+
+def binding(one: JSONObject, path: str, causes: Causes) -> None:
+    """What has to be so before a device can be used, and what says that it never will be."""
+    good, bad = one.get("bindingConditions") or [], one.get("bindingFailureConditions") or []
+
+    def name(value: str, here: str, causes: Causes) -> None:
+        check(value, here, qualified_name_problems, causes)
+
+    check_each(good, name, f"{path}.bindingConditions", causes, most=4)
+    check_each(bad, name, f"{path}.bindingFailureConditions", causes, most=4)
+    wanted: set[str] = set()
+    for index, value in enumerate(good):
+        if value in wanted:
+            causes.append(duplicate(f"{path}.bindingConditions[{index}]", value))
+        wanted.add(value)
+    seen: set[str] = set()
+    for index, value in enumerate(bad):
+        here = f"{path}.bindingFailureConditions[{index}]"
+        if value in seen:
+            causes.append(duplicate(here, value))
+        seen.add(value)
+        if value in wanted:
+            causes.append(invalid(here, value, "bindingFailureConditions must not overlap with bindingConditions"))
+    if bad and not good:
+        text = "bindingConditions are required to use bindingFailureConditions"
+        causes.append(invalid(f"{path}.bindingConditions", one.get("bindingConditions"), text))
+    if good and not bad:
+        text = "bindingFailureConditions are required to use bindingConditions"
+        causes.append(invalid(f"{path}.bindingFailureConditions", one.get("bindingFailureConditions"), text))

@@ -1,0 +1,201 @@
+"""StorageClasses, CSI drivers, nodes and capacities, VolumeAttachments and VolumeAttributesClasses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.objectmeta import Rule
+from ...api.resource import JSONObject
+from ..core.node.labels import selector_warnings, topology_warnings
+from ..core.pod.defaults import VOLUME_SOURCE_DEFAULTS
+from ..generic.strategy import Strategy
+from . import validation as storage
+
+
+class StorageClassStrategy(Strategy):
+    """storage.k8s.io/v1 StorageClass."""
+
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
+    delete_returns_object = True
+
+    def default(self, obj: JSONObject) -> None:
+        """Volumes go with their claims and are bound at once."""
+        obj.setdefault("provisioner", "")
+        if obj.get("reclaimPolicy") is None:
+            obj["reclaimPolicy"] = "Delete"
+        if obj.get("volumeBindingMode") is None:
+            obj["volumeBindingMode"] = "Immediate"
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Return warnings about deprecated labels in the topologies."""
+        return list(topology_warnings(obj.get("allowedTopologies"), "allowedTopologies"))
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Provisioner, parameters, policies, topologies."""
+        return storage.validate_storage_class(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """What volumes were made by stays."""
+        return storage.validate_storage_class_update(obj, old)
+
+
+class CSIDriverStrategy(Strategy):
+    """storage.k8s.io/v1 CSIDriver; its generation counts changes from nothing."""
+
+    allow_unconditional_update = False
+    has_generation = True
+    first_generation = 0
+    delete_returns_object = True
+
+    def default(self, obj: JSONObject) -> None:
+        """See C{pkg/apis/storage/v1/defaults.go}."""
+        spec = obj.setdefault("spec", {})
+        for name, value in (
+            ("attachRequired", True),
+            ("podInfoOnMount", False),
+            ("storageCapacity", False),
+            ("fsGroupPolicy", "ReadWriteOnceWithFSType"),
+            ("requiresRepublish", False),
+            ("seLinuxMount", False),
+        ):
+            if spec.get(name) is None:
+                spec[name] = value
+        if not spec.get("volumeLifecycleModes"):
+            spec["volumeLifecycleModes"] = ["Persistent"]
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Whether pods wait for the driver is behind a gate that is closed."""
+        obj["spec"].pop("preventPodSchedulingIfMissing", None)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Likewise, but what is there may be changed."""
+        if old["spec"].get("preventPodSchedulingIfMissing") is None:
+            obj["spec"].pop("preventPodSchedulingIfMissing", None)
+
+    def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
+        """Any change of the spec."""
+        changed: bool = obj["spec"] != old["spec"]
+        return changed
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Name and modes."""
+        return storage.validate_csi_driver(obj)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Tokens in attributes of volumes find their way into logs."""
+        spec = obj["spec"]
+        if old is not None and spec.get("tokenRequests") == old["spec"].get("tokenRequests"):
+            return ()
+        if spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None:
+            return (
+                "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent "
+                "possible logging of tokens in volume attributes",
+            )
+        return ()
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """What volumes were attached by stays."""
+        return storage.validate_csi_driver_update(obj, old)
+
+
+class CSINodeStrategy(Strategy):
+    """storage.k8s.io/v1 CSINode."""
+
+    metadata_update_rules: Sequence[Rule] = ("whole",)
+    delete_returns_object = True
+    allow_unconditional_update = False
+
+    def default(self, obj: JSONObject) -> None:
+        """C{drivers} is written even when there are none."""
+        obj.setdefault("spec", {}).setdefault("drivers", None)
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Every driver once."""
+        return storage.validate_csi_node(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """A driver stays as it was registered."""
+        return storage.validate_csi_node_update(obj, old)
+
+
+class CSIStorageCapacityStrategy(Strategy):
+    """storage.k8s.io/v1 CSIStorageCapacity."""
+
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
+    allow_unconditional_update = False
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Return warnings about deprecated labels in the topology."""
+        return list(selector_warnings(obj.get("nodeTopology"), "nodeTopology"))
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """A class, and quantities."""
+        return storage.validate_csi_capacity(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Whose capacity it is stays."""
+        return storage.validate_csi_capacity_update(obj, old)
+
+
+class VolumeAttachmentStrategy(Strategy):
+    """storage.k8s.io/v1 VolumeAttachment."""
+
+    metadata_update_rules: Sequence[Rule] = ("whole",)
+    status_metadata_update_rules: Sequence[Rule] = ("whole",)
+    has_status = True
+    allow_unconditional_update = False
+    delete_returns_object = True
+
+    def default(self, obj: JSONObject) -> None:
+        """C{spec} and C{status} are structs in Go: always there."""
+        spec = obj.setdefault("spec", {})
+        for name in ("attacher", "nodeName"):
+            spec.setdefault(name, "")
+        volume = spec.setdefault("source", {}).get("inlineVolumeSpec") or {}
+        for name, fill in VOLUME_SOURCE_DEFAULTS.items():
+            if volume.get(name) is not None:
+                fill(volume[name])
+        obj.setdefault("status", {}).setdefault("attached", False)
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """Not attached."""
+        obj["status"] = {"attached": False}
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Attacher, node and one source."""
+        return storage.validate_attachment(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The spec stays."""
+        return storage.validate_attachment_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """What is said of the attachment."""
+        return storage.validate_attachment_update(obj, old)
+
+
+class VolumeAttributesClassStrategy(Strategy):
+    """storage.k8s.io/v1 VolumeAttributesClass."""
+
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
+    delete_returns_object = True
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Driver and parameters."""
+        return storage.validate_attributes_class(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Driver and parameters stay."""
+        return storage.validate_attributes_class_update(obj, old)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "StorageClass": StorageClassStrategy(),
+    "CSIDriver": CSIDriverStrategy(),
+    "CSINode": CSINodeStrategy(),
+    "CSIStorageCapacity": CSIStorageCapacityStrategy(),
+    "VolumeAttachment": VolumeAttachmentStrategy(),
+    "VolumeAttributesClass": VolumeAttributesClassStrategy(),
+}

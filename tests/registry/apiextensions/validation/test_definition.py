@@ -1,0 +1,293 @@
+"""
+Tests for L{kubetwist.registry.apiextensions.validation.definition} and
+L{kubetwist.registry.apiextensions.validation.schema}.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import orjson
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.apiextensions.strategy import CustomResourceDefinitionStrategy
+from kubetwist.registry.apiextensions.validation.definition import schema_warnings
+from kubetwist.registry.apiextensions.validation.schema import MOST_PARTS
+from kubetwist.schema.structural import OBJECT_META
+from tests.resources.customserver import definition
+from tests.schema.release import definitions
+
+TEXT = {"type": "string"}
+
+
+def copy(obj: dict[str, Any]) -> dict[str, Any]:
+    """The same again."""
+    again: dict[str, Any] = orjson.loads(orjson.dumps(obj))
+    return again
+
+
+class DefinitionTestCase(SynchronousTestCase):
+    """A test of the strategy of definitions."""
+
+    def setUp(self) -> None:
+        """Make it."""
+        self.strategy = CustomResourceDefinitionStrategy(definitions().struct(OBJECT_META))
+
+    def made(self, crd: dict[str, Any]) -> dict[str, Any]:
+        """A definition as it is before it is validated."""
+        crd = copy(crd)
+        self.strategy.default(crd)
+        self.strategy.prepare_for_create(crd)
+        return crd
+
+    def told(self, crd: dict[str, Any]) -> list[tuple[str, str]]:
+        """Field and message of all that is wrong with a new definition."""
+        return [(cause.field, cause.message) for cause in self.strategy.validate(self.made(crd))]
+
+    def fields(self, crd: dict[str, Any]) -> list[str]:
+        """Where a new definition is wrong."""
+        return [field for field, _ in self.told(crd)]
+
+
+class SpecTests(DefinitionTestCase):
+    """Names, versions and the rest."""
+
+    def test_good(self) -> None:
+        """Nothing is wrong with a definition that says what it must."""
+        self.assertEqual(self.told(definition()), [])
+
+    def test_name(self) -> None:
+        """A definition is named after what it defines."""
+        crd = definition()
+        names = self.strategy.names_for(crd)
+        self.assertEqual(names(crd["metadata"]["name"], False), [])
+        self.assertEqual(names("other.example.com", False), ['must be spec.names.plural+"."+spec.group'])
+        self.assertEqual(len(names("A_b", False)), 2)
+
+    def test_group(self) -> None:
+        """A group is a domain of at least two parts, so that none can be taken for a built-in one."""
+        crd = definition()
+        crd["spec"]["group"], crd["metadata"]["name"] = "apps", "kites.apps"
+        self.assertEqual(
+            self.told(crd), [("spec.group", 'Invalid value: "apps": should be a domain with at least one dot')]
+        )
+
+    def test_protected_group(self) -> None:
+        """Groups of the community need an approval, or the word that there is none."""
+        crd = definition()
+        crd["spec"]["group"], crd["metadata"]["name"] = "a.k8s.io", "kites.a.k8s.io"
+        self.assertEqual(self.fields(crd), ["metadata.annotations[api-approved.kubernetes.io]"])
+        crd["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, experimental"}
+        self.assertEqual(self.fields(crd), [])
+
+    def test_versions(self) -> None:
+        """One version is stored, and no two have a name."""
+        crd = definition()
+        crd["spec"]["versions"] *= 2
+        self.assertEqual(self.fields(crd), ["spec.versions", "spec.versions", "status.storedVersions"])
+
+    def test_common_and_own_schemas(self) -> None:
+        """What is wrong in all versions is told once, what is wrong in one with its number."""
+        crd = definition({"type": "array", "items": TEXT})
+        self.assertEqual(self.fields(crd), ["spec.validation.openAPIV3Schema.type"])
+        second = copy(definition()["spec"]["versions"][0])
+        crd["spec"]["versions"].append({**second, "name": "v2", "storage": False})
+        self.assertEqual(self.fields(crd), ["spec.versions[0].schema.openAPIV3Schema.type"])
+
+    def test_parts(self) -> None:
+        """Scale paths, columns and selectable fields are looked at."""
+        crd = definition(
+            subresources={"scale": {"specReplicasPath": "spec.n", "statusReplicasPath": ".spec.n"}},
+            additionalPrinterColumns=[{"name": "A", "type": "length", "jsonPath": "x"}],
+            selectableFields=[{"jsonPath": ".spec"}, {"jsonPath": ".spec.nowhere"}],
+        )
+        self.assertEqual(
+            self.fields(crd),
+            [
+                "spec.subresources.scale.specReplicasPath",
+                "spec.subresources.scale.statusReplicasPath",
+                "spec.additionalPrinterColumns[0].type",
+                "spec.additionalPrinterColumns[0].JSONPath",
+                "spec.selectableFields[0].jsonPath",
+                "spec.selectableFields[1].jsonPath",
+            ],
+        )
+
+    def test_selectable_paths(self) -> None:
+        """Paths of selectable fields are followed step by step, without brackets, and may not go into the metadata."""
+        schema = {
+            "type": "object",
+            "properties": {
+                "spec": {"type": "object", "properties": {"a": TEXT}},
+                "metadata": {"type": "object", "properties": {"name": TEXT}},
+                "metadatas": TEXT,
+            },
+        }
+        wanted = {
+            ".spec.a": [],
+            ".metadatas": [],
+            "spec.a": ["is an invalid path: expected [ or . but got: spec"],
+            ".spec['a']": ["is an invalid path: array notation is not allowed"],
+            ".spec.": ["is an invalid path: unexpected end of JSON path"],
+            ".spec.a.b": ["is an invalid path: does not refer to a valid field"],
+            ".metadata.name": ["must not point to fields in metadata"],
+        }
+        for path, texts in wanted.items():
+            found = self.told(definition(schema, selectableFields=[{"jsonPath": path}]))
+            where = "spec.selectableFields[0].jsonPath"
+            self.assertEqual(found, [(where, f'Invalid value: "{path}": {text}') for text in texts])
+
+    def test_preserved_fields(self) -> None:
+        """Who keeps unknown fields has neither defaults nor webhooks that convert."""
+        crd = definition({"type": "object", "properties": {"a": {"type": "string", "default": "x"}}})
+        crd["spec"]["preserveUnknownFields"] = True
+        client = {"url": "https://webhooks.example.com/convert"}
+        crd["spec"]["conversion"] = {
+            "strategy": "Webhook",
+            "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]},
+        }
+        found = self.told(crd)
+        self.assertEqual(
+            [field for field, _ in found],
+            ["spec.preserveUnknownFields", "spec.conversion.strategy", "spec.preserveUnknownFields"],
+        )
+        self.assertIn("must be false in order to use defaults in the schema", found[0][1])
+        self.assertIn("must be None if spec.preserveUnknownFields is true", found[1][1])
+
+    def test_bundle(self) -> None:
+        """A definition that is established gets no authorities that can not be read, unless it has such."""
+        old = self.made(definition())
+        old["status"]["conditions"] = [{"type": "Established", "status": "True"}]
+        new = copy(old)
+        bundle = base64.b64encode(b"none").decode()
+        webhook = {
+            "clientConfig": {"url": "https://webhooks.example.com/", "caBundle": bundle},
+            "conversionReviewVersions": ["v1"],
+        }
+        new["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+        found = [(cause.field, cause.message) for cause in self.strategy.validate_update(new, old)]
+        why = "unable to load root certificates: unable to parse bytes as PEM block"
+        where = "spec.conversion.webhookClientConfig.caBundle"
+        self.assertEqual(found, [(where, f'Invalid value: "{bundle}": {why}')])
+        self.assertEqual(list(self.strategy.validate_update(new, new)), [])
+        old["status"]["conditions"][0]["status"] = "False"
+        self.assertEqual(list(self.strategy.validate_update(new, old)), [])
+
+
+class SchemaTests(DefinitionTestCase):
+    """Schemas and defaults."""
+
+    def schema(self, **properties: Any) -> list[tuple[str, str]]:
+        """What is wrong with a schema of some fields."""
+        found = self.told(definition({"type": "object", "properties": properties}))
+        return [(field.removeprefix("spec.validation.openAPIV3Schema."), text) for field, text in found]
+
+    def test_forbidden(self) -> None:
+        """uniqueItems would take quadratic time, and references are not supported."""
+        found = self.schema(
+            a={"type": "array", "items": TEXT, "uniqueItems": True}, b={"type": "string", "$ref": "#/x"}
+        )
+        self.assertEqual([field for field, _ in found], ["properties[a].uniqueItems", "properties[b].$ref"])
+
+    def test_lists(self) -> None:
+        """The keys of a list map are scalar fields that are there."""
+        items = {"type": "object", "properties": {"k": TEXT}}
+        part = {
+            "type": "array",
+            "items": items,
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["k", "x"],
+        }
+        fields = [field for field, _ in self.schema(l=part)]
+        self.assertEqual(
+            fields, ["properties[l].x-kubernetes-list-map-keys", "properties[l].items.properties[k].default"]
+        )
+
+    def test_defaults(self) -> None:
+        """Defaults satisfy their schema, have no unknown fields, and are not completed before they are looked at."""
+        inner = {"type": "object", "properties": {"a": TEXT}, "required": ["a"]}
+        found = self.schema(
+            n={"type": "integer", "default": "x"},
+            o={**inner, "default": {"a": "x", "b": 1}},
+            p={**inner, "default": {}},
+        )
+        self.assertEqual(
+            found,
+            [
+                (
+                    "properties[n].default",
+                    'Invalid value: "string":  in body must be of type integer: "string"',
+                ),
+                ("properties[o].default", 'Invalid value: {"a":"x","b":1}: must not have unknown fields'),
+                ("properties[p].default.a", "Required value"),
+            ],
+        )
+
+    def test_metadata_in_defaults(self) -> None:
+        """Unknown metadata of embedded resources is removed from valid defaults."""
+        resource = {
+            "type": "object",
+            "x-kubernetes-embedded-resource": True,
+            "x-kubernetes-preserve-unknown-fields": True,
+        }
+        value = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "n", "junk": 1}, "more": 1}
+        crd = self.made(
+            definition(
+                {
+                    "type": "object",
+                    "properties": {
+                        "one": {**resource, "default": value},
+                        "list": {"type": "array", "items": resource, "default": [value]},
+                    },
+                }
+            )
+        )
+        self.assertEqual(self.strategy.validate(crd), [])
+        properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+        expected = {**value, "metadata": {"name": "n"}}
+        self.assertEqual(properties["one"]["default"], expected)
+        self.assertEqual(properties["list"]["default"], [expected])
+        found = self.schema(one={**resource, "default": {**value, "metadata": {"labels": {"a": 1}}}})
+        self.assertEqual([field for field, _ in found], ["properties[one].default"])
+
+    def test_too_many_parts(self) -> None:
+        """A schema of very many parts is refused before anything is done with it."""
+        parts = {f"p{number}": TEXT for number in range(MOST_PARTS)}
+        ((_, text),) = self.told(definition({"type": "object", "properties": parts}))
+        self.assertIn("must have at most", text)
+
+    def test_warnings(self) -> None:
+        """Formats that nobody checks are warned of."""
+        crd = definition({"type": "object", "properties": {"a": {"type": "string", "format": "made-up"}}})
+        self.assertEqual(schema_warnings(crd), ['unrecognized format "made-up"'])
+
+
+class UpdateTests(DefinitionTestCase):
+    """What may change."""
+
+    def told_update(self, change: Any) -> list[str]:
+        """Where an update of an established definition is wrong."""
+        old = self.made(definition())
+        old["status"]["conditions"] = [{"type": "Established", "status": "True"}]
+        new = copy(old)
+        change(new)
+        return [cause.field for cause in self.strategy.validate_update(new, old)]
+
+    def test_immutable(self) -> None:
+        """Scope, kind, group and plural of what is established stay."""
+
+        def change(crd: dict[str, Any]) -> None:
+            crd["spec"]["scope"] = "Cluster"
+            crd["spec"]["names"]["kind"] = "Other"
+
+        self.assertEqual(self.told_update(change), ["spec.scope", "spec.names.kind"])
+
+    def test_stored_versions(self) -> None:
+        """A version in which objects may be stored has to stay."""
+
+        def change(crd: dict[str, Any]) -> None:
+            crd["status"]["storedVersions"] = ["v0", "v1"]
+
+        self.assertEqual(self.told_update(change), ["status.storedVersions[0]"])

@@ -1,0 +1,277 @@
+"""Tests for L{kubetwist.registry.authorization.store}, over HTTP in memory."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.authorization import Decision, Verdict
+from kubetwist.api.options import CreateOptions
+from kubetwist.api.selectors import Requirement
+from kubetwist.authorization.union import AuthorizerUnion
+from kubetwist.registry.authorization.store import AccessReview, question
+from kubetwist.registry.generic.scope import RequestScope
+from kubetwist.registry.kinds import ResourceInfo
+from tests.registry.rbac.rbacserver import API, REVIEWS, USERS, RBACServer, binding, role, rule
+
+SUBJECT, OWN = f"{REVIEWS}/subjectaccessreviews", f"{REVIEWS}/selfsubjectaccessreviews"
+LOCAL = f"{REVIEWS}/namespaces/default/localsubjectaccessreviews"
+TOKENS = "/apis/authentication.k8s.io/v1/tokenreviews"
+LIST = {"verb": "list", "resource": "configmaps", "namespace": "default"}
+
+
+class ReviewTestCase(SynchronousTestCase):
+    """A test on a server on which Bob may list ConfigMaps, and Alice may ask."""
+
+    def setUp(self) -> None:
+        """Let them."""
+        self.server = RBACServer()
+        self.server.make(f"{API}/namespaces/default/roles", role("maps", rule("list", "configmaps")))
+        self.server.make(f"{API}/namespaces/default/rolebindings", binding("maps", "Role/maps", "User/bob"))
+        groups = ["authorization.k8s.io", "authentication.k8s.io"]
+        self.server.make(f"{API}/clusterroles", role("ask", rule("create", "*", groups)))
+        self.server.make(f"{API}/clusterrolebindings", binding("ask", "ClusterRole/ask", "User/alice", "User/bob"))
+
+    def review(self, path: str, spec: Any, user: str = "alice", **meta: Any) -> tuple[int, Any]:
+        """What comes of a review."""
+        return self.server.ask(user, "POST", path, {"metadata": meta, "spec": spec})
+
+    def status(self, path: str, spec: Any, user: str = "alice") -> Any:
+        """The status of one that succeeds."""
+        code, answer = self.review(path, spec, user)
+        self.assertEqual(code, 201, answer)
+        self.assertEqual(answer["spec"], spec)
+        return answer["status"]
+
+    def causes(self, path: str, spec: Any, **meta: Any) -> list[tuple[str, str]]:
+        """What is wrong with one that is not valid: fields and messages."""
+        code, status = self.review(path, spec, **meta)
+        self.assertEqual((code, status["reason"]), (422, "Invalid"), status)
+        self.assertNotIn("kind", status["details"])
+        self.assertTrue(status["message"].startswith('.authorization.k8s.io "" is invalid: '), status["message"])
+        return [(cause["field"], cause["message"]) for cause in status["details"]["causes"]]
+
+
+class _Slow:
+    """An authorizer that takes its time."""
+
+    name = "Slow"
+
+    def __init__(self, verdict: Verdict) -> None:
+        self._verdict = verdict
+
+    def authorize(self, attributes: Any) -> Deferred[Verdict]:
+        """Have one verdict."""
+        return succeed(self._verdict)
+
+
+class AccessTests(ReviewTestCase):
+    """Tests for the access reviews."""
+
+    def test_allowed(self) -> None:
+        """A review tells whether somebody may do something, and by which binding."""
+        reason = 'RBAC: allowed by RoleBinding "maps/default" of Role "maps" to User "bob"'
+        expected = {"allowed": True, "reason": reason}
+        self.assertEqual(self.status(SUBJECT, {"user": "bob", "resourceAttributes": LIST}), expected)
+        self.assertEqual(self.status(LOCAL, {"user": "bob", "resourceAttributes": LIST}), expected)
+        self.assertEqual(self.status(OWN, {"resourceAttributes": LIST}, "bob"), expected)
+        self.assertEqual(self.status(OWN, {"resourceAttributes": LIST}), {"allowed": False})
+
+    def test_several(self) -> None:
+        """Of several authorizers the first with an opinion decides, however long each of them takes."""
+        silence, no, yes = (
+            Verdict(decision, decision.value) for decision in (Decision.NO_OPINION, Decision.DENY, Decision.ALLOW)
+        )
+        question = {"user": "eve", "resourceAttributes": LIST}
+        for verdicts, expected in (
+            ((silence, silence), {"allowed": False, "reason": "no opinion\nno opinion"}),
+            ((silence, yes, no), {"allowed": True, "reason": "allow"}),
+            ((silence, no, yes), {"allowed": False, "denied": True, "reason": "deny"}),
+            (
+                (Verdict(Decision.NO_OPINION, error="broken"),),
+                {"allowed": False, "evaluationError": "broken"},
+            ),
+        ):
+            union = AuthorizerUnion([*map(_Slow, verdicts)])
+            review = AccessReview(
+                self.info("SubjectAccessReview"), self.server.stores, SimpleNamespace(authorizer=union)
+            )
+            scope = RequestScope("", USERS["alice"])
+            obj = {"metadata": {}, "spec": question}
+            answer = self.server.run(review.create(scope, obj, CreateOptions()))
+            self.assertEqual(answer["status"], expected)
+
+    def info(self, kind: str) -> ResourceInfo:
+        """What is known of a kind."""
+        (found,) = [info for info in self.server.infos if info.kind == kind]
+        return found
+
+    def test_groups(self) -> None:
+        """Groups can be asked about without a user; group system:masters may do everything."""
+        spec = {"groups": ["system:masters"], "nonResourceAttributes": {"path": "/x", "verb": "get"}}
+        self.assertEqual(self.status(SUBJECT, spec), {"allowed": True})
+
+    def test_what(self) -> None:
+        """A review is about a resource or a path, and not of both."""
+        text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        nothing = [("spec.resourceAttributes", f"Invalid value: null: {text}")]
+        self.assertEqual(self.causes(OWN, {}), nothing)
+        self.assertEqual(self.causes(SUBJECT, {"user": "bob"}), nothing)
+        both = {"resourceAttributes": LIST, "nonResourceAttributes": {"path": "/x", "verb": "get"}}
+        self.assertEqual(
+            self.causes(SUBJECT, both),
+            [
+                (
+                    "spec.nonResourceAttributes",
+                    'Invalid value: {"Path":"/x","Verb":"get"}: cannot be specified in combination with'
+                    " resourceAttributes",
+                ),
+                ("spec.user", 'Invalid value: "": at least one of user or group must be specified'),
+            ],
+        )
+
+    def test_metadata(self) -> None:
+        """A review has no name and no labels."""
+        causes = self.causes(OWN, {"resourceAttributes": LIST}, labels={"b": "c", "a": "b"}, name="x")
+        self.assertEqual(causes[0][0], "metadata")
+        self.assertTrue(causes[0][1].startswith('Invalid value: {"name":"x","labels":{"a":"b","b":"c"}'))
+        self.assertTrue(causes[0][1].endswith(": must be empty"))
+
+    def test_local(self) -> None:
+        """A local review is about resources of its namespace."""
+        other = {**LIST, "namespace": "other"}
+        text = 'Invalid value: "other": must match metadata.namespace'
+        self.assertEqual(
+            self.causes(LOCAL, {"user": "bob", "resourceAttributes": other}),
+            [("spec.resourceAttributes.namespace", text)],
+        )
+        path = {"path": "/x", "verb": "get"}
+        self.assertEqual(
+            self.causes(LOCAL, {"user": "bob", "nonResourceAttributes": path}),
+            [
+                (
+                    "spec.nonResourceAttributes",
+                    'Invalid value: {"Path":"/x","Verb":"get"}: disallowed on this kind of request',
+                )
+            ],
+        )
+        code, _ = self.review(LOCAL, {"user": "bob", "resourceAttributes": LIST}, namespace="other")
+        self.assertEqual(code, 400)
+
+    def test_selectors(self) -> None:
+        """Selectors are either text or requirements, and one of them."""
+        both = {"rawSelector": "a=b", "requirements": [{"key": "a", "operator": "In", "values": ["b"]}]}
+        path = "spec.resourceAttributes.fieldSelector"
+        self.assertEqual(
+            self.causes(OWN, {"resourceAttributes": {**LIST, "fieldSelector": both}}),
+            [(f"{path}.rawSelector", 'Invalid value: "a=b": may not specified at the same time as requirements')],
+        )
+        needed = f"Required value: when {path} is specified, requirements or rawSelector is required"
+        self.assertEqual(
+            self.causes(OWN, {"resourceAttributes": {**LIST, "fieldSelector": {}}}),
+            [(f"{path}.requirements", needed)],
+        )
+        requirements = [{"operator": "In"}, {"key": "k", "operator": "Exists", "values": ["x"]}]
+        fields = [
+            field
+            for field, _ in self.causes(
+                OWN, {"resourceAttributes": {**LIST, "labelSelector": {"requirements": requirements}}}
+            )
+        ]
+        where = "spec.resourceAttributes.labelSelector.requirements"
+        self.assertEqual(fields[0], f"{where}[0].values")
+        self.assertEqual(set(fields[1:-1]), {f"{where}[0].key"})
+        self.assertEqual(fields[-1], f"{where}[1].values")
+
+    def test_unknown_operators(self) -> None:
+        """What is not understood of a selector is left out, which the answer tells."""
+        strange = {"key": "a", "operator": "Matches", "values": ["x"]}
+        known = {"key": "a", "operator": "NotIn", "values": ["x"]}
+        for requirements, how in (([strange], "ignored"), ([strange, known], "partially ignored")):
+            for what in ("fieldSelector", "labelSelector"):
+                spec = {"resourceAttributes": {**LIST, what: {"requirements": requirements}}}
+                self.assertEqual(
+                    self.status(OWN, spec)["evaluationError"],
+                    f"spec.resourceAttributes.{what} {how} due to parse error",
+                )
+
+    def test_question(self) -> None:
+        """Authorizers are told the selectors, whichever way they are written."""
+        problems: list[str] = []
+        for fields, labels in (
+            ({"rawSelector": "spec.nodeName=n1"}, {"rawSelector": "!a"}),
+            (
+                {"requirements": [{"key": "spec.nodeName", "operator": "In", "values": ["n1"]}]},
+                {"requirements": [{"key": "a", "operator": "DoesNotExist"}]},
+            ),
+        ):
+            resource = {**LIST, "fieldSelector": fields, "labelSelector": labels}
+            asked = question(USERS["bob"], resource, None, problems)
+            self.assertEqual(asked.field_terms, (("spec.nodeName", "n1", True),))
+            self.assertEqual(asked.label_terms, (Requirement("a", "!", ()),))
+        self.assertEqual((problems, asked.version), ([], "*"))
+        question(USERS["bob"], {**LIST, "labelSelector": {"rawSelector": "a in"}}, None, problems)
+        self.assertEqual(problems, ["spec.resourceAttributes.labelSelector ignored due to parse error"])
+
+
+class RulesTests(ReviewTestCase):
+    """Tests for C{SelfSubjectRulesReview}."""
+
+    path = f"{REVIEWS}/selfsubjectrulesreviews"
+
+    def test_rules(self) -> None:
+        """A user can list his rules in a namespace."""
+        code, answer = self.review(self.path, {"namespace": "default"}, "bob")
+        self.assertEqual((code, answer["spec"]), (201, {}))
+        status = answer["status"]
+        self.assertIn(rule("list", "configmaps"), status["resourceRules"])
+        self.assertEqual((status["nonResourceRules"], status["incomplete"]), ([], False))
+
+    def test_namespace(self) -> None:
+        """It takes a namespace."""
+        code, answer = self.review(self.path, {}, "bob")
+        self.assertEqual((code, answer["message"]), (400, "no namespace on request"))
+
+
+class UserTests(ReviewTestCase):
+    """Tests for the reviews of who somebody is."""
+
+    def test_self(self) -> None:
+        """A user can ask who he is, and when."""
+        code, answer = self.server.ask("alice", "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+        self.assertEqual(code, 201)
+        self.assertEqual(list(answer["metadata"]), ["creationTimestamp"])
+        self.assertEqual(
+            answer["status"]["userInfo"],
+            {"username": "alice", "uid": "uid-alice", "groups": ["developers", "qa", "system:authenticated"]},
+        )
+
+    def test_token(self) -> None:
+        """A token review tells the user, and for whom of those that were asked for the token is good."""
+        user = {"username": "bob", "groups": ["system:authenticated"]}
+        known = {"authenticated": True, "user": user, "audiences": ["https://here"]}
+        self.assertEqual(self.status(TOKENS, {"token": "bob"}), known)
+        self.assertEqual(self.status(TOKENS, {"token": "bob", "audiences": ["x", "https://here"]}), known)
+        twice = self.status(TOKENS, {"token": "bob", "audiences": ["https://here", "x", "https://here"]})
+        self.assertEqual(twice["audiences"], ["https://here"] * 2)
+        unknown = {"user": {}, "error": "invalid bearer token"}
+        self.assertEqual(self.status(TOKENS, {"token": "nobody"}), unknown)
+        self.assertEqual(self.status(TOKENS, {"token": "bob", "audiences": ["x"]}), unknown)
+
+    def test_no_token(self) -> None:
+        """It takes a token."""
+        code, answer = self.review(TOKENS, {"token": ""})
+        self.assertEqual((code, answer["message"]), (400, "token is required for TokenReview in authentication"))
+
+    def test_said_before(self) -> None:
+        """What the client says of the status stays where nothing is found; and a review is in no namespace."""
+        body = {"metadata": {"namespace": "x"}, "spec": {"token": "bob"}, "status": {"error": "e"}}
+        _, answer = self.server.ask("alice", "POST", TOKENS, body)
+        self.assertNotIn("namespace", answer["metadata"])
+        self.assertEqual((answer["status"]["error"], answer["status"]["authenticated"]), ("e", True))
+        body = {"spec": {"token": "nobody"}, "status": {"authenticated": True}}
+        _, answer = self.server.ask("alice", "POST", TOKENS, body)
+        self.assertEqual(answer["status"], {"user": {}, "error": "invalid bearer token"})

@@ -1,0 +1,155 @@
+"""Tests for L{kubetwist.registry.batch.validation.jobstatus}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.batch.validation.jobstatus import validate_job_status_update
+
+SPEC = {"completions": 2, "parallelism": 1, "completionMode": "Indexed"}
+BEGUN = "2026-02-03T04:05:06Z"
+LATER = "2026-02-03T05:00:00Z"
+DONE = [{"type": "SuccessCriteriaMet", "status": "True"}, {"type": "Complete", "status": "True"}]
+
+
+def problems(status: Any, before: Any = None, **spec: Any) -> list[str]:
+    """What is wrong with an update, as messages show it."""
+    obj, old = ({"spec": {**SPEC, **spec}, "status": one or {}} for one in (status, before))
+    return [str(cause) for cause in validate_job_status_update(obj, old)]
+
+
+class JobStatusTests(SynchronousTestCase):
+    """Tests for L{validate_job_status_update}."""
+
+    def test_life(self) -> None:
+        """A job begins, runs and completes."""
+        running = {"startTime": BEGUN, "active": 1, "ready": 1, "uncountedTerminatedPods": {"succeeded": ["a"]}}
+        self.assertEqual(problems(running), [])
+        done = {"startTime": BEGUN, "completionTime": LATER, "succeeded": 2, "conditions": DONE}
+        self.assertEqual(problems(done, running), [])
+        self.assertEqual(problems(done, done), [])
+
+    def test_counts(self) -> None:
+        """Counts are not negative, and do not shrink; there are no more ready pods than active ones."""
+        self.assertEqual(
+            problems({"active": -1, "ready": 3}),
+            [
+                "status.active: Invalid value: -1: must be greater than or equal to 0",
+                "status.ready: Invalid value: 3: cannot set more ready pods than active",
+            ],
+        )
+        before = {"succeeded": 2, "failed": 2}
+        self.assertEqual(len(problems({"succeeded": 1, "failed": 1}, before)), 2)
+        # An indexed job with as many completions as pods can be made smaller.
+        self.assertEqual(len(problems({"succeeded": 1, "failed": 2}, before, parallelism=2)), 0)
+
+    def test_completion(self) -> None:
+        """A complete job has met its criteria, has begun, and completed after that."""
+        self.assertEqual(
+            problems({"conditions": DONE[1:]}),
+            [
+                "status.completionTime: Required value: completionTime is required for Complete jobs",
+                "status.conditions: Invalid value: cannot set Complete=True condition without the "
+                "SuccessCriteriaMet=true condition",
+                "status.startTime: Required value: startTime is required for finished job",
+            ],
+        )
+        late = {"startTime": LATER, "completionTime": BEGUN, "conditions": DONE}
+        self.assertIn("must be equal to or after `startTime`", problems(late)[0])
+        both = [*DONE, {"type": "Failed", "status": "True"}, {"type": "FailureTarget", "status": "True"}]
+        self.assertIn("cannot set Complete=True and Failed=true", problems({"conditions": both})[0])
+        self.assertIn("no Complete=True condition", problems({"completionTime": LATER})[0])
+
+    def test_failure(self) -> None:
+        """A job that has failed was going to fail before."""
+        failed = [{"type": "Failed", "status": "True"}]
+        self.assertIn("FailureTarget=true", problems({"startTime": BEGUN, "conditions": failed})[0])
+
+    def test_finished(self) -> None:
+        """Nothing of a finished job runs or waits to be counted."""
+        done = {"startTime": BEGUN, "completionTime": LATER, "conditions": DONE}
+        left = {**done, "active": 1, "terminating": 1, "uncountedTerminatedPods": {"succeeded": ["a"]}}
+        self.assertEqual(
+            problems(left),
+            [
+                "status.active: Invalid value: 1: active>0 is invalid for finished job",
+                'status.uncountedTerminatedPods: Invalid value: {"Succeeded":["a"],"Failed":null}: '
+                "must be empty for finished job",
+                "status.terminating: Invalid value: 1: terminating>0 is invalid for finished job",
+            ],
+        )
+        self.assertEqual(problems(left, left), [])
+
+    def test_taken_back(self) -> None:
+        """What a job has come to stays."""
+        done = {"startTime": BEGUN, "completionTime": LATER, "conditions": DONE}
+        found = problems({"completionTime": LATER}, done)
+        for text in ("terminal Complete=True", "immutable for unsuspended job", "disable the SuccessCriteriaMet"):
+            self.assertTrue(any(text in one for one in found), text)
+        self.assertEqual(problems({}, {"startTime": BEGUN}, suspend=True), [])
+
+    def test_uncounted(self) -> None:
+        """A pod waits once."""
+        pods = {"succeeded": ["a"], "failed": ["a", ""]}
+        self.assertEqual(
+            problems({"uncountedTerminatedPods": pods}),
+            [
+                'status.uncountedTerminatedPods.failed[0]: Duplicate value: "a"',
+                'status.uncountedTerminatedPods.failed[1]: Invalid value: "": must not be empty',
+            ],
+        )
+
+    def test_indexes(self) -> None:
+        """Lists of indexes ascend, end before the completions, and belong to indexed jobs."""
+        self.assertEqual(problems({"completedIndexes": "0,2-4,6"}, completions=7), [])
+        for text in ("2,1", "0-9", "a", "1-1", "0-1-2", "3-2"):
+            self.assertEqual(len(problems({"completedIndexes": text}, completions=7)), 1, text)
+        self.assertIn("non-indexed", problems({"completedIndexes": "0"}, completionMode="NonIndexed")[0])
+        self.assertIn("backoffLimitPerIndex", problems({"failedIndexes": "0"})[0])
+        overlapping = {"completedIndexes": "0-3", "failedIndexes": "3,5"}
+        self.assertIn("overlap at index: 3", problems(overlapping, completions=7, backoffLimitPerIndex=1)[0])
+
+    @settings(max_examples=40)
+    @given(
+        st.dictionaries(st.sampled_from(["active", "succeeded", "failed"]), st.integers(0, 3)),
+        st.lists(st.sampled_from(["Complete", "Failed", "FailureTarget", "SuccessCriteriaMet"]), unique=True),
+    )
+    def test_unchanged(self, counts: Any, true: Any) -> None:
+        """Whatever a status is, to write it again is no mistake, unless it tells of success and of failure."""
+        status = {**counts, "conditions": [{"type": kind, "status": "True"} for kind in true]}
+        clashes = len({"Failed", "FailureTarget"}.intersection(true)) if "SuccessCriteriaMet" in true else 0
+        self.assertEqual(len(problems(status, status)), clashes)
+
+    def test_success(self) -> None:
+        """Success comes before the end of a job that has a policy for it, and not after it."""
+        complete = {"startTime": BEGUN, "completionTime": LATER, "conditions": [{"type": "Complete", "status": "True"}]}
+        (found,) = problems(complete, complete, successPolicy={"rules": []})
+        self.assertIn("unless SuccessCriteriaMet=True", found)
+        done = {**complete, "conditions": DONE}
+        self.assertIn("already has Complete=true conditions", problems(done, complete)[0])
+
+    def test_failed_indexes(self) -> None:
+        """That a failed job was to fail is asked when it fails, or its failed indexes change."""
+        failed = {"startTime": BEGUN, "conditions": [{"type": "Failed", "status": "True"}]}
+        self.assertEqual(problems(failed, failed), [])
+        found = problems({**failed, "failedIndexes": ""}, failed, backoffLimitPerIndex=1)
+        self.assertIn("without the FailureTarget=true condition", found[0])
+
+    def test_fewer(self) -> None:
+        """The count of successes shrinks with an indexed job only; a job that resumes begins anew."""
+        for mode, wanted in (("Indexed", 0), ("NonIndexed", 1)):
+            found = problems({"succeeded": 1}, {"succeeded": 2}, completionMode=mode, completions=1, parallelism=1)
+            self.assertEqual(len(found), wanted, mode)
+        suspended = {"startTime": BEGUN, "conditions": [{"type": "Suspended", "status": "True"}]}
+        resumed = {"startTime": LATER, "conditions": [{"type": "Suspended", "status": "False"}]}
+        self.assertEqual(problems(resumed, suspended), [])
+
+    def test_ready(self) -> None:
+        """How many pods are ready need not be told."""
+        found = problems({"active": -1})
+        self.assertEqual(found, ["status.active: Invalid value: -1: must be greater than or equal to 0"])

@@ -1,0 +1,38 @@
+"""Tests for L{kubetwist.registry.core.pod.qos}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.core.pod.qos import qos_class
+
+
+class QualityTests(SynchronousTestCase):
+    """Tests for L{qos_class}."""
+
+    def test_classes(self) -> None:
+        """A pod that limits all it has is guaranteed, one that asks for nothing gets what is left."""
+        full = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1000m", "memory": "1Gi"}}
+        for resources, wanted in (
+            ([full], "Guaranteed"),
+            ([full, full], "Guaranteed"),
+            ([full, {}], "Burstable"),
+            ([{"requests": {"cpu": "1"}}], "Burstable"),
+            ([{"limits": {"cpu": "0"}}], "BestEffort"),
+            ([{"requests": {"example.com/gpu": "1"}}], "BestEffort"),
+            ([{}], "BestEffort"),
+            ([{**full, "requests": {"cpu": "500m", "memory": "1Gi"}}], "Burstable"),
+        ):
+            spec = {"containers": [{"name": "c", "resources": one} for one in resources]}
+            self.assertEqual(qos_class(spec), wanted, resources)
+
+    def test_whole_pod(self) -> None:
+        """What the pod as a whole asks for decides, when it asks."""
+        limits = {"cpu": "1", "memory": "1Gi"}
+        spec = {"resources": {"limits": limits, "requests": limits}, "containers": [{"name": "c"}]}
+        self.assertEqual(qos_class(spec), "Guaranteed")
+
+    def test_nothing_asked(self) -> None:
+        """A pod that says that it asks for nothing as a whole gets what is left, whatever its containers ask for."""
+        spec = {"resources": {}, "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}
+        self.assertEqual(qos_class(spec), "BestEffort")

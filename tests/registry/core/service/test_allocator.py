@@ -1,0 +1,339 @@
+"""Tests for L{kubetwist.registry.core.service.allocator}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.registry.core.service.allocator import (
+    NO_HOLDINGS,
+    AllocationError,
+    ClusterIPAllocator,
+    Holdings,
+    NodePortAllocator,
+    ServiceAllocator,
+    holdings,
+)
+
+
+def service(**spec: Any) -> dict[str, Any]:
+    """A service as it is when numbers are given out."""
+    return {
+        "metadata": {"name": "s"},
+        "spec": {"type": "ClusterIP", "ports": [{"port": 80, "protocol": "TCP"}], **spec},
+    }
+
+
+class ClusterIPTests(SynchronousTestCase):
+    """Tests for L{ClusterIPAllocator}."""
+
+    def test_all_once(self) -> None:
+        """Every usable address of a range is given out once, then the range is full."""
+        allocator = ClusterIPAllocator("10.0.0.0/28")
+        found = {allocator.allocate_next() for _ in range(14)}
+        self.assertEqual(found, {f"10.0.0.{number}" for number in range(1, 15)})
+        self.assertRaises(AllocationError, allocator.allocate_next)
+        number = allocator.number("10.0.0.3")
+        assert number is not None
+        allocator.settle(number)
+        self.assertEqual(allocator.allocate_next(), "10.0.0.3")
+
+    def test_two_holders(self) -> None:
+        """An address is free when nothing that is stored holds it any more, neither service nor address object."""
+        allocator = ServiceAllocator()
+        obj, held = service(clusterIP="10.0.0.7", clusterIPs=["10.0.0.7"]), Holdings(("10.0.0.7",))
+        allocator.change(NO_HOLDINGS, held)
+        allocator.change(NO_HOLDINGS, holdings(obj))
+        for gone in (held, holdings(obj)):
+            self.assertTrue(allocator.ips["IPv4"].has("10.0.0.7"))
+            allocator.change(gone, NO_HOLDINGS)
+        self.assertFalse(allocator.ips["IPv4"].has("10.0.0.7"))
+
+    def test_chosen(self) -> None:
+        """An address can be chosen when it is free and in the range."""
+        allocator = ClusterIPAllocator("10.0.0.0/24")
+        allocator.allocate("10.0.0.7")
+        for address in ("10.0.0.7", "10.0.1.7", "10.0.0.0", "10.0.0.255", "fd00::1"):
+            self.assertRaises(AllocationError, allocator.allocate, address)
+
+    def test_counted(self) -> None:
+        """It is counted what was chosen, what any would do for, and what could not be had."""
+        allocator = ClusterIPAllocator("10.0.0.0/30")
+        allocator.allocate("10.0.0.1")
+        allocator.allocate_next()
+        self.assertRaises(AllocationError, allocator.allocate, "10.0.0.1")
+        self.assertRaises(AllocationError, allocator.allocate_next)
+        self.assertRaises(AllocationError, allocator.allocate_next)
+        counted = allocator.allocations
+        self.assertEqual(counted.given, {"static": 1, "dynamic": 1})
+        self.assertEqual(counted.refused, {"static": 1, "dynamic": 2})
+        self.assertEqual(counted.seconds.count, 2)
+
+    def test_upper_part_first(self) -> None:
+        """Addresses nobody chose leave the lower part of the range to those who choose."""
+        allocator = ClusterIPAllocator("10.0.0.0/24")
+        self.assertTrue(all(int(allocator.allocate_next().rpartition(".")[2]) > 16 for _ in range(50)))
+
+    def test_ipv6(self) -> None:
+        """Ranges of version 6 work alike."""
+        allocator = ClusterIPAllocator("fd00::/112")
+        address = allocator.allocate_next()
+        self.assertTrue(address.startswith("fd00::"))
+        self.assertTrue(allocator.has(address))
+
+
+class ServiceAllocatorTests(SynchronousTestCase):
+    """Tests for L{ServiceAllocator}."""
+
+    def test_plain(self) -> None:
+        """A service gets an address of the default family, and says which."""
+        obj = service()
+        ServiceAllocator().allocate(obj, None)
+        spec = obj["spec"]
+        self.assertEqual((spec["ipFamilies"], spec["ipFamilyPolicy"]), (["IPv4"], "SingleStack"))
+        self.assertEqual(spec["clusterIPs"], [spec["clusterIP"]])
+
+    def test_headless(self) -> None:
+        """A service without an address takes none; without a selector it is of both families."""
+        allocator = ServiceAllocator()
+        obj = service(clusterIP="None", clusterIPs=["None"], selector={"a": "b"})
+        self.assertEqual(allocator.allocate(obj, None).ips, [])
+        self.assertEqual(obj["spec"]["ipFamilies"], ["IPv4"])
+        free = service(clusterIP="None", clusterIPs=["None"])
+        allocator.allocate(free, None)
+        self.assertEqual(
+            (free["spec"]["ipFamilies"], free["spec"]["ipFamilyPolicy"]), (["IPv4", "IPv6"], "RequireDualStack")
+        )
+
+    def test_external_name(self) -> None:
+        """A name has neither families nor addresses."""
+        obj = service(type="ExternalName")
+        ServiceAllocator().allocate(obj, None)
+        self.assertNotIn("clusterIP", obj["spec"])
+        self.assertNotIn("ipFamilies", obj["spec"])
+
+    def test_taken(self) -> None:
+        """Two services can not have the same address or node port; the second one takes nothing."""
+        allocator = ServiceAllocator()
+        allocator.allocate(service(clusterIP="10.0.0.7", clusterIPs=["10.0.0.7"]), None)
+        obj = service(type="NodePort", clusterIP="10.0.0.7", clusterIPs=["10.0.0.7"])
+        error = self.assertRaises(APIStatusError, allocator.allocate, obj, None)
+        self.assertEqual(error.code, 422)
+        self.assertIn("provided IP is already allocated", error.message)
+        ports = [{"port": 80, "protocol": "TCP", "nodePort": 30001}]
+        allocator.allocate(service(type="NodePort", ports=ports), None)
+        clash = service(type="NodePort", clusterIP="10.0.0.9", clusterIPs=["10.0.0.9"], ports=[dict(ports[0])])
+        self.assertRaises(APIStatusError, allocator.allocate, clash, None)
+        self.assertFalse(allocator.ips["IPv4"].has("10.0.0.9"))
+
+    def test_cancel(self) -> None:
+        """A write that fails gives back what it took."""
+        allocator = ServiceAllocator()
+        obj = service(type="NodePort")
+        reservation = allocator.allocate(obj, None)
+        number = obj["spec"]["ports"][0]["nodePort"]
+        self.assertTrue(allocator.ports.in_use(number))
+        allocator.settle(reservation)
+        self.assertFalse(allocator.ports.in_use(number) or allocator.ips["IPv4"].has(obj["spec"]["clusterIP"]))
+
+    def test_type_change(self) -> None:
+        """What a service lets go is free once the write is done, and not before."""
+        allocator = ServiceAllocator()
+        old = service(type="NodePort")
+        allocator.settle(allocator.allocate(old, None))
+        allocator.change(NO_HOLDINGS, holdings(old))
+        number, address = old["spec"]["ports"][0]["nodePort"], old["spec"]["clusterIP"]
+        new = service(clusterIP=address, clusterIPs=[address])
+        reservation = allocator.allocate(new, old)
+        self.assertTrue(allocator.ports.in_use(number))
+        allocator.change(holdings(old), holdings(new))
+        allocator.settle(reservation)
+        self.assertFalse(allocator.ports.in_use(number))
+        self.assertTrue(allocator.ips["IPv4"].has(address))
+
+    def test_two_protocols(self) -> None:
+        """One number serves the same port in several protocols."""
+        ports = [{"name": one, "port": 53, "protocol": one.upper()} for one in ("tcp", "udp")]
+        obj = service(type="NodePort", ports=ports)
+        ServiceAllocator().allocate(obj, None)
+        self.assertEqual(obj["spec"]["ports"][0]["nodePort"], obj["spec"]["ports"][1]["nodePort"])
+
+    def test_number_that_a_later_port_asks_for(self) -> None:
+        """Ports of the same number share the node port that any of them asks for."""
+        ports = [{"port": 53, "protocol": "TCP"}, {"port": 53, "protocol": "UDP", "nodePort": 30099}]
+        obj = service(type="NodePort", ports=ports)
+        ServiceAllocator().allocate(obj, None)
+        self.assertEqual([port["nodePort"] for port in obj["spec"]["ports"]], [30099, 30099])
+
+    def test_same_number_in_an_update(self) -> None:
+        """
+        An update with a node port twice in one protocol is a 500 and allocates nothing; two protocols may share one.
+        """
+        allocator = ServiceAllocator()
+        old = service(type="NodePort", ports=[{"port": 1, "protocol": "TCP", "nodePort": 30001}])
+        allocator.allocate(old, None)
+        first = old["spec"]["ports"][0]
+        for number in (30001, 30002):
+            more = [{"port": port, "protocol": "TCP", "nodePort": number} for port in (2, 3)]
+            new = service(**{**old["spec"], "ports": [first, *more]})
+            error = self.assertRaises(APIStatusError, allocator.allocate, new, old)
+            self.assertEqual((error.code, error.message), (500, f"duplicate nodePort: {{TCP {number}}}"))
+            self.assertEqual(error.reason, "")
+        self.assertFalse(allocator.ports.in_use(30002))
+        new = service(**{**old["spec"], "ports": [first, {**first, "port": 2, "protocol": "UDP"}]})
+        self.assertEqual(allocator.allocate(new, old).ports, [])
+
+    def test_ports_in_an_update(self) -> None:
+        """An update gives each new port a number of its own, and releases those that are no longer used."""
+        allocator = ServiceAllocator()
+        old = service(type="NodePort", ports=[{"port": 53, "protocol": "TCP", "nodePort": 30001}])
+        allocator.allocate(old, None)
+        new = service(**{**old["spec"], "ports": [*old["spec"]["ports"], {"port": 53, "protocol": "UDP"}]})
+        reservation = allocator.allocate(new, old)
+        self.assertEqual(reservation.ports, [new["spec"]["ports"][1]["nodePort"]])
+        self.assertNotEqual(new["spec"]["ports"][1]["nodePort"], 30001)
+        none = service(**{**old["spec"], "ports": []})
+        self.assertEqual(allocator.allocate(none, old).freed_ports, [30001])
+
+    def test_changed_address(self) -> None:
+        """An update that changes an address allocates none: it is refused for the change, whatever the address is."""
+        allocator = ServiceAllocator()
+        old = service()
+        allocator.allocate(old, None)
+        for address in ("10.0.0.77", "10.9.9.9"):
+            new = service(**{**old["spec"], "clusterIP": address, "clusterIPs": [address]})
+            reservation = allocator.allocate(new, old)
+            self.assertEqual((reservation.ips, reservation.freed_ips), ([], []))
+
+    def test_headless_update(self) -> None:
+        """An update of a service to a headless one with two families allocates nothing."""
+        allocator = ServiceAllocator()
+        old = service()
+        allocator.allocate(old, None)
+        new = service(clusterIP="None", clusterIPs=["None"], ipFamilyPolicy="RequireDualStack")
+        self.assertEqual(allocator.allocate(new, old).ips, [])
+
+    def test_second_family_without_policy(self) -> None:
+        """The second family is removed only with the policy C{SingleStack}."""
+        allocator = ServiceAllocator()
+        old = service(clusterIP="None", clusterIPs=["None"])
+        allocator.allocate(old, None)
+        self.assertEqual(old["spec"]["ipFamilies"], ["IPv4", "IPv6"])
+        new = service(**{**old["spec"], "ipFamilies": ["IPv4"]})
+        error = self.assertRaises(APIStatusError, allocator.allocate, new, old)
+        self.assertIn("must be 'SingleStack' to release the secondary IP family", error.message)
+        allocator = ServiceAllocator(["10.0.0.0/24", "fd00::/112"])
+        old = service(ipFamilyPolicy="PreferDualStack")
+        allocator.allocate(old, None)
+        one = {"clusterIPs": old["spec"]["clusterIPs"][:1], "ipFamilies": ["IPv4"]}
+        for policy in ("PreferDualStack", None):
+            new = service(**{**old["spec"], **one, "ipFamilyPolicy": policy})
+            error = self.assertRaises(APIStatusError, allocator.allocate, new, old)
+            self.assertEqual(error.message.count("must be 'SingleStack' to release the secondary"), 2)
+
+    def test_health_check(self) -> None:
+        """A balancer that wants nodes with pods only can ask them."""
+        allocator = ServiceAllocator()
+        obj = service(type="LoadBalancer", externalTrafficPolicy="Local", allocateLoadBalancerNodePorts=False)
+        allocator.allocate(obj, None)
+        self.assertTrue(allocator.ports.in_use(obj["spec"]["healthCheckNodePort"]))
+        self.assertNotIn("nodePort", obj["spec"]["ports"][0])
+
+    def test_dual_stack(self) -> None:
+        """A cluster of two families gives addresses of both to who wants them."""
+        allocator = ServiceAllocator(["10.0.0.0/24", "fd00::/112"])
+        obj = service(ipFamilyPolicy="PreferDualStack")
+        allocator.allocate(obj, None)
+        self.assertEqual(obj["spec"]["ipFamilies"], ["IPv4", "IPv6"])
+        self.assertIn(":", obj["spec"]["clusterIPs"][1])
+        error = self.assertRaises(
+            APIStatusError, ServiceAllocator().allocate, service(ipFamilyPolicy="RequireDualStack"), None
+        )
+        self.assertIn("this cluster is not configured for dual-stack services", error.message)
+
+    def test_families_without_policy(self) -> None:
+        """A service is of one family unless it says that it is of two, however many it names."""
+        for ranges in (["10.0.0.0/24"], ["10.0.0.0/24", "fd00::/112"]):
+            error = self.assertRaises(
+                APIStatusError, ServiceAllocator(ranges).allocate, service(ipFamilies=["IPv4", "IPv6"]), None
+            )
+            self.assertEqual(
+                error.message,
+                'Service "s" is invalid: spec.ipFamilyPolicy: Invalid value: "SingleStack": must be '
+                "'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified",
+            )
+
+    def test_family_released(self) -> None:
+        """Who says C{SingleStack} lets go of the second family; who says nothing keeps both, as before."""
+        allocator = ServiceAllocator(["10.0.0.0/24", "fd00::/112"])
+        old = service(ipFamilyPolicy="RequireDualStack")
+        allocator.settle(allocator.allocate(old, None))
+        new = service(**{**old["spec"], "ipFamilyPolicy": "SingleStack"})
+        self.assertEqual(allocator.allocate(new, old).freed_ips, old["spec"]["clusterIPs"][1:])
+        self.assertEqual(new["spec"]["ipFamilies"], ["IPv4"])
+        same = service(**{**old["spec"], "ipFamilyPolicy": None})
+        allocator.allocate(same, old)
+        self.assertEqual(same["spec"], old["spec"])
+
+    def test_families_of_the_past(self) -> None:
+        """A service that prefers two families keeps what it has when the cluster comes to have others."""
+        old = service(ipFamilyPolicy="PreferDualStack")
+        two = ServiceAllocator(["10.0.0.0/24", "fd00::/112"])
+        two.allocate(old, None)
+        new = service(**old["spec"])
+        self.assertEqual(ServiceAllocator().allocate(new, old).ips, [])
+        self.assertEqual(new["spec"], old["spec"])
+        one = service(ipFamilyPolicy="PreferDualStack")
+        ServiceAllocator().allocate(one, None)
+        new = service(**one["spec"])
+        two.allocate(new, one)
+        self.assertEqual(new["spec"]["ipFamilies"], ["IPv4"])
+
+    def test_dry_run(self) -> None:
+        """A dry run does not look who has an address, nor whether a port is in the range; who has a port, it does."""
+        allocator = ServiceAllocator()
+        allocator.change(NO_HOLDINGS, Holdings(("10.0.0.7",), (30001,)))
+        address = {"clusterIP": "10.0.0.7", "clusterIPs": ["10.0.0.7"], "type": "NodePort"}
+        port = {"port": 80, "protocol": "TCP"}
+        obj = service(**address, ports=[{**port, "nodePort": 80}])
+        self.assertEqual(allocator.allocate(obj, None, dry_run=True).ips, [])
+        self.assertRaises(APIStatusError, allocator.allocate, obj, None)
+        obj = service(**address, ports=[{**port, "nodePort": 30001}])
+        error = self.assertRaises(APIStatusError, allocator.allocate, obj, None, dry_run=True)
+        self.assertIn("provided port is already allocated", error.message)
+
+    def test_full(self) -> None:
+        """When all addresses are taken, it is told for which service there is none."""
+        allocator = ServiceAllocator(["10.0.0.0/30"])
+        for _ in range(2):
+            allocator.allocate(service(), None)
+        error = self.assertRaises(APIStatusError, allocator.allocate, service(), None)
+        self.assertIn('failed to allocate a serviceIP for Service "s": range is full', error.message)
+
+    @settings(max_examples=30, deadline=None)
+    @given(st.lists(st.sampled_from(["create", "cancel", "delete"]), max_size=30))
+    def test_no_leak(self, steps: list[str]) -> None:
+        """After any creates, failures and deletes, exactly the numbers of the services there are are in use."""
+        allocator = ServiceAllocator(["10.0.0.0/26"], NodePortAllocator(30000, 30040))
+        there: list[dict[str, Any]] = []
+        for step in steps:
+            if step == "delete" and there:
+                allocator.change(holdings(there.pop()), NO_HOLDINGS)
+                continue
+            obj = service(type="NodePort")
+            reservation = allocator.allocate(obj, None)
+            if step != "cancel":
+                allocator.change(NO_HOLDINGS, holdings(obj))
+                there.append(obj)
+            allocator.settle(reservation)
+        addresses = {one["spec"]["clusterIP"] for one in there}
+        self.assertEqual(len(addresses), len(there))
+        usable = [f"10.0.0.{number}" for number in range(1, 63)]
+        self.assertEqual({one for one in usable if allocator.ips["IPv4"].has(one)}, addresses)
+        ports = {one["spec"]["ports"][0]["nodePort"] for one in there}
+        self.assertEqual({port for port in range(30000, 30041) if allocator.ports.in_use(port)}, ports)

@@ -1,0 +1,230 @@
+"""
+Tests for L{kubetwist.registry.core.service.portregistry}, and of what services hold where servers share a storage.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from ipaddress import IPv4Address
+from typing import Any, ClassVar
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.options import CreateOptions
+from kubetwist.api.storage import Write
+from kubetwist.registry.core.service.portregistry import LEAK_ROUNDS, REPAIR, bits_of, decoded, encoded, ports_in
+from kubetwist.registry.stores import Stores
+from kubetwist.storage.errors import ForeignValue, KeyNotFound, RevisionCompacted
+from tests.registry.sharedstores import SharedStoresTestCase
+from tests.registry.storetools import Meddler
+
+KEY = "/registry/ranges/servicenodeports"
+
+
+def service(name: str, port: int = 0, address: str = "") -> dict[str, Any]:
+    """A service with a node port."""
+    one = {"port": 80, **({"nodePort": port} if port else {})}
+    given = {"clusterIP": address} if address else {}
+    return {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": [one], **given}}
+
+
+def port_of(obj: dict[str, Any]) -> int:
+    """Its node port."""
+    port: int = obj["spec"]["ports"][0]["nodePort"]
+    return port
+
+
+class FormatTests(SynchronousTestCase):
+    """How the ports are stored."""
+
+    @given(st.sets(st.integers(30000, 32767)))
+    def test_round_trip(self, ports: set[int]) -> None:
+        """What is written is what is read."""
+        bits, low = decoded(encoded(30000, 32767, ports))
+        self.assertEqual(ports_in(bits, low), ports)
+        self.assertEqual(bits_of(ports, low), bits)
+
+    def test_as_the_reference_writes_it(self) -> None:
+        """The object is a RangeAllocation whose data is a big number, the lowest port in the lowest bit."""
+        value = encoded(30000, 32767, [30000, 30009])
+        self.assertTrue(value.endswith(b"}\n"))
+        obj = orjson.loads(value)
+        self.assertEqual((obj["kind"], obj["apiVersion"], obj["range"]), ("RangeAllocation", "v1", "30000-32767"))
+        self.assertEqual(b64decode(obj["data"]), b"\x02\x01")
+
+    def test_foreign(self) -> None:
+        """What is no range is refused, however it is made."""
+        for value in (
+            b"{}",
+            b"[]",
+            b"null",
+            b"7",
+            b"\xff",
+            b'{"kind":"RangeAllocation","range":"10.0.0.0/24","data":""}',
+            b'{"kind":"RangeAllocation","range":7}',
+            b'{"kind":"RangeAllocation","range":"30000-32767","data":"?"}',
+            b'{"kind":"RangeAllocation","range":"99999-32767","data":""}',
+            b'{"kind":"RangeAllocation","range":"30000-32767","data":"%b"}' % (b"A" * 20_000),
+        ):
+            self.assertRaises(ForeignValue, decoded, value)
+        self.assertEqual(decoded(b'{"kind":"RangeAllocation","range":"30000-32767","data":null}'), (0, 30000))
+
+
+class SharedNumbersTests(SharedStoresTestCase):
+    """What services have, with two servers."""
+
+    options: ClassVar[dict[str, Any]] = {"service_ranges": ("10.0.0.0/28",), "node_ports": (30000, 30009)}
+
+    def stored(self) -> set[int]:
+        """The ports that the object in the storage has."""
+        return ports_in(*decoded(self.done(self.backend.read(KEY)).value))
+
+    def meddle(self, stores: Stores) -> Meddler:
+        """Have somebody else write before a server does."""
+        store = stores.get("", "services")
+        store.backend = meddler = Meddler(self.backend)  # type: ignore[assignment]
+        return meddler
+
+    def refused(self, stores: Stores, obj: dict[str, Any]) -> APIStatusError:
+        """Why a service can not be made."""
+        store = stores.get("", "services")
+        store.strategy.default(obj)
+        made = store.create(self.scope, obj, CreateOptions())
+        error: APIStatusError = self.failureResultOf(Deferred.fromCoroutine(made), APIStatusError).value
+        return error
+
+    def test_comes_and_goes(self) -> None:
+        """A port is in the object as long as a service has it, and both servers know."""
+        made = self.make(self.one, "services", service("a"))
+        self.assertEqual(self.stored(), {port_of(made)})
+        self.assertTrue(self.other.services.ports.in_use(port_of(made)))
+        changed = self.change(self.other, "services", {**made, "spec": {**made["spec"], "type": "ClusterIP"}})
+        self.assertNotIn("nodePort", changed["spec"]["ports"][0])
+        self.assertEqual(self.stored(), set())
+        again = self.make(self.other, "services", service("b", port_of(made)))
+        self.delete(self.one, "services", "b")
+        self.assertEqual(self.stored(), set())
+        self.assertFalse(self.other.services.ports.in_use(port_of(again)))
+
+    def test_taken_at_the_other(self) -> None:
+        """What a service has that was made at one server is refused to those of the other."""
+        made = self.make(self.one, "services", service("a"))
+        error = self.refused(self.other, service("b", port_of(made)))
+        self.assertEqual(error.code, 422)
+        self.assertIn("provided port is already allocated", error.message)
+        error = self.refused(self.other, service("b", 0, made["spec"]["clusterIP"]))
+        self.assertEqual(error.code, 422)
+        self.assertIn("provided IP is already allocated", error.message)
+
+    def test_all_numbers(self) -> None:
+        """Two servers give out every port once, until there is none left."""
+        made = [
+            self.make((self.one, self.other)[number % 2], "services", service(f"s{number}")) for number in range(10)
+        ]
+        self.assertEqual({port_of(one) for one in made}, set(range(30000, 30010)))
+        self.assertEqual(len({one["spec"]["clusterIP"] for one in made}), 10)
+        self.assertIn("range is full", self.refused(self.one, service("more")).message)
+
+    def test_chosen_at_once(self) -> None:
+        """Of two servers that give away the same port or address at the same moment, the later one refuses."""
+        for rival, mine in (
+            (service("a", 30001, "10.0.0.2"), service("b", 30001, "10.0.0.3")),
+            (service("c", 30003, "10.0.0.5"), service("d", 30004, "10.0.0.5")),
+        ):
+            self.meddle(self.one).before.append(lambda rival=rival: self.make(self.other, "services", rival))
+            self.assertEqual(self.refused(self.one, mine).code, 422)
+            self.assertIsNotNone(self.one.lookup("", "services", "default", rival["metadata"]["name"]))
+
+    def test_any_at_once(self) -> None:
+        """A number that nobody chose and another server gives away at the same moment is replaced by another one."""
+        for number in range(5):
+
+            def rival(number: int = number) -> None:
+                # The very numbers that the other service is about to get.
+                taken = self.one.services.ports.under_way()
+                (address,) = self.one.services.ips["IPv4"].under_way()
+                self.make(self.other, "services", service(f"rival{number}", *taken, str(IPv4Address(address))))
+
+            self.meddle(self.one).before.append(rival)
+            self.make(self.one, "services", service(f"mine{number}"))
+        services = [orjson.loads(one.item) for one in self.one.get("", "services").cache.list().records]
+        self.assertEqual({port_of(one) for one in services}, set(range(30000, 30010)))
+        self.assertEqual(len({one["spec"]["clusterIP"] for one in services}), 10)
+
+    def test_update_at_once(self) -> None:
+        """An update that is given a port another server gives away gets another one, and no conflict."""
+        made = self.make(self.one, "services", service("a"))
+        made = self.change(self.one, "services", {**made, "spec": {**made["spec"], "type": "ClusterIP"}})
+        made["spec"] = {**made["spec"], "type": "NodePort"}
+
+        def rival() -> None:
+            self.make(self.other, "services", service("rival", *self.one.services.ports.under_way()))
+
+        self.meddle(self.one).before.append(rival)
+        changed = self.change(self.one, "services", made)
+        self.assertEqual(
+            self.stored(), {port_of(changed), port_of(self.one.lookup("", "services", "default", "rival"))}
+        )
+
+    def test_other_ports_at_once(self) -> None:
+        """Services of two servers that want different ports both get them, though both change one object."""
+        self.meddle(self.one).before.append(lambda: self.make(self.other, "services", service("a", 30001)))
+        self.make(self.one, "services", service("b", 30002))
+        self.assertEqual(self.stored(), {30001, 30002})
+
+    def test_nothing_stays(self) -> None:
+        """A service that can not be made leaves neither port nor address taken."""
+        self.make(self.one, "services", service("a", 30001, "10.0.0.2"))
+        self.refused(self.other, service("a", 30002, "10.0.0.5"))
+        self.assertEqual(self.stored(), {30001})
+        self.make(self.one, "services", service("b", 30002, "10.0.0.5"))
+
+    def test_repair(self) -> None:
+        """What services have and the object does not say is added at once; what no service has goes after a while."""
+        made = self.make(self.one, "services", service("a", 30001))
+        self.done(self.backend.commit([Write(KEY, encoded(30000, 30009, [30005]), None)]))
+        assert self.one.shared_ports is not None
+        self.done(self.one.shared_ports.repair(self.one.get("", "services").cache))
+        self.assertEqual(self.stored(), {port_of(made), 30005})
+        for _ in range(LEAK_ROUNDS - 2):
+            self.clock.advance(REPAIR)
+        self.assertEqual(self.stored(), {30001, 30005})
+        self.clock.advance(REPAIR)
+        self.assertEqual(self.stored(), {30001})
+
+    def test_lost_object(self) -> None:
+        """An object that somebody deletes comes back with the next service, and has all ports."""
+        self.make(self.one, "services", service("a", 30001))
+        self.done(self.backend.commit([Write(KEY, None, None)]))
+        self.failureResultOf(Deferred.fromCoroutine(self.backend.read(KEY)), KeyNotFound)
+        self.make(self.other, "services", service("b", 30002))
+        self.assertEqual(self.stored(), {30001, 30002})
+
+    def test_other_range(self) -> None:
+        """A server with another range takes over what is in it."""
+        self.done(self.backend.commit([Write(KEY, encoded(29990, 30005, [29995, 30003]), 0)]))
+        self.assertTrue(self.one.services.ports.in_use(30003))
+        self.make(self.one, "services", service("a", 30001))
+        self.assertEqual(self.stored(), {30001, 30003})
+
+    def test_lost_place(self) -> None:
+        """A server whose caches lose their place knows afterwards what came and went meanwhile."""
+        self.make(self.one, "services", service("a", 30001, "10.0.0.5"))
+        self.make(self.one, "services", service("b", 30002, "10.0.0.6"))
+        stores = self.other
+        for cache in (stores.get("", "services").cache, stores.get("networking.k8s.io", "ipaddresses").cache):
+            cache._source.stop()
+        self.delete(self.one, "services", "a")
+        self.make(self.one, "services", service("c", 30003, "10.0.0.7"))
+        for cache in (stores.get("", "services").cache, stores.get("networking.k8s.io", "ipaddresses").cache):
+            cache.ended(RevisionCompacted(1, 2))
+        self.clock.advance(1)
+        known = stores.services
+        self.assertEqual(known.ports.held(), {30002, 30003})
+        self.assertEqual([known.ips["IPv4"].has(f"10.0.0.{last}") for last in (5, 6, 7)], [False, True, True])

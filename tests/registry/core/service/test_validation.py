@@ -1,0 +1,263 @@
+"""Tests for L{kubetwist.registry.generic.validation}: of services, their addresses and where they lead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.strategies import strategy_for
+
+from ...test_strategies_validation import change_problems, copy, made, problems
+
+
+class ServiceTests(SynchronousTestCase):
+    """Services and Endpoints."""
+
+    def service(self, **spec: Any) -> list[str]:
+        """The problems of a service with this spec."""
+        return problems("", "Service", spec={"ports": [{"port": 80}], **spec})
+
+    def test_good(self) -> None:
+        """The plainest service is valid, and so are a headless one and a name."""
+        self.assertEqual(self.service(), [])
+        self.assertEqual(self.service(clusterIP="None", ports=[]), [])
+        self.assertEqual(self.service(type="ExternalName", externalName="a.example.com", ports=[]), [])
+
+    def test_ports(self) -> None:
+        """Several ports need names, and all need numbers that exist."""
+        self.assertEqual(self.service(ports=[]), ["spec.ports: Required value"])
+        self.assertEqual(
+            self.service(ports=[{"port": 80}, {"name": "b", "port": 70000}]),
+            [
+                "spec.ports[0].name: Required value",
+                "spec.ports[1].port: Invalid value: 70000: must be between 1 and 65535, inclusive",
+                "spec.ports[1].targetPort: Invalid value: 70000: must be between 1 and 65535, inclusive",
+            ],
+        )
+
+    def test_node_port_of_internal_service(self) -> None:
+        """Only services for the outside have node ports."""
+        self.assertEqual(
+            self.service(ports=[{"port": 80, "nodePort": 30000}]),
+            ["spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"],
+        )
+
+    def test_addresses(self) -> None:
+        """The singular address is the first of the plural ones."""
+        self.assertEqual(
+            self.service(clusterIP="10.0.0.4", clusterIPs=["10.0.0.5"]),
+            ['spec.clusterIPs: Invalid value: ["10.0.0.5"]: first value must match `clusterIP`'],
+        )
+        self.assertIn("must be a valid IP address", self.service(clusterIP="banana")[0])
+
+    def test_address_stays(self) -> None:
+        """A service keeps its address."""
+        old = {"spec": {"ports": [{"port": 80}], "clusterIP": "10.0.0.4"}}
+        new = {"spec": {"ports": [{"port": 80}], "clusterIP": "10.0.0.5"}}
+        self.assertEqual(
+            change_problems("", "Service", old, new),
+            ['spec.clusterIPs[0]: Invalid value: ["10.0.0.5"]: may not change once set'],
+        )
+
+    def test_put_without_addresses(self) -> None:
+        """An update that leaves out what was given out keeps it."""
+        strategy = strategy_for("", "Service")
+        old = made("", "Service", spec={"type": "NodePort", "ports": [{"port": 80, "nodePort": 30001}]})
+        old["spec"].update(clusterIP="10.0.0.4", clusterIPs=["10.0.0.4"])
+        obj = made("", "Service", spec={"type": "NodePort", "ports": [{"port": 80}]})
+        strategy.prepare_for_update(obj, old)
+        self.assertEqual(obj["spec"]["clusterIPs"], ["10.0.0.4"])
+        self.assertEqual(obj["spec"]["ports"][0]["nodePort"], 30001)
+
+    def test_put_with_another_address(self) -> None:
+        """An update that changes only the singular form of the address changes both."""
+        strategy = strategy_for("", "Service")
+        old = made("", "Service", spec={"clusterIP": "10.0.0.4", "clusterIPs": ["10.0.0.4"]})
+        obj = made("", "Service", spec={"clusterIP": "10.0.0.5"})
+        strategy.prepare_for_update(obj, old)
+        self.assertEqual(obj["spec"]["clusterIPs"], ["10.0.0.5"])
+
+    def test_node_ports_by_name(self) -> None:
+        """A port without a node port keeps the one of the port with the same name, unless another port has it now."""
+        strategy = strategy_for("", "Service")
+        ports = [{"name": name, "port": port, "nodePort": 30000 + port} for name, port in (("a", 1), ("b", 2))]
+        old = made("", "Service", spec={"type": "NodePort", "ports": ports})
+        ports = [{"name": "b", "port": 7}, {"name": "c", "port": 1, "nodePort": 30001}, {"name": "a", "port": 9}]
+        obj = made("", "Service", spec={"type": "NodePort", "ports": ports})
+        strategy.prepare_for_update(obj, old)
+        self.assertEqual([port.get("nodePort") for port in obj["spec"]["ports"]], [30002, 30001, None])
+
+    def test_fewer_node_ports(self) -> None:
+        """Node ports are removed with the type, also if ports are removed, but not if one is added."""
+        strategy = strategy_for("", "Service")
+        ports = [{"name": name, "port": port, "nodePort": 30000 + port} for name, port in (("a", 1), ("b", 2))]
+        old = made("", "Service", spec={"type": "NodePort", "ports": ports})
+        for kept, number in ((1, None), (7, 30007)):
+            left = [{"name": "a", "port": 1, "nodePort": 30000 + kept}]
+            obj = made("", "Service", spec={"type": "ClusterIP", "ports": left})
+            strategy.prepare_for_update(obj, old)
+            self.assertEqual(obj["spec"]["ports"][0].get("nodePort"), number)
+
+    def test_type_change(self) -> None:
+        """What the new type can not have goes, where the client did not touch it."""
+        strategy = strategy_for("", "Service")
+        old = made("", "Service", spec={"type": "NodePort", "ports": [{"port": 80, "nodePort": 30001}]})
+        old["spec"].update(clusterIP="10.0.0.4", clusterIPs=["10.0.0.4"])
+        obj = copy(old)
+        obj["spec"]["type"] = "ClusterIP"
+        strategy.prepare_for_update(obj, old)
+        self.assertNotIn("nodePort", obj["spec"]["ports"][0])
+        self.assertNotIn("externalTrafficPolicy", obj["spec"])
+        self.assertEqual(obj["spec"]["clusterIP"], "10.0.0.4")
+
+    def test_endpoints(self) -> None:
+        """Endpoints are other machines."""
+        subsets = [{"addresses": [{"ip": "127.0.0.1"}], "ports": [{"port": 80}]}]
+        self.assertEqual(
+            problems("", "Endpoints", subsets=subsets),
+            [
+                'subsets[0].addresses[0].ip: Invalid value: "127.0.0.1": '
+                "may not be in the loopback range (127.0.0.0/8, ::1/128)"
+            ],
+        )
+
+    def test_endpoints_stay_as_written(self) -> None:
+        """Subsets are neither joined nor sorted; special addresses are refused even where they are none at all."""
+        subsets = [
+            {"addresses": [{"ip": "10.1.0.2"}], "ports": [{"port": 80, "protocol": "TCP"}]},
+            {"notReadyAddresses": [{"ip": "10.1.0.1"}], "ports": [{"port": 80, "protocol": "TCP"}]},
+        ]
+        endpoints = made("", "Endpoints", subsets=[dict(one) for one in subsets])
+        strategy_for("", "Endpoints").complete(endpoints)
+        self.assertEqual(endpoints["subsets"], subsets)
+        found = problems("", "Endpoints", subsets=[{"addresses": [{"ip": "words"}, {"ip": "127.0.0.1"}]}])
+        self.assertEqual(len(found), 3)
+
+
+class RangeTests(SynchronousTestCase):
+    """ServiceCIDRs."""
+
+    def ranges(self, *cidrs: str) -> list[str]:
+        """What is wrong with one of these ranges."""
+        return problems("networking.k8s.io", "ServiceCIDR", spec={"cidrs": list(cidrs)})
+
+    def test_ranges(self) -> None:
+        """There is one of a family, in the form that it is always written in."""
+        self.assertEqual(self.ranges("10.0.0.0/24"), [])
+        self.assertEqual(self.ranges("10.0.0.0/24", "fd00::/64"), [])
+        self.assertEqual(
+            self.ranges("fd00:0::/64"),
+            ['spec.cidrs[0]: Invalid value: "fd00:0::/64": must be in canonical form ("fd00::/64")'],
+        )
+        found = self.ranges("10.0.0.1/24")
+        self.assertEqual(
+            found, ['spec.cidrs[0]: Invalid value: "10.0.0.1/24": must not have bits set beyond the prefix length']
+        )
+        for second in ("10.1.0.0/24", "::ffff:10.1.0.0/120"):
+            found_text = self.ranges("10.0.0.0/24", second)[-1]
+            start = f'spec.cidrs: Invalid value: ["10.0.0.0/24","{second}"]: may specify no more than one IP'
+            self.assertTrue(found_text.startswith(start), found_text)
+        (found_text,) = self.ranges("10.0.0.0/24", "x")
+        self.assertTrue(found_text.startswith('spec.cidrs[1]: Invalid value: "x": must be a valid CIDR'), found_text)
+        (found_text,) = self.ranges("a", "b", "c")
+        self.assertTrue(found_text.endswith("may only hold up to 2 values"), found_text)
+
+    def test_update(self) -> None:
+        """The ranges stay; each that does not is told of."""
+        old = {"spec": {"cidrs": ["10.0.0.0/24"]}}
+        self.assertEqual(
+            change_problems("networking.k8s.io", "ServiceCIDR", old, {"spec": {"cidrs": ["10.1.0.0/24"]}}),
+            ['spec.cidrs[0]: Invalid value: "10.1.0.0/24": field is immutable'],
+        )
+        both = {"spec": {"cidrs": ["10.0.0.0/24", "fd00::/64"]}}
+        self.assertEqual(change_problems("networking.k8s.io", "ServiceCIDR", old, both), [])
+
+
+class EndpointTests(SynchronousTestCase):
+    """Endpoints and EndpointSlices."""
+
+    def test_no_address(self) -> None:
+        """What is no address at all is told twice of Endpoints, once of a service."""
+        found = problems("", "Endpoints", subsets=[{"addresses": [{"ip": "x"}], "ports": [{"port": 80}]}])
+        self.assertEqual(len(found), 2)
+        self.assertEqual(found[1], 'subsets[0].addresses[0].ip: Invalid value: "x": must be a valid IP address')
+
+    def slice(self, kind: str, *addresses: str, **parts: Any) -> list[str]:
+        """What is wrong with a slice of one endpoint."""
+        return problems(
+            "discovery.k8s.io", "EndpointSlice", addressType=kind, endpoints=[{"addresses": addresses}], **parts
+        )
+
+    def test_slice_addresses(self) -> None:
+        """Addresses are in order, before it is told that they are of the other family."""
+        path = "endpoints[0].addresses"
+        text = "must not be an IPv4-mapped IPv6 address"
+        mapped = "::ffff:1.2.3.4"
+        self.assertEqual(self.slice("IPv4", mapped), [f'{path}[0]: Invalid value: "{mapped}": {text}'])
+        other = f'{path}: Invalid value: "2001:DB8::1": must be an IPv4 address'
+        self.assertEqual(self.slice("IPv4", "2001:DB8::1"), [other])
+        both = [f'{path}: Invalid value: "127.0.0.1": must be an IPv6 address']
+        both.append(f'{path}[0]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)')
+        self.assertEqual(self.slice("IPv6", "127.0.0.1"), both)
+
+    def test_slice_domains(self) -> None:
+        """Domains have two parts or more, and may end at the root."""
+        self.assertEqual(self.slice("FQDN", "a.b.", "a.b"), [])
+        path = "endpoints[0].addresses"
+        self.assertEqual(
+            self.slice("FQDN", "", "a.", f"{'x' * 64}.y"),
+            [
+                f"{path}[0]: Required value",
+                f'{path}[1]: Invalid value: "a": should be a domain with at least two segments separated by dots',
+                f'{path}[2]: Invalid value: "{"x" * 64}": must be no more than 63 characters',
+            ],
+        )
+
+    def test_odd_slice_addresses(self) -> None:
+        """Odd forms of addresses are told of, but not to the controllers of slices."""
+        strategy = strategy_for("discovery.k8s.io", "EndpointSlice")
+        piece: dict[str, Any] = {"metadata": {}, "endpoints": [{"addresses": ["2001:DB8::1"]}]}
+        (found,) = strategy.warnings(piece, None)
+        self.assertTrue(found.startswith("endpoints[0].addresses[0]: IPv6 address"), found)
+        piece["metadata"]["labels"] = {"endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"}
+        self.assertEqual(strategy.warnings(piece, None), [])
+
+    def test_slice_protocol(self) -> None:
+        """A protocol that is empty is one that nobody knows."""
+        self.assertEqual(
+            self.slice("IPv4", "1.2.3.4", ports=[{"port": 1, "protocol": ""}]),
+            ['ports[0].protocol: Unsupported value: "": supported values: "SCTP", "TCP", "UDP"'],
+        )
+
+    def test_slice_update(self) -> None:
+        """A change is looked at as a whole; endpoints that were there may stay."""
+        old = {"addressType": "IPv4", "endpoints": [{"addresses": ["x"]}]}
+        self.assertEqual(
+            change_problems("discovery.k8s.io", "EndpointSlice", old, {**old, "addressType": "IPv5"}),
+            [
+                'addressType: Unsupported value: "IPv5": supported values: "FQDN", "IPv4", "IPv6"',
+                'addressType: Invalid value: "IPv5": field is immutable',
+            ],
+        )
+
+    def test_cve_2021_25737(self) -> None:
+        """CVE-2021-25737: both kinds keep clear of the node's own addresses, so neither leads a client there."""
+        for address, text in (
+            ("127.0.0.1", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+            ("::1", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+            ("169.254.169.254", "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+            ("fe80::1", "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+            ("0.0.0.0", "may not be unspecified (0.0.0.0)"),
+            ("224.0.0.1", "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
+        ):
+            kind = "IPv6" if ":" in address else "IPv4"
+            piece = {"addressType": kind, "endpoints": [{"addresses": [address]}]}
+            self.assertEqual(
+                problems("discovery.k8s.io", "EndpointSlice", **piece),
+                [f'endpoints[0].addresses[0]: Invalid value: "{address}": {text}'],
+            )
+            self.assertEqual(
+                problems("", "Endpoints", subsets=[{"addresses": [{"ip": address}], "ports": [{"port": 80}]}]),
+                [f'subsets[0].addresses[0].ip: Invalid value: "{address}": {text}'],
+            )

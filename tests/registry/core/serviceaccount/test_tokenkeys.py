@@ -1,0 +1,61 @@
+"""Tests for L{kubetwist.registry.core.serviceaccount.tokenkeys}."""
+
+from __future__ import annotations
+
+import json
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.core.serviceaccount.tokenkeys import BadVerificationKey, load_token_keys
+from kubetwist.registry.core.serviceaccount.tokens import TokenIssuer
+from kubetwist.server.credentials.certificates import Authority
+from tests.tokenkeys import private_pem, public_pem
+
+
+class TokenKeyTests(SynchronousTestCase):
+    """Tests for L{load_token_keys} and what it gives."""
+
+    def test_several(self) -> None:
+        """A file may have many keys: public ones, private ones, and those of certificates."""
+        one, other = rsa.generate_private_key(65537, 2048), ec.generate_private_key(ec.SECP384R1())
+        keys = load_token_keys(
+            b"# ours\n" + public_pem(one) + private_pem(other) + Authority.make("x").pair.certificate
+        )
+        self.assertEqual([key.algorithm for key in keys], ["RS256", "ES384", "ES256"])
+
+    def test_key_id(self) -> None:
+        """A key is known by what tokens that it signed call it."""
+        for private in (rsa.generate_private_key(65537, 2048), ec.generate_private_key(ec.SECP521R1())):
+            token = TokenIssuer.load(private_pem(private), "i", []).sign({})
+            (key,) = load_token_keys(private_pem(private))
+            header = jwt.get_unverified_header(token)
+            self.assertEqual((key.key_id, key.algorithm), (header["kid"], header["alg"]))
+
+    def test_jwk(self) -> None:
+        """A key verifies tokens for those who get it as a JSON Web Key, too."""
+        for private in (
+            rsa.generate_private_key(65537, 2048),
+            ec.generate_private_key(ec.SECP256R1()),
+            ec.generate_private_key(ec.SECP521R1()),
+        ):
+            token = TokenIssuer.load(private_pem(private), "i", []).sign({"sub": "x"})
+            (key,) = load_token_keys(private_pem(private))
+            shown = jwt.PyJWK.from_json(json.dumps(dict(key.as_jwk())))
+            self.assertEqual(jwt.decode(token, shown)["sub"], "x")
+            self.assertEqual(shown.key_id, key.key_id)
+            self.assertEqual(shown.public_key_use, "sig")
+
+    def test_bad(self) -> None:
+        """What has no key, a damaged one or one of another kind is refused."""
+        edwards = ed25519.Ed25519PrivateKey.generate().public_key()
+        for content in (
+            b"",
+            b"nonsense",
+            b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
+            edwards.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
+        ):
+            self.assertRaises(BadVerificationKey, load_token_keys, content)

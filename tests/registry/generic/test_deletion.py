@@ -1,0 +1,143 @@
+"""Tests for L{kubetwist.registry.generic.deletion}."""
+
+from datetime import UTC, datetime
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.options import DeleteOptions
+from kubetwist.api.resource import GroupKind
+from kubetwist.registry.generic import deletion
+from kubetwist.registry.generic.strategy import Strategy
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+class Graceful(Strategy):
+    """Ends after half a minute unless told otherwise."""
+
+    def grace_period(self, obj, options):
+        """Half a minute, unless the client says."""
+        return 30 if options.grace_period_seconds is None else options.grace_period_seconds
+
+
+class BeginGraceTests(SynchronousTestCase):
+    """Tests for L{deletion.begin_grace}."""
+
+    def test_kinds_without_grace(self) -> None:
+        """Most kinds do not end gracefully, and nothing is written into them."""
+        obj = {"metadata": {"name": "a"}}
+        self.assertEqual(deletion.begin_grace(Strategy(), obj, DeleteOptions(), NOW), (False, False, None))
+        self.assertEqual(obj, {"metadata": {"name": "a"}})
+
+    def test_first_deletion(self) -> None:
+        """The first DELETE says when the object will end, and is a new generation of it."""
+        obj = {"metadata": {"name": "a", "generation": 4}}
+        self.assertEqual(deletion.begin_grace(Graceful(), obj, DeleteOptions(), NOW), (True, False, 30))
+        self.assertEqual(
+            obj["metadata"],
+            {
+                "name": "a",
+                "generation": 5,
+                "deletionTimestamp": "2026-01-02T03:04:35Z",
+                "deletionGracePeriodSeconds": 30,
+            },
+        )
+
+    def ending(self):
+        """An object that ends half a minute after L{NOW}."""
+        meta = {"name": "a", "deletionTimestamp": "2026-01-02T03:04:35Z", "deletionGracePeriodSeconds": 30}
+        return {"metadata": meta}
+
+    def test_grace_only_shrinks(self) -> None:
+        """A later DELETE can not give an object more time."""
+        for options in (
+            DeleteOptions(),
+            DeleteOptions(grace_period_seconds=30),
+            DeleteOptions(grace_period_seconds=60),
+        ):
+            obj = self.ending()
+            self.assertEqual(deletion.begin_grace(Graceful(), obj, options, NOW), (False, True, None))
+            self.assertEqual(obj, self.ending())
+
+    def test_grace_shrinks(self) -> None:
+        """A later DELETE can take time away; it counts from the first one."""
+        obj = self.ending()
+        options = DeleteOptions(grace_period_seconds=10)
+        self.assertEqual(deletion.begin_grace(Graceful(), obj, options, NOW), (True, False, 10))
+        self.assertEqual(obj["metadata"]["deletionTimestamp"], "2026-01-02T03:04:15Z")
+
+    def test_negative_grace_is_one_second(self) -> None:
+        """A negative grace period is the shortest there is, not none."""
+        obj = self.ending()
+        options = DeleteOptions(grace_period_seconds=-5)
+        self.assertEqual(deletion.begin_grace(Graceful(), obj, options, NOW), (True, False, 1))
+
+
+class PropagationTests(SynchronousTestCase):
+    """Tests for L{deletion.garbage_collection_finalizers}."""
+
+    def wanted(self, present, **options):
+        """The finalizers that a DELETE leads to."""
+        return deletion.garbage_collection_finalizers(Strategy(), {"finalizers": present}, DeleteOptions(**options))
+
+    def test_policies(self) -> None:
+        """Each policy has its finalizer, and background has none."""
+        self.assertEqual(self.wanted([], propagation_policy="Orphan"), ["orphan"])
+        self.assertEqual(self.wanted([], propagation_policy="Foreground"), ["foregroundDeletion"])
+        self.assertIsNone(self.wanted([], propagation_policy="Background"))
+        self.assertEqual(self.wanted([], orphan_dependents=True), ["orphan"])
+
+    def test_a_policy_replaces_another(self) -> None:
+        """What an earlier DELETE asked for gives way; other finalizers stay."""
+        self.assertEqual(self.wanted(["a/b", "orphan"], propagation_policy="Foreground"), ["a/b", "foregroundDeletion"])
+        self.assertEqual(self.wanted(["a/b", "orphan"], propagation_policy="Background"), ["a/b"])
+
+    def test_without_policy(self) -> None:
+        """Without a policy, a finalizer that is there keeps its meaning."""
+        self.assertIsNone(self.wanted(["orphan"]))
+        self.assertIsNone(self.wanted(["foregroundDeletion"]))
+
+    def test_default_of_the_kind(self) -> None:
+        """Some old kinds orphan their dependents unless told otherwise."""
+        strategy = Strategy()
+        strategy.default_garbage_collection = "orphan"
+        self.assertEqual(deletion.garbage_collection_finalizers(strategy, {}, DeleteOptions()), ["orphan"])
+
+
+class PreconditionTests(SynchronousTestCase):
+    """Tests for L{deletion.check_preconditions}."""
+
+    def test_other_uid(self) -> None:
+        """A DELETE that means another object of that name is refused."""
+        error = self.assertRaises(
+            APIStatusError,
+            deletion.check_preconditions,
+            DeleteOptions(precondition_uid="1"),
+            {"uid": "2", "resourceVersion": "7"},
+            GroupKind("", "Secret"),
+            "s",
+        )
+        self.assertEqual((error.code, error.details), (409, {"name": "s", "kind": "Secret"}))
+
+    def test_met(self) -> None:
+        """Preconditions that hold change nothing."""
+        options = DeleteOptions(precondition_uid="2", precondition_resource_version="7")
+        meta = {"uid": "2", "resourceVersion": "7"}
+        self.assertIsNone(deletion.check_preconditions(options, meta, GroupKind("", "Secret"), "s"))
+
+
+class EndTests(SynchronousTestCase):
+    """Tests for L{deletion.ends_with_update}."""
+
+    def test_last_finalizer(self) -> None:
+        """An update that takes the last finalizer from a deleted object ends it."""
+        old = {"metadata": {"deletionTimestamp": "2026-01-02T03:04:05Z", "finalizers": ["a/b"]}}
+        self.assertTrue(deletion.ends_with_update({"metadata": {}}, old))
+        self.assertFalse(deletion.ends_with_update({"metadata": {"finalizers": ["a/c"]}}, old))
+        self.assertFalse(deletion.ends_with_update({"metadata": {}}, {"metadata": {"finalizers": ["a/b"]}}))
+
+    def test_grace_left(self) -> None:
+        """An object that still has time is not ended by an update."""
+        meta = {"deletionTimestamp": "2026-01-02T03:04:05Z", "deletionGracePeriodSeconds": 30}
+        self.assertFalse(deletion.ends_with_update({"metadata": {}}, {"metadata": meta}))

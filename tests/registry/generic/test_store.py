@@ -1,0 +1,429 @@
+"""Tests for L{kubetwist.registry.generic.store}: creating and deleting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions
+from kubetwist.api.resource import GroupResource
+from kubetwist.interfaces import (
+    ICollectionDeleter,
+    ICreator,
+    IGetter,
+    IGracefulDeleter,
+    ILister,
+    IPatcher,
+    IWatcher,
+)
+from kubetwist.registry.generic import creation
+from kubetwist.registry.generic.scope import RequestScope
+from kubetwist.storage.errors import StorageUnavailable
+from tests.registry.storetools import Plugin, StoreTestCase, content
+from tests.resources.server import config_map, pod
+
+
+class CreateTests(StoreTestCase):
+    """POST."""
+
+    def setUp(self) -> None:
+        """ConfigMaps, which have no rules of their own."""
+        super().setUp()
+        self.maps = self.store("configmaps")
+
+    def test_interfaces(self) -> None:
+        """A store can do all that clients do with objects; namespaces are not deleted as a collection."""
+        everything = (ICreator, IGetter, ILister, IWatcher, IPatcher, IGracefulDeleter, ICollectionDeleter)
+        for interface in everything:
+            verifyObject(interface, self.maps)
+        self.assertFalse(ICollectionDeleter.providedBy(self.store("namespaces")))
+
+    def test_identity(self) -> None:
+        """The server alone says when an object was made and which one it is; clients' claims are dropped."""
+        claims = {"uid": "mine", "creationTimestamp": "2001-01-01T00:00:00Z", "selfLink": "/x", "generation": 0}
+        claims |= {"deletionTimestamp": "2001-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5}
+        obj = config_map("a")
+        obj["metadata"] |= claims
+        meta = self.made(self.maps, obj)["metadata"]
+        self.assertEqual(set(meta), {"name", "namespace", "uid", "creationTimestamp", "resourceVersion"})
+        self.assertNotEqual(meta["uid"], "mine")
+        self.assertNotEqual(meta["creationTimestamp"], "2001-01-01T00:00:00Z")
+
+    def test_claimed_generation(self) -> None:
+        """Of kinds that do not count generations, a client may claim one."""
+        obj = config_map("a")
+        obj["metadata"]["generation"] = 7
+        self.assertEqual(self.made(self.maps, obj)["metadata"]["generation"], 7)
+
+    def test_odd_revision(self) -> None:
+        """A resourceVersion that is none is forgiven."""
+        for number, version in enumerate(("0", "x", "1e3")):
+            obj = config_map(f"a{number}")
+            obj["metadata"]["resourceVersion"] = version
+            self.made(self.maps, obj)
+
+    def test_revision(self) -> None:
+        """The resourceVersion is the revision of the write; a body that names one is refused."""
+        made = self.made(self.maps, config_map("a"))
+        self.assertEqual(made["metadata"]["resourceVersion"], str(self.server.backend.revision))
+        obj = config_map("b")
+        obj["metadata"]["resourceVersion"] = "7"
+        error = self.refused(self.maps.create(self.scope, obj, CreateOptions()))
+        self.assertEqual(
+            (error.code, error.message), (500, "resourceVersion should not be set on objects to be created")
+        )
+        obj["metadata"]["resourceVersion"] = "0"
+        self.assertEqual(self.made(self.maps, obj)["metadata"]["name"], "b")
+
+    def test_kept_generation(self) -> None:
+        """Kinds that count none keep what their clients say, if it can be one."""
+        obj, below = config_map("a"), config_map("b")
+        obj["metadata"]["generation"], below["metadata"]["generation"] = 7, -1
+        self.assertEqual(self.made(self.maps, obj)["metadata"]["generation"], 7)
+        error = self.refused(self.maps.create(self.scope, below, CreateOptions()))
+        self.assertIn("metadata.generation: Invalid value: -1", error.message)
+
+    def test_generation(self) -> None:
+        """Kinds that count generations begin with 1."""
+        made = self.made(self.store("pods"), pod("a"))
+        self.assertEqual(made["metadata"]["generation"], 1)
+
+    def test_stored_bytes(self) -> None:
+        """What is stored begins with kind and apiVersion and has no resourceVersion, as another server expects it."""
+        self.made(self.maps, config_map("a", x="1"))
+        stored = self.successResultOf(self.server.backend.read("/registry/configmaps/default/a"))
+        obj = orjson.loads(stored.value)
+        self.assertEqual(list(obj)[:2], ["kind", "apiVersion"])
+        self.assertNotIn("resourceVersion", obj["metadata"])
+        self.assertEqual(obj["data"], {"x": "1"})
+
+    def test_namespace(self) -> None:
+        """An object gets the namespace of its path and may name no other; a cluster-scoped one may, without effect."""
+        obj = config_map("a")
+        del obj["metadata"]["namespace"]
+        self.assertEqual(self.made(self.maps, obj)["metadata"]["namespace"], "default")
+        error = self.refused(self.maps.create(self.scope, config_map("b", "elsewhere"), CreateOptions()))
+        self.assertEqual(error.code, 400)
+        made = self.made(self.store("namespaces"), {"metadata": {"name": "a", "namespace": "b"}}, RequestScope())
+        self.assertNotIn("namespace", made["metadata"])
+
+    def test_taken(self) -> None:
+        """A name can be given once, and the error says so when its holder is on the way out."""
+        obj = config_map("a")
+        obj["metadata"]["finalizers"] = ["example.org/wait"]
+        self.made(self.maps, obj)
+        error = self.refused(self.maps.create(self.scope, config_map("a"), CreateOptions()))
+        self.assertEqual((error.code, error.reason), (409, "AlreadyExists"))
+        self.assertEqual(error.message, 'configmaps "a" already exists')
+        self.delete(self.maps, "a")
+        error = self.refused(self.maps.create(self.scope, config_map("a"), CreateOptions()))
+        self.assertEqual(error.message, 'object is being deleted: configmaps "a" already exists')
+
+    def test_invalid(self) -> None:
+        """An object that breaks the rules is not stored, and is told of all that is wrong."""
+        error = self.refused(self.maps.create(self.scope, config_map("Big_Name"), CreateOptions()))
+        self.assertEqual((error.code, error.reason), (422, "Invalid"))
+        self.assertEqual(self.server.backend.revision, 1)
+
+    def test_generate_name(self) -> None:
+        """A name is made from generateName, another one when the first is taken."""
+        names = iter(["a-1", "a-1", "a-1", "a-2"])
+        self.patch(creation, "generate_name", lambda base: next(names))
+        for expected in ("a-1", "a-2"):
+            made = self.made(self.maps, {"metadata": {"generateName": "a-"}})
+            self.assertEqual(made["metadata"]["name"], expected)
+            self.assertEqual(made["metadata"]["generateName"], "a-")
+
+    def test_generate_name_with_labels(self) -> None:
+        """Values that are derived from a generated name are derived again if the first name is in use."""
+        jobs = self.store("jobs", "batch")
+        names = iter(("a-1", "a-1", "a-2"))
+        self.patch(creation, "generate_name", lambda base: next(names))
+        spec = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
+        for name in ("a-1", "a-2"):
+            job = {"metadata": {"generateName": "a-"}, "spec": {"template": {"spec": spec}}}
+            jobs.strategy.default(job)
+            made = self.made(jobs, job)
+            self.assertEqual(made["spec"]["template"]["metadata"]["labels"]["job-name"], name)
+
+    def test_generate_name_gives_up(self) -> None:
+        """When every made name is taken the client is told to try again."""
+        self.patch(creation, "generate_name", lambda base: "a-1")
+        self.made(self.maps, {"metadata": {"generateName": "a-"}})
+        error = self.refused(self.maps.create(self.scope, {"metadata": {"generateName": "a-"}}, CreateOptions()))
+        self.assertEqual((error.code, error.reason, error.retry_after), (409, "AlreadyExists", 1))
+        self.assertIn("was not able to generate a unique name", error.message)
+
+    def test_name_wins(self) -> None:
+        """generateName beside a name is kept and has no effect."""
+        made = self.made(self.maps, {"metadata": {"name": "b", "generateName": "a-"}})
+        self.assertEqual((made["metadata"]["name"], made["metadata"]["generateName"]), ("b", "a-"))
+
+    def test_dry_run(self) -> None:
+        """A dry run answers as the write would, and writes nothing; a taken name is found too."""
+        events = self.events(self.maps)
+        made = self.made(self.maps, config_map("a"), dry_run=True)
+        self.assertIn("uid", made["metadata"])
+        self.assertNotIn("resourceVersion", made["metadata"])
+        self.assertIsNone(self.stored(self.maps, "a"))
+        self.made(self.maps, config_map("a"))
+        error = self.refused(self.maps.create(self.scope, config_map("a"), CreateOptions(dry_run=True)))
+        self.assertEqual(error.reason, "AlreadyExists")
+        self.assertEqual(events, [("ADDED", "a")])
+
+    def test_repeated_owners(self) -> None:
+        """An owner that is named twice is kept once, with a warning that names it."""
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u-1"}
+        obj = config_map("a")
+        obj["metadata"]["ownerReferences"] = [owner, {**owner, "uid": "u-2"}, dict(owner)]
+        made = self.made(self.maps, obj)
+        self.assertEqual([one["uid"] for one in made["metadata"]["ownerReferences"]], ["u-1", "u-2"])
+        self.assertEqual(len(self.warnings), 1)
+        self.assertTrue(self.warnings[0].endswith("duplicate UID(s) observed: u-1"))
+
+    def test_admission(self) -> None:
+        """Mutating plugins see the object before the rules of its kind, validating ones what will be stored."""
+
+        def act(attributes: Any) -> None:
+            if plugin.seen == [("CREATE", "")]:
+                self.assertNotIn("uid", attributes.object["metadata"])
+                attributes.object["data"] = {"by": "plugin"}
+            else:
+                self.assertEqual(attributes.object["data"], {"by": "plugin"})
+                self.assertIn("uid", attributes.object["metadata"])
+
+        plugin = Plugin(act)
+        self.admit(plugin)
+        self.assertEqual(self.made(self.maps, config_map("a"))["data"], {"by": "plugin"})
+        self.assertEqual(plugin.seen, [("CREATE", ""), ("CREATE", "")])
+
+    def test_refused_by_admission(self) -> None:
+        """What a plugin refuses is not stored."""
+
+        def act(attributes: Any) -> None:
+            raise APIStatusError.forbidden(GroupResource("", "configmaps"), "a", "no")
+
+        self.admit(Plugin(act))
+        error = self.refused(self.maps.create(self.scope, config_map("a"), CreateOptions()))
+        self.assertEqual(error.code, 403)
+        self.assertIsNone(self.stored(self.maps, "a"))
+
+    def test_storage_is_lost(self) -> None:
+        """A write that storage can not do is no answer to the client: the error goes up."""
+        self.successResultOf(self.server.backend.close())
+        self.failureResultOf(self.maps.create(self.scope, config_map("a"), CreateOptions()), StorageUnavailable)
+
+
+class DeleteTests(StoreTestCase):
+    """DELETE."""
+
+    def setUp(self) -> None:
+        """ConfigMaps, and Pods, which end gracefully."""
+        super().setUp()
+        self.maps, self.pods = self.store("configmaps"), self.store("pods")
+
+    def held(self, name: str, *finalizers: str) -> None:
+        """Make a ConfigMap with finalizers."""
+        obj = config_map(name)
+        obj["metadata"]["finalizers"] = list(finalizers)
+        self.made(self.maps, obj)
+
+    def running(self, name: str) -> None:
+        """Make a Pod that a node runs."""
+        obj = pod(name)
+        obj["spec"]["nodeName"] = "n"
+        self.made(self.pods, obj)
+
+    def test_at_once(self) -> None:
+        """Most objects are gone when DELETE is answered, with the state that they had."""
+        events = self.events(self.maps)
+        made = self.made(self.maps, config_map("a", x="1"))
+        last, gone = self.delete(self.maps, "a")
+        self.assertTrue(gone)
+        self.assertEqual(last, made)
+        self.assertEqual(events, [("ADDED", "a"), ("DELETED", "a")])
+        error = self.refused(self.maps.delete(self.scope, "a", DeleteOptions()))
+        self.assertEqual(error.code, 404)
+
+    def test_finalizers(self) -> None:
+        """An object with finalizers is marked, and goes when the last of them is taken away."""
+        self.held("a", "example.org/one", "example.org/two")
+        events = self.events(self.maps)
+        marked, gone = self.delete(self.maps, "a")
+        self.assertFalse(gone)
+        self.assertEqual(marked["metadata"]["deletionGracePeriodSeconds"], 0)
+        again, gone = self.delete(self.maps, "a")
+        self.assertEqual((again, gone), (marked, False))
+        self.changed(self.maps, "a", lambda obj: obj["metadata"]["finalizers"].pop())
+        self.assertIsNotNone(self.stored(self.maps, "a"))
+        self.changed(self.maps, "a", lambda obj: obj["metadata"].pop("finalizers"))
+        self.assertIsNone(self.stored(self.maps, "a"))
+        self.assertEqual(events, [("MODIFIED", "a"), ("MODIFIED", "a"), ("DELETED", "a")])
+
+    def test_no_new_finalizers(self) -> None:
+        """An object that is being deleted takes no further finalizers."""
+        self.held("a", "example.org/one")
+        self.delete(self.maps, "a")
+
+        def change(obj: Any) -> Any:
+            obj["metadata"]["finalizers"].append("example.org/two")
+            return obj
+
+        error = self.refused(self.maps.update(self.scope, "a", change, CreateOptions(), patching=True))
+        self.assertEqual(error.code, 422)
+
+    def test_propagation(self) -> None:
+        """Orphan and Foreground are finalizers that the garbage collector takes away; the last one asked for counts."""
+        self.made(self.maps, config_map("a"))
+        marked, gone = self.delete(self.maps, "a", propagation_policy="Foreground")
+        self.assertEqual((marked["metadata"]["finalizers"], gone), (["foregroundDeletion"], False))
+        marked, gone = self.delete(self.maps, "a", propagation_policy="Orphan")
+        self.assertEqual((marked["metadata"]["finalizers"], gone), (["orphan"], False))
+        _, gone = self.delete(self.maps, "a", propagation_policy="Background")
+        self.assertTrue(gone)
+
+    def test_grace(self) -> None:
+        """A running pod is given its time, which a later DELETE can only shorten."""
+        self.running("a")
+        marked, gone = self.delete(self.pods, "a")
+        self.assertFalse(gone)
+        self.assertEqual(marked["metadata"]["deletionGracePeriodSeconds"], 30)
+        self.assertEqual(marked["metadata"]["generation"], 2)
+        again, gone = self.delete(self.pods, "a", grace_period_seconds=60)
+        self.assertEqual((again, gone), (marked, False))
+        shorter, gone = self.delete(self.pods, "a", grace_period_seconds=10)
+        self.assertEqual((shorter["metadata"]["deletionGracePeriodSeconds"], gone), (10, False))
+        events = self.events(self.pods)
+        _, gone = self.delete(self.pods, "a", grace_period_seconds=0)
+        self.assertTrue(gone)
+        self.assertEqual(events, [("MODIFIED", "a"), ("DELETED", "a")])
+
+    def test_preconditions(self) -> None:
+        """A DELETE of another object of the name, or of another state, is a conflict."""
+        meta = self.made(self.maps, config_map("a"))["metadata"]
+        for options in ({"precondition_uid": "other"}, {"precondition_resource_version": "1"}):
+            error = self.refused(self.maps.delete(self.scope, "a", DeleteOptions(**options)))  # type: ignore[arg-type]
+            self.assertEqual((error.code, error.reason), (409, "Conflict"))
+        right = {"precondition_uid": meta["uid"], "precondition_resource_version": meta["resourceVersion"]}
+        self.assertTrue(self.delete(self.maps, "a", **right)[1])
+
+    def test_dry_run(self) -> None:
+        """A dry run deletes nothing and marks nothing."""
+        self.held("a", "example.org/one")
+        self.made(self.maps, config_map("b"))
+        self.running("c")
+        revision = self.server.backend.revision
+        marked, gone = self.delete(self.maps, "a", dry_run=True)
+        self.assertIn("deletionTimestamp", marked["metadata"])
+        self.assertFalse(gone)
+        self.assertTrue(self.delete(self.maps, "b", dry_run=True)[1])
+        self.assertFalse(self.delete(self.pods, "c", dry_run=True)[1])
+        self.assertEqual(self.server.backend.revision, revision)
+
+    def test_raced(self) -> None:
+        """A DELETE that somebody's write overtakes looks again, and still deletes."""
+        self.made(self.maps, config_map("a"))
+        meddler = self.meddler(self.maps)
+        meddler.before.append(lambda: self.changed(self.maps, "a", lambda obj: obj.update(data={"x": "1"})))
+        last, gone = self.delete(self.maps, "a")
+        self.assertEqual((last["data"], gone), ({"x": "1"}, True))
+
+    def test_raced_by_a_delete(self) -> None:
+        """Of two DELETEs at once the second finds nothing."""
+        self.made(self.maps, config_map("a"))
+        self.meddler(self.maps).before.append(lambda: self.delete(self.maps, "a"))
+        error = self.refused(self.maps.delete(self.scope, "a", DeleteOptions()))
+        self.assertEqual(error.code, 404)
+
+    def test_raced_by_a_finalizer(self) -> None:
+        """A finalizer that comes while its object is being deleted holds the object."""
+        self.made(self.maps, config_map("a"))
+        hold = {"finalizers": ["example.org/one"]}
+        self.meddler(self.maps).before.append(
+            lambda: self.changed(self.maps, "a", lambda obj: obj["metadata"].update(hold))
+        )
+        _, gone = self.delete(self.maps, "a")
+        self.assertFalse(gone)
+        self.assertIn("deletionTimestamp", self.stored(self.maps, "a")["metadata"])
+
+    def test_admission(self) -> None:
+        """All plugins see what is deleted, and can not change it."""
+
+        def act(attributes: Any) -> None:
+            self.assertIsNone(attributes.object)
+            with self.assertRaises(TypeError):
+                attributes.old_object["metadata"]["finalizers"] = ["example.org/from-plugin"]
+
+        plugin = Plugin()
+        self.made(self.maps, config_map("a"))
+        plugin.act = act
+        self.admit(plugin)
+        self.assertTrue(self.delete(self.maps, "a")[1])
+        self.assertEqual(plugin.seen, [("DELETE", ""), ("DELETE", "")])
+
+
+class CollectionTests(StoreTestCase):
+    """DELETE of what a list selects."""
+
+    def test_selection(self) -> None:
+        """Only what the selectors leave, in the request's namespace, is deleted."""
+        maps = self.store("configmaps")
+        for name in ("a", "b"):
+            self.made(maps, config_map(name))
+        self.made(maps, config_map("a", "other"), RequestScope("other"))
+        selection = ListOptions(fields=(("metadata.name", "a", True),))
+        listing = self.successResultOf(maps.delete_collection(self.scope, DeleteOptions(), selection))
+        self.assertEqual([record.key for record in listing.records], ["default/a"])
+        self.assertIsNone(self.stored(maps, "a"))
+        self.assertIsNotNone(self.stored(maps, "b"))
+        self.assertIsNotNone(self.stored(maps, "a", "other"))
+
+    def test_gone_meanwhile(self) -> None:
+        """Objects that somebody else deletes first are no error."""
+        maps = self.store("configmaps")
+        for name in ("a", "b", "c"):
+            self.made(maps, config_map(name))
+        self.meddler(maps).before.append(lambda: self.delete(maps, "b"))
+        listing = self.successResultOf(maps.delete_collection(self.scope, DeleteOptions(), ListOptions()))
+        self.assertEqual(len(listing.records), 3)
+        self.assertEqual(len(maps.cache), 0)
+
+    def test_nothing(self) -> None:
+        """Deleting none is fine."""
+        maps = self.store("configmaps")
+        listing = self.successResultOf(maps.delete_collection(self.scope, DeleteOptions(), ListOptions()))
+        self.assertEqual(listing.records, [])
+
+
+class SharedCacheTests(StoreTestCase):
+    """Resources that are stored at one place."""
+
+    resources = ("events",)
+
+    def test_two_groups(self) -> None:
+        """An event of one group is an event of the other."""
+        old, new = self.store("events"), self.store("events", "events.k8s.io")
+        event = {
+            "metadata": {"name": "e", "namespace": "default"},
+            "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
+        }
+        made = self.made(old, event)
+        found = content(new.get(self.scope, "e", GetOptions()))
+        self.assertEqual(found["metadata"]["uid"], made["metadata"]["uid"])
+
+    def test_ttl(self) -> None:
+        """Events are kept for a while."""
+        store = self.store("events")
+        event = {
+            "metadata": {"name": "e", "namespace": "default"},
+            "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
+        }
+        self.made(store, event)
+        self.server.clock.advance(3599)
+        self.assertIsNotNone(self.stored(store, "e"))
+        self.server.clock.advance(2)
+        self.assertIsNone(self.stored(store, "e"))

@@ -1,0 +1,263 @@
+"""Tests of stores whose objects are protobuf in the storage: some of them, or all that they write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.options import GetOptions
+from kubetwist.api.storage import Write
+from kubetwist.registry.core.service.portregistry import decoded, encoded, ports_in
+from kubetwist.registry.generic.storedprotobuf import decode_stored, encode_stored
+from kubetwist.registry.kinds import kinds_for
+from kubetwist.registry.stores import ALWAYS_JSON
+from kubetwist.schema.definitions import Definitions, available_versions
+from kubetwist.schema.wire import WireError
+from kubetwist.storage.errors import ForeignValue
+from kubetwist.storage.protobuf import is_protobuf
+from tests.registry.sharedstores import SharedStoresTestCase
+from tests.registry.storetools import StoreTestCase
+from tests.resources.server import config_map, definitions
+from tests.schema.protobufencoder import Encoder, counted, enveloped, number
+
+PREFIX = "/registry/"
+
+
+class ReadingTests(StoreTestCase):
+    """What kube-apiserver has written."""
+
+    resources = ("configmaps", "pods", "horizontalpodautoscalers", "volumeattributesclasses")
+
+    def setUp(self) -> None:
+        """With types."""
+        super().setUp()
+        self.stores.definitions = definitions()
+        self.maps = self.store("configmaps")
+
+    def write(self, key: str, value: bytes) -> int:
+        """Have another server write something."""
+        revision: int = self.successResultOf(self.server.backend.commit([Write(PREFIX + key, value, None)]))
+        return revision
+
+    def value(self, key: str) -> bytes:
+        """What is stored."""
+        value: bytes = self.successResultOf(Deferred.fromCoroutine(self.server.backend.read(PREFIX + key))).value
+        return value
+
+    def map(self, name: str, **data: str) -> bytes:
+        """A config map in protobuf."""
+        entries = [counted(2, counted(1, key), counted(2, value)) for key, value in data.items()]
+        return enveloped(
+            "v1", "ConfigMap", counted(1, counted(1, name), counted(3, "default"), counted(5, "u")) + b"".join(entries)
+        )
+
+    def test_read(self) -> None:
+        """Objects are what they would be as JSON, in the watch of clients, too."""
+        events = self.events(self.maps)
+        revision = self.write("configmaps/default/a", self.map("a", k="v"))
+        meta = {"resourceVersion": str(revision), "name": "a", "namespace": "default", "uid": "u"}
+        found = self.stored(self.maps, "a")
+        self.assertLessEqual(meta.items(), found["metadata"].items())
+        self.assertEqual(found["data"], {"k": "v"})
+        self.assertEqual(events, [("ADDED", "a")])
+
+    def test_change(self) -> None:
+        """An update writes JSON; from then on one that changes nothing writes nothing."""
+        self.write("configmaps/default/a", self.map("a", k="v"))
+        changed = self.changed(self.maps, "a", lambda obj: obj["data"].update(k="w"))
+        value = self.value("configmaps/default/a")
+        self.assertEqual(orjson.loads(value)["data"], {"k": "w"})
+        again = self.changed(self.maps, "a", lambda obj: None)
+        self.assertEqual(again["metadata"]["resourceVersion"], changed["metadata"]["resourceVersion"])
+
+    def test_no_change(self) -> None:
+        """As in the reference, an update that changes nothing writes what is in another form; a dry run does not."""
+        self.write("configmaps/default/a", self.map("a", k="v"))
+        self.changed(self.maps, "a", lambda obj: None, dry_run=True)
+        self.assertTrue(is_protobuf(self.value("configmaps/default/a")))
+        self.changed(self.maps, "a", lambda obj: None)
+        self.assertEqual(orjson.loads(self.value("configmaps/default/a"))["data"], {"k": "v"})
+
+    def test_deletion(self) -> None:
+        """They can be deleted."""
+        self.write("configmaps/default/a", self.map("a"))
+        self.delete(self.maps, "a")
+        self.assertIsNone(self.stored(self.maps, "a"))
+
+    def test_older_version(self) -> None:
+        """What is stored in an older version is converted."""
+        scaler = {
+            "metadata": {"name": "h", "namespace": "default"},
+            "spec": {
+                "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"},
+                "maxReplicas": 3,
+                "targetCPUUtilizationPercentage": 50,
+            },
+        }
+        raw = Encoder(definitions()).message("io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler", scaler)
+        value = enveloped("autoscaling/v1", "HorizontalPodAutoscaler", raw)
+        self.write("horizontalpodautoscalers/default/h", value)
+        found = self.stored(self.store("horizontalpodautoscalers", "autoscaling"), "h")
+        self.assertEqual(found["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"], 50)
+
+    def test_version_that_is_not_served(self) -> None:
+        """As in the reference, versions are read that are known, whether or not they are served."""
+        meta = {"name": "fast", "uid": "u"}
+        content = {"metadata": meta, "driverName": "d.example", "parameters": {"iops": "7"}}
+        raw = Encoder(definitions()).message("io.k8s.api.storage.v1beta1.VolumeAttributesClass", content)
+        store = self.store("volumeattributesclasses", "storage.k8s.io")
+        self.assertNotIn("v1beta1", store.info.versions)
+        kind = {"kind": "VolumeAttributesClass", "apiVersion": "storage.k8s.io/v1beta1"}
+        for value in (
+            enveloped(kind["apiVersion"], kind["kind"], raw),
+            orjson.dumps(kind | content),
+        ):
+            revision = self.write("volumeattributesclasses/fast", value)
+            found = self.stored(store, "fast", "")
+            self.assertLessEqual({**meta, "resourceVersion": str(revision)}.items(), found["metadata"].items())
+            self.assertEqual(found["parameters"], {"iops": "7"})
+
+    def test_other_kind(self) -> None:
+        """What is of another kind than its key says is refused with that key, whoever asks how."""
+        other = enveloped("v1", "Secret", counted(1, counted(1, "a"), counted(3, "default")))
+        for value, why in (
+            (other, "it is a Secret of v1, which is not known here"),
+            (enveloped("v1", "Swan", counted(1, counted(1, "a"))), "it is a Swan of v1, which is not known here"),
+            (self.map("a", k="v")[:-9], "it is damaged protobuf"),
+        ):
+            self.write("configmaps/default/a", value)
+            self.server.clock.advance(1)
+            self.assertEqual(len(self.flushLoggedErrors()), 1)
+            error = self.assertRaises(APIStatusError, self.maps.existing, self.scope, "a")
+            self.assertEqual(error.code, 500)
+            self.assertIn(f'"/registry/configmaps/default/a": {why}', error.message)
+            self.maps.cached = False
+            error = self.refused(self.maps.get(self.scope, "a", GetOptions()))
+            self.assertIn(f'"/registry/configmaps/default/a": {why}', error.message)
+            self.maps.cached = True
+
+    def test_without_types(self) -> None:
+        """Where there are no types, it can not be read."""
+        self.stores.definitions = None
+        self.assertRaises(ForeignValue, self.maps.record, "default/a", self.map("a"), 1)
+
+
+class WritingTests(SharedStoresTestCase):
+    """One server that writes protobuf, and one that writes JSON."""
+
+    resources = ("configmaps", "services", "customresourcedefinitions", "apiservices")
+
+    def setUp(self) -> None:
+        """Each learns what the other one writes from bytes alone."""
+        super().setUp()
+        commit = self.backend.commit
+
+        def plain(writes: Sequence[Write]) -> Deferred[int]:
+            return commit([Write(write.key, write.value, write.expected, write.ttl) for write in writes])
+
+        self.patch(self.backend, "commit", plain)
+
+    def server(self) -> Any:
+        """The first one writes protobuf."""
+        self.options = {"protobuf": not hasattr(self, "one") and not self.options}  # type: ignore[misc]
+        stores = super().server()
+        stores.definitions = definitions()
+        return stores
+
+    def value(self, key: str) -> bytes:
+        """What is stored."""
+        value: bytes = self.done(self.backend.read(PREFIX + key)).value
+        return value
+
+    def test_beside_each_other(self) -> None:
+        """Each reads what the other one writes, and writes anew in its own form what it is told to write."""
+        made = self.make(self.one, "configmaps", config_map("a", k="v"))
+        value = self.value("configmaps/default/a")
+        self.assertTrue(is_protobuf(value))
+        read = decode_stored(definitions(), value)
+        self.assertEqual(read["metadata"], {k: v for k, v in made["metadata"].items() if k != "resourceVersion"})
+        self.assertEqual(self.other.lookup("", "configmaps", "default", "a"), made)
+        for stores, protobuf in ((self.other, False), (self.one, True)):
+            changed = self.change(stores, "configmaps", made)
+            self.assertNotEqual(changed["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"])
+            made = self.change(stores, "configmaps", changed)
+            self.assertEqual(made, changed)
+            self.assertEqual(is_protobuf(self.value("configmaps/default/a")), protobuf)
+        self.delete(self.other, "configmaps", "a")
+        self.assertIsNone(self.one.lookup("", "configmaps", "default", "a"))
+
+    def test_node_ports(self) -> None:
+        """The ports in use are read in both forms, and written in that of who writes."""
+        for name, stores in (("a", self.one), ("b", self.other), ("c", self.one)):
+            self.make(
+                stores, "services", {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
+            )
+            value = self.value("ranges/servicenodeports")
+            self.assertEqual(is_protobuf(value), stores is self.one)
+            self.assertEqual(ports_in(*decoded(value)), self.one.services.ports.held())
+        self.assertEqual(len(self.other.services.ports.held()), 3)
+
+    def test_definitions(self) -> None:
+        """Definitions of custom resources are JSON, as the reference has them."""
+        always = {store.info.group for store in self.one if store.write_protobuf is None}
+        self.assertEqual(always, set(ALWAYS_JSON))
+        self.assertEqual([store for store in self.other if store.write_protobuf is not None], [])
+
+    def test_not_written(self) -> None:
+        """What has no form in protobuf is an error, and nothing is stored."""
+        store = self.one.get("", "configmaps")
+        deep: Any = "x"
+        for _ in range(3):
+            deep = [deep]
+        error = self.assertRaises(APIStatusError, store.value, store.draft({"metadata": {"name": "a"}, "data": deep}))
+        self.assertEqual(error.code, 500)
+
+
+class FormatTests(SynchronousTestCase):
+    """Which bytes are written."""
+
+    def test_ports(self) -> None:
+        """The object of ports, octet by octet: metadata that says nothing, the range, and a big number."""
+        value = encoded(30000, 32767, [30000, 30009], protobuf=True)
+        expected = "0a150a027631120f52616e6765416c6c6f636174696f6e"  # v1, RangeAllocation
+        meta = "0a0012001a0022002a00320038004200"
+        expected += "12230a10" + meta + "120b" + b"30000-32767".hex() + "1a0202011a002200"
+        self.assertEqual(value.hex(), b"k8s\0".hex() + expected)
+        self.assertEqual(ports_in(*decoded(value)), {30000, 30009})
+
+    def test_foreign_ports(self) -> None:
+        """What is no range is refused, however it is made."""
+        for value in (
+            b"k8s\0",
+            enveloped("v1", "RangeAllocation", b""),
+            enveloped("v1", "RangeAllocation", counted(2, "10.0.0.0/24")),
+            enveloped("v1", "Pod", counted(2, "30000-32767")),
+            enveloped("v1", "RangeAllocation", counted(2, "30000-32767") + counted(3, "x" * 20_000)),
+            enveloped("v1", "RangeAllocation", counted(2, "30000-32767") + b"\x1a\x7f"),
+            enveloped("v1", "RangeAllocation", number(2, 30000)),
+        ):
+            self.assertRaises(ForeignValue, decoded, value)
+
+    def test_all_kinds(self) -> None:
+        """Everything that is stored can be, in the oldest release and in the newest."""
+        versions = available_versions()
+        for minor in (versions[0], versions[-1]):
+            types = Definitions.load(minor)
+            stored = [one for one in kinds_for(types.gvks(), int(minor.partition(".")[2])) if one.stored]
+            self.assertGreater(len(stored), 40)
+            for info in stored:
+                with self.subTest(release=minor, kind=info.kind):
+                    value = encode_stored(types, info.storage_kind, b'{"metadata":{"name":"a"}}')
+                    found = decode_stored(types, value)
+                    self.assertEqual((found["kind"], found["metadata"]["name"]), (info.kind, "a"))
+
+    def test_no_object(self) -> None:
+        """What can not be written is told."""
+        kind = next(one.storage_kind for one in kinds_for(definitions().gvks(), 36) if one.resource == "configmaps")
+        self.assertRaises(WireError, encode_stored, definitions(), kind, b'{"metadata":[]}')

@@ -1,0 +1,143 @@
+"""Tests for the rules of networking."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.strategies import strategy_for
+
+from ..apps.test_validation import LABEL_RULE
+from ..test_groups_validation import SUBDOMAIN_RULE
+from ..test_strategies_validation import change_problems, problems
+
+
+class NetworkingTests(SynchronousTestCase):
+    """Tests for ingresses and their classes."""
+
+    SERVICE: ClassVar = {"service": {"name": "s", "port": {"number": 80}}}
+
+    def ingress(self, **spec: Any) -> list[str]:
+        """What is wrong with an ingress."""
+        return problems("networking.k8s.io", "Ingress", spec=spec)
+
+    def test_path_without_type(self) -> None:
+        """Nothing more is told of a path without a type."""
+        self.assertEqual(
+            self.ingress(rules=[{"http": {"paths": [{"backend": {}}]}}]),
+            ["spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified"],
+        )
+
+    def test_resource(self) -> None:
+        """A resource that is a backend: its group comes first."""
+        path = "spec.defaultBackend.resource"
+        self.assertEqual(
+            self.ingress(defaultBackend={"resource": {"apiGroup": "", "kind": "a/b", "name": ""}}),
+            [
+                f'{path}.apiGroup: Invalid value: "": {SUBDOMAIN_RULE}',
+                f"{path}.kind: Invalid value: \"a/b\": may not contain '/'",
+                f"{path}.name: Required value",
+            ],
+        )
+
+    def test_stored(self) -> None:
+        """Odd names of secrets, and what is behind hosts with a star, may stay when they were there."""
+        odd = {
+            "defaultBackend": self.SERVICE,
+            "rules": [{"host": "*.x.y", "http": {"paths": []}}],
+            "tls": [{"secretName": "Bad"}],
+        }
+        good = {"defaultBackend": self.SERVICE}
+        wrong = [
+            "spec.rules[0].http.paths: Required value",
+            f'spec.tls[0].secretName: Invalid value: "Bad": {SUBDOMAIN_RULE}',
+        ]
+        self.assertEqual(self.ingress(**odd), wrong)
+        for old, found in ((good, wrong), (odd, [])):
+            self.assertEqual(change_problems("networking.k8s.io", "Ingress", {"spec": old}, {"spec": odd}), found)
+
+    def test_class(self) -> None:
+        """A controller's path has the characters of paths; a namespace that is given is one."""
+        parameters = {"kind": "K", "name": "n", "scope": "Namespace", "namespace": ""}
+        spec = {"controller": "x.y/a b", "parameters": parameters}
+        wrong = [
+            'spec.controller: Invalid value: "a b": Invalid path (regex used for validation is '
+            "'[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')",
+            f'spec.parameters.namespace: Invalid value: "": {LABEL_RULE}',
+        ]
+        self.assertEqual(problems("networking.k8s.io", "IngressClass", spec=spec), wrong)
+        self.assertEqual(
+            change_problems("networking.k8s.io", "IngressClass", {"spec": {"controller": "x.y/a"}}, {"spec": spec}),
+            ['spec.controller: Invalid value: "x.y/a b": field is immutable', *wrong],
+        )
+
+    def test_address(self) -> None:
+        """An address is somebody's, and stays so."""
+        old = {"spec": {"parentRef": {"resource": "services", "name": "s"}}}
+        self.assertEqual(
+            change_problems("networking.k8s.io", "IPAddress", old, {"spec": {}}),
+            ["spec.parentRef: Required value", "spec.parentRef: Invalid value: null: field is immutable"],
+        )
+
+
+class PolicyTests(SynchronousTestCase):
+    """Tests for network policies and addresses."""
+
+    GROUP = "networking.k8s.io"
+
+    def test_odd_blocks(self) -> None:
+        """Blocks of addresses in odd forms are told of."""
+        strategy = strategy_for(self.GROUP, "NetworkPolicy")
+        block = {"cidr": "2001:DB8::/32", "except": ["2001:db8:1::/48"]}
+        (found,) = strategy.warnings({"spec": {"egress": [{"to": [{}, {"ipBlock": block}]}]}}, None)
+        self.assertTrue(found.startswith("spec.egress[0].to[1].ipBlock.cidr: IPv6 CIDR value"), found)
+
+    def test_class_annotation(self) -> None:
+        """The annotation of old is told of where the field is not there."""
+        strategy = strategy_for(self.GROUP, "Ingress")
+        ingress = {"metadata": {"annotations": {"kubernetes.io/ingress.class": "a"}}, "spec": {}}
+        self.assertEqual(len(strategy.warnings(ingress, None)), 1)
+        ingress["spec"]["ingressClassName"] = "a"
+        self.assertEqual(strategy.warnings(ingress, None), ())
+
+    def test_ports(self) -> None:
+        """That a name has no end is told before what is wrong with the name; kinds of policies keep their order."""
+        ports = [{"port": "a_b", "endPort": 2}]
+        found = problems(self.GROUP, "NetworkPolicy", spec={"ingress": [{"ports": ports}], "policyTypes": ["x"]})
+        self.assertEqual(
+            [one.partition(":")[0] for one in found],
+            ["spec.ingress[0].ports[0].endPort", "spec.ingress[0].ports[0].port", "spec.policyTypes[0]"],
+        )
+        self.assertTrue(found[-1].endswith('supported values: "Ingress", "Egress"'), found[-1])
+
+    def test_address_update(self) -> None:
+        """A change of an address is looked at as a whole, and then refused."""
+        old = {"spec": {"parentRef": {"resource": "services", "name": "a"}}}
+        new = {"spec": {"parentRef": {"resource": "services"}}}
+        self.assertEqual(
+            change_problems(self.GROUP, "IPAddress", old, new),
+            [
+                "spec.parentRef.name: Required value",
+                'spec.parentRef: Invalid value: {"Group":"","Resource":"services","Namespace":"","Name":""}: field is '
+                "immutable",
+            ],
+        )
+
+    def test_ranges_update(self) -> None:
+        """Of as many ranges as before, each is told of that changed; otherwise, all of them."""
+        old = {"spec": {"cidrs": ["10.0.0.0/24", "fd00::/64"]}}
+        new = {"spec": {"cidrs": ["10.0.0.0/24", "x"]}}
+        self.assertEqual(
+            change_problems(self.GROUP, "ServiceCIDR", old, new),
+            ['spec.cidrs[1]: Invalid value: "x": field is immutable'],
+        )
+        self.assertEqual(
+            change_problems(self.GROUP, "ServiceCIDR", old, {"spec": {}}),
+            ["spec.cidrs: Invalid value: null: field is immutable"],
+        )
+
+    def test_controller(self) -> None:
+        """A controller that is missing is shown as no text."""
+        found = change_problems(self.GROUP, "IngressClass", {"spec": {"controller": "a.x/b"}}, {"spec": {}})
+        self.assertEqual(found[0], 'spec.controller: Invalid value: "": field is immutable')

@@ -1,0 +1,141 @@
+"""A server in memory on which RBAC decides, for requests of several users."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from zope.interface import implementer
+
+from kubetwist.api.resource import UserInfo
+from kubetwist.authentication.union import TokenFinding
+from kubetwist.authorization.rbac import RBAC
+from kubetwist.authorization.union import AuthorizerUnion, PrivilegedGroup
+from kubetwist.filters.stack import with_filters
+from kubetwist.http.site import traverse
+from kubetwist.interfaces import IAuthenticator
+from kubetwist.registry.rbac.ruleresolver import GROUP
+from kubetwist.resources.apis import ServerContext
+from kubetwist.resources.install import Installer
+from kubetwist.resources.layer import Layer
+from kubetwist.resources.watching import Flusher
+from kubetwist.server.chain import NotFound
+from tests.http.harness import make_site
+from tests.resources.server import Server, definitions
+
+API = f"/apis/{GROUP}/v1"
+REVIEWS = "/apis/authorization.k8s.io/v1"
+RESOURCES = (
+    "clusterroles",
+    "clusterrolebindings",
+    "roles",
+    "rolebindings",
+    "namespaces",
+    "configmaps",
+    "secrets",
+    "subjectaccessreviews",
+    "selfsubjectaccessreviews",
+    "localsubjectaccessreviews",
+    "selfsubjectrulesreviews",
+    "selfsubjectreviews",
+    "tokenreviews",
+)
+
+#: By token, which is the name of the user.
+USERS = {
+    "admin": UserInfo("admin", groups=("system:masters", "system:authenticated")),
+    "alice": UserInfo("alice", "uid-alice", ("developers", "qa", "system:authenticated")),
+    "bob": UserInfo("bob", groups=("system:authenticated",)),
+    "robot": UserInfo("system:serviceaccount:default:robot", groups=("system:authenticated",)),
+}
+
+
+@implementer(IAuthenticator)
+class Tokens:
+    """Knows users by their bearer tokens."""
+
+    def authenticate(self, request: Any) -> UserInfo | None:
+        """Whose token it is."""
+        return USERS.get(request.fields[b"authorization"][0].decode().removeprefix("Bearer "))
+
+
+def user_of_token(token: str, audiences: Sequence[str]) -> TokenFinding:
+    """What a token review finds; such tokens have no audiences."""
+    user = USERS.get(token)
+    return TokenFinding(user, error="" if user else "invalid bearer token")
+
+
+class Issuer:
+    """Stands for whom tokens are issued by."""
+
+    audiences = ("https://here",)
+
+
+class RBACServer(Server):
+    """
+    As L{Server}, with RBAC.
+
+    @ivar rbac: The authorizer.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(*RESOURCES)
+        self.rbac = RBAC(lambda: self.stores.grants)
+        union = AuthorizerUnion([PrivilegedGroup(), self.rbac])
+        self.stores.authorizer = union
+        layer = Layer("rbac", NotFound())
+        installer = Installer(
+            layer,
+            self.stores,
+            definitions(),
+            self.clock,
+            Flusher(self.clock),
+            context=ServerContext(union, user_of_token, Issuer()),
+            in_thread=self._in_thread,
+        )
+        installer.install(self.infos)
+        handler = with_filters(traverse(layer), reactor=self.clock, authenticator=Tokens(), authorizer=union)
+        self.site = make_site(handler, self.clock)
+
+    def ask(self, user: str, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        """Send a request of one of L{USERS}; its status, and the decoded body of its answer."""
+        if method == "PATCH":
+            headers.setdefault("Content_Type", "application/merge-patch+json")
+        return self.client().ask(method, path, body, Authorization=f"Bearer {user}", **headers)
+
+    def make(self, path: str, body: Any) -> Any:
+        """Create an object as the administrator."""
+        code, answer = self.ask("admin", "POST", path, body)
+        assert code == 201, answer
+        return answer
+
+    def run(self, coroutine: Any) -> Any:
+        """The result of what needs no waiting for."""
+        results: list[Any] = []
+        Deferred.fromCoroutine(coroutine).addBoth(results.append)
+        (result,) = results
+        if hasattr(result, "raiseException"):
+            result.raiseException()
+        return result
+
+
+def rule(verbs: str, resources: str, groups: Sequence[str] = ("",), **more: Any) -> dict[str, Any]:
+    """A rule about resources."""
+    return {"verbs": verbs.split(), "apiGroups": list(groups), "resources": resources.split(), **more}
+
+
+def role(name: str, *rules: Any, **more: Any) -> dict[str, Any]:
+    """A Role or a ClusterRole."""
+    return {"metadata": {"name": name, **more}, "rules": list(rules)}
+
+
+def binding(name: str, reference: str, *subjects: str) -> dict[str, Any]:
+    """
+    A binding.
+
+    @param reference: C{kind/name} of the role, as C{subjects} are.
+    """
+    kind, _, target = reference.partition("/")
+    found = [dict(zip(("kind", "name"), one.split("/"), strict=True)) for one in subjects]
+    return {"metadata": {"name": name}, "roleRef": {"apiGroup": GROUP, "kind": kind, "name": target}, "subjects": found}
