@@ -18,7 +18,7 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.http.requestinfo import request_info_of
 from kubetwist.metrics.registry import Distribution, Registry
 from kubetwist.metrics.requests import RequestMetrics
-from kubetwist.resources.watching import WatchTally
+from kubetwist.resources.handlers.watch import WatchTally
 from kubetwist.storage.cache.metrics import CacheTally
 
 #: Plugins that are on by default look at a pod so often.

@@ -20,8 +20,8 @@ from ..registry.generic.scope import RequestScope
 from ..registry.kinds import ResourceInfo
 from ..resources.customresources import CustomResources, CustomVersionResource
 from ..resources.endpoint import Endpoint
-from ..resources.installed import InstalledResource
-from ..resources.reads import Reads
+from ..resources.handlers.read import Reads
+from ..resources.servedresources import InstalledResource
 from ..storage.cache.listing import Listing
 from ..storage.cache.record import (
     Draft,

@@ -15,8 +15,8 @@ from ..client.errors import BadSettings
 from ..registry.stores import Stores
 from ..resources.customresources import CustomResources, CustomVersionResource
 from ..resources.documents import install_documents
-from ..resources.installed import InstalledGroups
-from ..resources.watching import Flusher
+from ..resources.handlers.watch import Flusher
+from ..resources.servedresources import InstalledGroups
 from ..schema.definitions import Definitions
 from ..server.chain import NotFound
 from ..server.config import ServerConfig

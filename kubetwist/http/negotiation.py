@@ -5,7 +5,7 @@ The reference looks at C{Accept} twice. Its router compares bare media types, kn
 what it has in an error of its own; behind it, clauses are taken in the order of their weight, with their parameters.
 Both are here, and what they find is remembered for each header, as there are few different ones.
 
-L{kubetwist.resources.openapi} has rules of its own for its documents.
+L{kubetwist.resources.openapi.endpoints} has rules of its own for its documents.
 """
 
 from __future__ import annotations

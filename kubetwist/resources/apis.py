@@ -43,16 +43,19 @@ from ..schema.structural import OBJECT_META
 from ..storage.compaction import Compactor
 from ..storage.wrappers import shared_storage
 from ..streams.handlers import Streams
-from .aggregation import add_aggregator
-from .connecting import passes_on
+from .aggregation.routes import add_aggregator
 from .customresources import CustomResources
 from .documents import install_documents, install_group_ends
 from .endpoint import in_threads_of
+from .handlers.connect import passes_on
+from .handlers.watch import Flusher
 from .install import Installer
-from .installed import IInstalled, MergedGroups
-from .layer import Layer
-from .targetclients import TargetClients
-from .watching import Flusher
+from .mux import Layer
+from .proxy.upstreamclients import TargetClients
+from .servedresources import (
+    IInstalled,
+    MergedGroups,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -27,16 +27,25 @@ from ..registry.customresources.scale import CustomScaleStore
 from ..registry.customresources.served import ServedResource
 from ..registry.generic.codec import Codec
 from ..registry.generic.parts import Part, status_rules
-from .discovery import DefinedGroupVersion, Group, page_not_found
+from .discovery.endpoints import (
+    DefinedGroupVersion,
+    Group,
+    page_not_found,
+)
 from .endpoint import Endpoint, InThread, in_threads_of
-from .installed import IInstalled, InstalledGroups, InstalledResource, Priority
-from .layer import Layer
-from .openapi_custom import CustomSchemas
-from .reads import Reads
+from .handlers.read import Reads
+from .handlers.watch import Flusher
+from .handlers.write import Writes
+from .mux import Layer
+from .openapi.custom import CustomSchemas
 from .routing import HandlerResource
+from .servedresources import (
+    IInstalled,
+    InstalledGroups,
+    InstalledResource,
+    Priority,
+)
 from .traced import traced_handler
-from .watching import Flusher
-from .writes import Writes
 
 if TYPE_CHECKING:
     from ..http.site import KubeRequest

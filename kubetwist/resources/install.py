@@ -38,15 +38,18 @@ from ..registry.generic.scalestore import ScaleStore
 from ..registry.kinds import ResourceInfo, SubresourceInfo
 from ..registry.strategies import strategy_for
 from ..registry.subresources import subresource_storage, virtual_storage
-from .connecting import Connects
 from .endpoint import Endpoint, InThread, in_threads_of
-from .installed import InstalledGroups, InstalledResource
-from .layer import Layer
-from .reads import Reads
+from .handlers.connect import Connects
+from .handlers.read import Reads
+from .handlers.watch import Flusher
+from .handlers.write import Writes
+from .mux import Layer
 from .routing import RoutedResource, resource_routes, route_method
+from .servedresources import (
+    InstalledGroups,
+    InstalledResource,
+)
 from .traced import traced_handler
-from .watching import Flusher
-from .writes import Writes
 
 if TYPE_CHECKING:
     from ..registry.stores import Stores

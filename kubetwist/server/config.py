@@ -51,7 +51,7 @@ class ServerConfig:
         L{None} where there are no APIServices.
     @ivar availability: Looks after the servers that those name; likewise.
     @ivar audit_counts: What became of audit events: L{kubetwist.audit.failures.Counts}; L{None} where there are none.
-    @ivar installed: What is served, as documents tell of it: L{kubetwist.resources.installed.IInstalled}.
+    @ivar installed: What is served, as documents tell of it: L{kubetwist.resources.servedresources.IInstalled}.
     @ivar sessions: Who is signed in to the page: L{kubetwist.authentication.sessions.SessionAuthenticator}; L{None}
         where there is no page.
     @ivar traced: Requests leave spans, L{kubetwist.server.tracing}; set before the servers are built.

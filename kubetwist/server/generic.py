@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.logger import Logger
 from twisted.web.resource import IResource
 
-from ..resources.layer import Layer
+from ..resources.mux import Layer
 from .endpoints.health import HealthCheck, Unhealthy
 from .hooknames import ORDER
 

@@ -23,7 +23,7 @@ from kubetwist.audit.failures import Counts
 from kubetwist.audit.policy import read_policy
 from kubetwist.filters.stack import with_filters
 from kubetwist.http.site import KubeRequest, KubeSite, traverse
-from kubetwist.resources.discovery_http import answer_error
+from kubetwist.resources.cacheddocuments import answer_error
 
 from ..audit.events import Kept
 from ..http.harness import Allow, Client, Everyone, Leaf, echo, make_site

@@ -19,7 +19,10 @@ from twisted.internet import reactor
 from twisted.internet.threads import deferToThread
 
 from kubetwist.testing.webhooks import Reply, WebhookServer
-from tests.resources.aggregated import NAME, AggregatedCase
+from tests.resources.aggregation.aggregated import (
+    NAME,
+    AggregatedCase,
+)
 
 #: By line: a series, and labels of it.
 ASKED: Final = Path(__file__).with_name("dashboards.txt")

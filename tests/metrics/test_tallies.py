@@ -12,7 +12,10 @@ from kubetwist.admission_plugins.podsecurity.tally import PodSecurityTally
 from kubetwist.admission_plugins.policies.tally import PolicyTally
 from kubetwist.admission_plugins.webhooks.tally import WebhookTally
 from kubetwist.metrics.registry import Reading, Registry, Watermark
-from kubetwist.resources.watching import Flusher, WatchTally
+from kubetwist.resources.handlers.watch import (
+    Flusher,
+    WatchTally,
+)
 
 from .test_registry import read
 

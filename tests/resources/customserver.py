@@ -11,8 +11,8 @@ from kubetwist.registry.generic.codec import Codec
 from kubetwist.registry.generic.fieldmanager.manager import BuiltInVersions, FieldManager
 from kubetwist.registry.generic.fieldmanager.resetfields import allowed_fields
 from kubetwist.resources.customresources import CustomResources
-from kubetwist.resources.installed import MergedGroups
-from kubetwist.resources.watching import Flusher
+from kubetwist.resources.handlers.watch import Flusher
+from kubetwist.resources.servedresources import MergedGroups
 from kubetwist.schema.structural import OBJECT_META
 from tests.resources.server import JSONClient, Server, definitions
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from twisted.web.server import Request
 
 from kubetwist.api.resource import GroupVersion, GroupVersionKind
-from kubetwist.resources.discovery import page_not_found
-from kubetwist.resources.discovery_http import Leaf
-from kubetwist.resources.installed import InstalledGroups, InstalledResource
+from kubetwist.resources.cacheddocuments import Leaf
+from kubetwist.resources.discovery.endpoints import page_not_found
+from kubetwist.resources.servedresources import (
+    InstalledGroups,
+    InstalledResource,
+)
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 

@@ -17,9 +17,9 @@ from kubetwist.http.site import traverse
 from kubetwist.registry.kinds import ResourceInfo, kinds_for
 from kubetwist.registry.stores import Stores
 from kubetwist.resources.apis import ServerContext
+from kubetwist.resources.handlers.watch import Flusher
 from kubetwist.resources.install import Installer
-from kubetwist.resources.layer import Layer
-from kubetwist.resources.watching import Flusher
+from kubetwist.resources.mux import Layer
 from kubetwist.schema.definitions import Definitions
 from kubetwist.server.chain import NotFound
 from kubetwist.storage.memory import MemoryStorage

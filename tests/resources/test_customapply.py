@@ -12,8 +12,8 @@ from kubetwist.client.factory import Outgoing
 from kubetwist.registry.customresources.conversion import Conversions
 
 from .customserver import DEFINITIONS, KITES, CustomServer, definition
+from .handlers.test_watch import events
 from .test_customconversion import HostAndPort, two_versions
-from .test_watching import events
 
 Schema = dict[str, Any]
 

@@ -15,7 +15,7 @@ from kubetwist.filters.stack import with_filters
 from kubetwist.http.site import KubeRequest, traverse
 from kubetwist.resources import routing
 from kubetwist.resources.install import add, group_version_path, verbs
-from kubetwist.resources.layer import Layer
+from kubetwist.resources.mux import Layer
 from kubetwist.resources.routing import RoutedResource
 from kubetwist.server.chain import NotFound
 from kubetwist.storage.errors import OutcomeUnknown, StorageUnwritable

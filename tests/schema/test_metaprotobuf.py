@@ -8,9 +8,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.schema.metaprotobuf import encode_protobuf
 
+from ..resources.discovery.test_endpoints import DiscoveryCase
+from ..resources.openapi.test_protobufv2 import (
+    every,
+    fields,
+    one,
+)
 from ..resources.server import Server
-from ..resources.test_discovery import DiscoveryCase
-from ..resources.test_openapi_protobuf import every, fields, one
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 

@@ -19,7 +19,10 @@ from kubetwist.http.requestinfo import with_request_info
 from kubetwist.http.site import KubeRequest, KubeSite
 from kubetwist.metrics.registry import Number, Registry
 from kubetwist.metrics.streams import StreamMetrics
-from kubetwist.resources.proxying import proxy_request, run
+from kubetwist.resources.proxy.reverseproxy import (
+    proxy_request,
+    run,
+)
 from kubetwist.server.credentials.certificates import Authority, Subject
 from kubetwist.server.credentials.tlscontext import ServerContext
 from kubetwist.streams.channels import BASE64_V4, V4, V5

@@ -15,7 +15,7 @@ from twisted.logger import Logger
 
 from ...api.times import utc_now
 from ...api.users import MASTERS
-from ...resources.targetclients import KubeletTLS
+from ...resources.proxy.upstreamclients import KubeletTLS
 from ..datadir import DataDirectory
 from ..errors import StartError
 from .certificates import RENEW_BEFORE, Pair, Subject

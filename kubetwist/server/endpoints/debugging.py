@@ -19,7 +19,7 @@ from ...http.site import TEXT, KubeRequest
 from ...logs.profiling import Sampler, heap_text, stacks_text
 from ...logs.redaction import without_passwords
 from ...logs.verbosity import Verbosity, parse_level
-from ...resources.layer import Layer
+from ...resources.mux import Layer
 
 if TYPE_CHECKING:
     from ..config import ServerConfig

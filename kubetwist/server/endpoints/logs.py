@@ -20,7 +20,7 @@ from twisted.web.server import NOT_DONE_YET
 from zope.interface import implementer
 
 from ...http.site import TEXT, KubeRequest
-from ...resources.layer import Layer
+from ...resources.mux import Layer
 
 if TYPE_CHECKING:
     from ..config import ServerConfig

@@ -19,7 +19,7 @@ from ...metrics.exposition import CONTENT_TYPE, process_readings, render
 from ...metrics.registry import Registry
 from ...metrics.shown import Shown
 from ...registry.generic.deprecations import deprecation_warning
-from ...resources.layer import Layer
+from ...resources.mux import Layer
 
 if TYPE_CHECKING:
     from ..config import ServerConfig

@@ -16,7 +16,7 @@ from ...api.errors import APIStatusError
 from ...http.negotiation import check_router
 from ...http.site import KubeRequest
 from ...registry.core.serviceaccount.tokenkeys import TokenKey
-from ...resources.layer import Layer
+from ...resources.mux import Layer
 
 CONFIGURATION = "/.well-known/openid-configuration"
 KEYS = "/openid/v1/jwks"

@@ -19,7 +19,7 @@ from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
 from ...http.negotiation import encode_yaml, parse_accept
 from ...http.site import TEXT, KubeRequest
-from ...resources.layer import Layer
+from ...resources.mux import Layer
 from ..version import git_version, version_document
 
 if TYPE_CHECKING:

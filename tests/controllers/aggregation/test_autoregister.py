@@ -16,9 +16,9 @@ from kubetwist.controllers.machinery.informer import (
 )
 from kubetwist.registry.generic.bootstrap import AUTOMANAGED
 from kubetwist.resources.customresources import CustomResources
-from kubetwist.resources.installed import MergedGroups
-from kubetwist.resources.layer import Layer
-from kubetwist.resources.watching import Flusher
+from kubetwist.resources.handlers.watch import Flusher
+from kubetwist.resources.mux import Layer
+from kubetwist.resources.servedresources import MergedGroups
 from kubetwist.server.chain import NotFound
 from tests.resources.customserver import DEFINITIONS, CustomServer, definition
 from tests.resources.server import Server, definitions

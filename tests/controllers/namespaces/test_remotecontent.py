@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.resources.aggregated import GROUP, HOME, NAME, SERVICES, AggregatedCase, Backend
+from tests.resources.aggregation.aggregated import (
+    GROUP,
+    HOME,
+    NAME,
+    SERVICES,
+    AggregatedCase,
+    Backend,
+)
 
 NAMESPACE = "/api/v1/namespaces/doomed"
 THINGS = f"{HOME}/namespaces/doomed/things"

@@ -17,9 +17,9 @@ from kubetwist.http.site import traverse
 from kubetwist.interfaces import IAuthenticator
 from kubetwist.registry.rbac.ruleresolver import GROUP
 from kubetwist.resources.apis import ServerContext
+from kubetwist.resources.handlers.watch import Flusher
 from kubetwist.resources.install import Installer
-from kubetwist.resources.layer import Layer
-from kubetwist.resources.watching import Flusher
+from kubetwist.resources.mux import Layer
 from kubetwist.server.chain import NotFound
 from tests.http.harness import make_site
 from tests.resources.server import Server, definitions

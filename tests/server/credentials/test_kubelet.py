@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.trial.unittest import TestCase
 
 from kubetwist.api import times
-from kubetwist.resources.targetclients import KubeletTLS
+from kubetwist.resources.proxy.upstreamclients import KubeletTLS
 from kubetwist.server.credentials.certificates import LIFE, Authority, Subject
 from kubetwist.server.credentials.kubelet import KubeletCredentials
 from kubetwist.server.datadir import DataDirectory

@@ -16,9 +16,9 @@ from kubetwist.http.site import traverse
 from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys
 from kubetwist.registry.core.serviceaccount.tokens import TokenIssuer
 from kubetwist.resources.apis import ServerContext
+from kubetwist.resources.handlers.watch import Flusher
 from kubetwist.resources.install import Installer
-from kubetwist.resources.layer import Layer
-from kubetwist.resources.watching import Flusher
+from kubetwist.resources.mux import Layer
 from kubetwist.server.chain import NotFound
 from tests.http.harness import Allow, make_site
 from tests.registry.rbac.rbacserver import Tokens

@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.filters.stack import with_filters
 from kubetwist.http.site import traverse
 from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys
-from kubetwist.resources.layer import Layer
+from kubetwist.resources.mux import Layer
 from kubetwist.server.chain import NotFound
 from kubetwist.server.endpoints.openid import CONFIGURATION, KEYS, BadIssuer, check_issuer, serve_documents
 from tests.http.harness import Allow, Answer, Client, Everyone, make_site

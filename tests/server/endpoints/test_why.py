@@ -14,7 +14,7 @@ from kubetwist.filters.authorization import WHY
 from kubetwist.filters.stack import with_filters
 from kubetwist.http.site import traverse
 from kubetwist.registry.rbac.ruleresolver import GROUP
-from kubetwist.resources.layer import Layer
+from kubetwist.resources.mux import Layer
 from kubetwist.server.chain import NotFound
 from kubetwist.server.endpoints import why
 from tests.http.harness import Answer, make_site

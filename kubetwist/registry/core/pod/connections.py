@@ -1,7 +1,8 @@
 """
 Subresources that lead to another server: a pod's log and streams, the proxies of pods, services and nodes.
 
-What is decided here is where they lead, and whether one may go there. Who goes is L{kubetwist.resources.connecting}.
+What is decided here is where they lead, and whether one may go there. Who goes is
+L{kubetwist.resources.handlers.connect}.
 
 @see: kubernetes/kubernetes, C{pkg/registry/core/pod/strategy.go}, C{pkg/registry/core/node/strategy.go}.
 """

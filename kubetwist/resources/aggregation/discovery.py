@@ -1,0 +1,164 @@
+"""
+What other servers serve, for aggregated discovery.
+
+Each server is asked for one document of everything; of those that do not know how, for the document of each
+group-version. What a server that does not answer would serve is listed as stale, without resources.
+
+@see: kubernetes/kube-aggregator, C{pkg/apiserver/handler_discovery.go}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Final
+
+from ...api.resource import (
+    GroupVersion,
+    JSONObject,
+)
+from ...registry.kinds import Priority
+from .discoverydocuments import (
+    AGGREGATED,
+    entry,
+    is_aggregated,
+    read_aggregated,
+    read_resource_list,
+)
+from .remotes import (
+    FAILURES,
+    IRemotes,
+    IRunInThread,
+    NoDocument,
+    RemoteServers,
+    first_available,
+)
+
+#: As whom servers are asked.
+USER: Final = "system:kube-aggregator"
+#: Seconds until an answer must be there.
+TIMEOUT: Final = 5.0
+#: Seconds until a server that failed is asked again: the first time, and at most.
+RETRY: Final = 0.5, 60.0
+
+_Found = Mapping[GroupVersion, Sequence[JSONObject]]
+
+
+class RemoteDiscovery:
+    """
+    What the aggregated documents have of other servers.
+
+    @ivar generation: Another number after every change.
+    @ivar entries: What they say of each version.
+    @ivar priorities: Where each of these stands.
+    """
+
+    def __init__(self, remotes: IRemotes, clock: Any, run: IRunInThread) -> None:
+        self.generation = 0
+        self.entries: dict[GroupVersion, JSONObject] = {}
+        self.priorities: dict[GroupVersion, Priority] = {}
+        self._remotes = remotes
+        self._run = run
+        #: By service: the tag of the document that it sent last, and what that said.
+        self._known: dict[Hashable, tuple[str, _Found]] = {}
+        self._servers = RemoteServers(
+            remotes,
+            clock,
+            "discovery",
+            self._ask,
+            self._changed,
+            retry_first=RETRY[0],
+            retry_most=RETRY[1],
+        )
+        self.start = self._servers.start
+        self.stop = self._servers.stop
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody is being asked now."""
+        return self._servers.idle
+
+    def _changed(self, group_version: GroupVersion, remote: Any) -> None:
+        if remote is None:
+            self.priorities.pop(group_version, None)
+            if self.entries.pop(group_version, None) is not None:
+                self.generation += 1
+            used = {one.service for one in self._remotes.remotes.values()}
+            self._known = {service: known for service, known in self._known.items() if service in used}
+            return
+        if self.priorities.get(group_version) != remote.priority:
+            self.priorities[group_version] = remote.priority
+            self.generation += 1
+        if not remote.available:
+            self._set(group_version, (), current=False)
+
+    def _set(self, group_version: GroupVersion, resources: Sequence[JSONObject], current: bool) -> None:
+        told = entry(group_version.version, resources, current)
+        if self.entries.get(group_version) != told:
+            self.entries[group_version] = told
+            self.generation += 1
+
+    async def _ask(self, service: Hashable) -> None:
+        remotes = self._servers.of(service)
+        asked = first_available(remotes)
+        assert asked is not None, "nobody else is asked"
+        try:
+            found = await self._aggregated(service, asked)
+        except FAILURES:
+            self._all_stale(service)
+            raise
+        if found is not None:
+            for remote in self._still(service):
+                self._set(remote.group_version, found.get(remote.group_version, ()), current=True)
+            return
+        failure: Exception | None = None
+        for remote in remotes:
+            if not remote.available:
+                continue
+            try:
+                resources = await self._plain(remote)
+            except FAILURES as error:
+                failure = error
+                if self._is_there(remote):
+                    self._set(remote.group_version, (), current=False)
+            else:
+                if self._is_there(remote):
+                    self._set(remote.group_version, resources, current=True)
+        if failure is not None:
+            raise failure
+
+    async def _aggregated(self, service: Hashable, remote: Any) -> _Found | None:
+        """What the document of everything says, or L{None} where there is none."""
+        etag, known = self._known.get(service, ("", {}))
+        answer = await remote.fetch("/apis", accept=AGGREGATED, etag=etag, timeout=TIMEOUT, user=USER)
+        if answer.code == 304 and etag:
+            return known
+        if answer.code == 503:
+            raise NoDocument("it answers 503")
+        if answer.code != 200 or not is_aggregated(answer.headers.get("content-type", "")):
+            self._known.pop(service, None)
+            return None
+        found: _Found = await self._run(read_aggregated, answer.body)
+        self._known[service] = answer.headers.get("etag", ""), found
+        return found
+
+    async def _plain(self, remote: Any) -> Sequence[JSONObject]:
+        """What the document of one group-version says."""
+        group, version = remote.group_version
+        path = f"/apis/{group}/{version}"
+        answer = await remote.fetch(path, accept="application/json", timeout=TIMEOUT, user=USER)
+        if answer.code != 200:
+            raise NoDocument(f"it answers {answer.code} for {path}")
+        resources: Sequence[JSONObject] = await self._run(read_resource_list, answer.body)
+        return resources
+
+    def _still(self, service: Hashable) -> list[Any]:
+        """What is there after somebody was asked."""
+        return [remote for remote in self._servers.of(service) if remote.available]
+
+    def _is_there(self, remote: Any) -> bool:
+        now = self._remotes.remotes.get(remote.group_version)
+        return now is not None and now.service == remote.service and now.available
+
+    def _all_stale(self, service: Hashable) -> None:
+        for remote in self._still(service):
+            self._set(remote.group_version, (), current=False)

@@ -1,0 +1,232 @@
+"""
+What discovery documents of other servers say, in the form in which our aggregated documents pass it on.
+
+Nothing of them is believed: what is not of the right type, or too much, makes the whole document a bad one; what is not
+known is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from ...api.resource import (
+    GroupVersion,
+    JSONObject,
+)
+
+#: Bytes of a document.
+SIZE: Final = 2 * 1024 * 1024
+#: Resources and subresources of a document.
+RESOURCES: Final = 5000
+#: Names, verbs and the like of one resource.
+WORDS: Final = 64
+#: Characters of one of these.
+WORD: Final = 256
+#: What is asked for: one document for everything, in its newest form if possible.
+AGGREGATED: Final = ",".join(
+    f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
+)
+
+
+class BadDocument(ValueError):
+    """It can not be used; the text says why."""
+
+
+def is_aggregated(content_type: str) -> bool:
+    """Whether an answer is the one document for everything: others would send their old C{/apis}."""
+    media, *rest = (part.strip() for part in content_type.split(";"))
+    params = dict(part.partition("=")[::2] for part in rest)
+    return (
+        media == "application/json"
+        and params.get("g") == "apidiscovery.k8s.io"
+        and params.get("v") in ("v2", "v2beta1")
+        and params.get("as") == "APIGroupDiscoveryList"
+    )
+
+
+def read_aggregated(body: bytes) -> dict[GroupVersion, list[JSONObject]]:
+    """
+    The resources of each group-version of an C{APIGroupDiscoveryList}.
+
+    @raise BadDocument: It is none.
+    """
+    document = _decoded(body, "APIGroupDiscoveryList")
+    found: dict[GroupVersion, list[JSONObject]] = {}
+    count = _Count()
+    for group in _objects(document, "items"):
+        name = _text(_object(group, "metadata"), "name")
+        for version in _objects(group, "versions"):
+            group_version = GroupVersion(name, _text(version, "version"))
+            found[group_version] = [_resource(one, count) for one in _objects(version, "resources")]
+            count.add()
+    return found
+
+
+def read_resource_list(body: bytes) -> list[JSONObject]:
+    """
+    The same from an C{APIResourceList}, which tells of one group-version.
+
+    @raise BadDocument: It is none.
+    """
+    lines = _objects(_decoded(body, "APIResourceList"), "resources")
+    count = _Count()
+    found: dict[str, JSONObject] = {}
+    names = [_text(line, "name") for line in lines]
+    for name, line in zip(names, lines, strict=True):
+        if "/" not in name:
+            count.add()
+            found[name] = {
+                "resource": name,
+                "responseKind": _kind(line),
+                "scope": _scope_of(line),
+                "singularResource": _text(line, "singularName"),
+                "verbs": _texts(line, "verbs"),
+                **_more(line),
+            }
+    for name, line in zip(names, lines, strict=True):
+        resource, slash, subresource = name.partition("/")
+        if not slash:
+            continue
+        count.add()
+        scope = _scope_of(line)
+        parent = found.get(resource)
+        if parent is None:
+            nothing = {"group": "", "version": "", "kind": ""}
+            parent = {
+                "resource": resource,
+                "responseKind": nothing,
+                "scope": scope,
+                "singularResource": "",
+                "verbs": [],
+            }
+            found[resource] = parent
+        if parent["scope"] != scope:
+            raise BadDocument(f"{resource} is {parent['scope']}, and {name} is {scope}")
+        parent.setdefault("subresources", []).append(
+            {"subresource": subresource, "responseKind": _kind(line), "verbs": _texts(line, "verbs")}
+        )
+    return list(found.values())
+
+
+def entry(version: str, resources: Sequence[JSONObject], current: bool) -> JSONObject:
+    """What the aggregated document has of a version."""
+    told: JSONObject = {"version": version}
+    if resources:
+        told["resources"] = list(resources)
+    told["freshness"] = "Current" if current else "Stale"
+    return told
+
+
+class _Count:
+    """How much of a document there is already."""
+
+    def __init__(self) -> None:
+        self._left = RESOURCES
+
+    def add(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise BadDocument(f"it has more than {RESOURCES} resources")
+
+
+def _resource(line: JSONObject, count: _Count) -> JSONObject:
+    count.add()
+    told: JSONObject = {
+        "resource": _text(line, "resource"),
+        "responseKind": _kind(_object(line, "responseKind")),
+        "scope": _text(line, "scope"),
+        "singularResource": _text(line, "singularResource"),
+        "verbs": _texts(line, "verbs"),
+        **_more(line),
+    }
+    subresources = [_subresource(one, count) for one in _objects(line, "subresources")]
+    if subresources:
+        told["subresources"] = subresources
+    return told
+
+
+def _subresource(line: JSONObject, count: _Count) -> JSONObject:
+    count.add()
+    told: JSONObject = {
+        "subresource": _text(line, "subresource"),
+        "responseKind": _kind(_object(line, "responseKind")),
+    }
+    accepted = [_kind(one) for one in _objects(line, "acceptedTypes")]
+    if len(accepted) > WORDS:
+        raise BadDocument("acceptedTypes are too many")
+    if accepted:
+        told["acceptedTypes"] = accepted
+    told["verbs"] = _texts(line, "verbs")
+    return told
+
+
+def _more(line: JSONObject) -> JSONObject:
+    """What a resource need not have."""
+    words = {name: _texts(line, name) for name in ("shortNames", "categories")}
+    return {name: value for name, value in words.items() if value}
+
+
+def _kind(line: JSONObject) -> dict[str, str]:
+    return {name: _text(line, name) for name in ("group", "version", "kind")}
+
+
+def _scope_of(line: JSONObject) -> str:
+    namespaced = line.get("namespaced")
+    if not (namespaced is None or isinstance(namespaced, bool)):
+        raise BadDocument("namespaced is not true or false")
+    return "Namespaced" if namespaced else "Cluster"
+
+
+def _decoded(body: bytes, kind: str) -> JSONObject:
+    if len(body) > SIZE:
+        raise BadDocument(f"it is longer than {SIZE} bytes")
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadDocument(f"it is no JSON: {error}") from None
+    if not isinstance(document, dict) or document.get("kind", kind) != kind:
+        raise BadDocument(f"it is no {kind}")
+    return document
+
+
+def _text(line: Mapping[str, Any], name: str) -> str:
+    value = line.get(name)
+    return "" if value is None else _word(value, name)
+
+
+def _texts(line: Mapping[str, Any], name: str) -> list[str]:
+    values = line.get(name)
+    if values is None:
+        return []
+    if not isinstance(values, list) or len(values) > WORDS:
+        raise BadDocument(f"{name} is no short list")
+    return [_word(value, name) for value in values]
+
+
+def _word(value: Any, name: str) -> str:
+    if not isinstance(value, str) or len(value) > WORD:
+        raise BadDocument(f"{name} is no short text")
+    return value
+
+
+def _object(line: Mapping[str, Any], name: str) -> JSONObject:
+    value = line.get(name)
+    if not (value is None or isinstance(value, dict)):
+        raise BadDocument(f"{name} is no object")
+    return value or {}
+
+
+def _objects(line: Mapping[str, Any], name: str) -> Sequence[JSONObject]:
+    values = line.get(name)
+    if values is None:
+        return ()
+    if not isinstance(values, list) or not _all_objects(values):
+        raise BadDocument(f"{name} is no list of objects")
+    return values
+
+
+def _all_objects(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, dict) for value in values)

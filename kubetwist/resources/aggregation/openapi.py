@@ -1,0 +1,295 @@
+"""
+What other servers say of themselves in OpenAPI, of both versions.
+
+Each server is asked once a minute whether anything has changed. Of v2, what belongs to its group-versions goes into our
+document; of v3, its documents are fetched when somebody asks for them, and kept, packed. Who has no v3 gets it made of
+v2. What a server said last stays until it says something else, or is gone.
+
+@see: kubernetes/kube-aggregator, C{pkg/controllers/openapi}, C{pkg/controllers/openapiv3}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping
+from hashlib import sha256
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from ...api.jsonpieces import (
+    check_object,
+    decoded,
+)
+from ...api.resource import GroupVersion
+from ..openapi.compressed import Packed
+from ..openapi.specmerge import (
+    SIZE,
+    RemoteSpec,
+    read_v2,
+)
+from ..openapi.v2tov3 import v3_of_v2
+from .discoverydocuments import SIZE as INDEX_SIZE
+from .discoverydocuments import BadDocument
+from .remotes import (
+    IRemotes,
+    IRunInThread,
+    NoDocument,
+    RemoteServers,
+    first_available,
+)
+
+#: As whom servers are asked.
+USER: Final = "system:aggregator"
+#: Seconds until an answer must be there; documents take their time to be made.
+TIMEOUT: Final = 30.0
+#: Seconds until a new server is asked: it may just be starting.
+DELAY: Final = 1.0
+#: Seconds until a server that failed is asked again: the first time, and at most.
+RETRY: Final = 5.0, 600.0
+#: A hash that is passed on to clients.
+_HASH: Final = re.compile(r"[?&]hash=([0-9A-Za-z_-]{1,256})(?:&|$)")
+
+
+@frozen
+class _Read:
+    """What was made of a v2 document: its tag, its digest, and for whom."""
+
+    etag: str
+    digest: bytes
+    group_versions: frozenset[GroupVersion]
+
+
+@frozen(eq=False)
+class _Kept:
+    """A v3 document: what was said of it when it was fetched, its tag there, and itself."""
+
+    listed: str
+    etag: str
+    packed: Packed
+
+
+class RemoteOpenAPI:
+    """
+    The documents of other servers.
+
+    @ivar generation: Another number after every change of what v2 has of them.
+    """
+
+    def __init__(self, remotes: IRemotes, clock: Any, run: IRunInThread) -> None:
+        self.generation = 0
+        self._remotes = remotes
+        self._run = run
+        self._specs: dict[GroupVersion, RemoteSpec] = {}
+        self._read: dict[Hashable, _Read] = {}
+        #: Of v3: the hash of each document, as its server lists it; empty where it tells none.
+        self._listed: dict[GroupVersion, str] = {}
+        self._kept: dict[GroupVersion, _Kept] = {}
+        #: Of which specification a v3 document was made, where the server has none.
+        self._converted: dict[GroupVersion, RemoteSpec] = {}
+        self._waiting: dict[GroupVersion, list[Deferred[Packed]]] = {}
+        self._servers = [
+            RemoteServers(remotes, clock, what, ask, changed, delay=DELAY, retry_first=RETRY[0], retry_most=RETRY[1])
+            for what, ask, changed in (
+                ("OpenAPI v2", self._ask_v2, self._changed_v2),
+                ("OpenAPI v3", self._ask_v3, self._changed_v3),
+            )
+        ]
+
+    def start(self) -> None:
+        """Begin to ask."""
+        for servers in self._servers:
+            servers.start()
+
+    async def stop(self) -> None:
+        """Ask nobody any more."""
+        for servers in self._servers:
+            await servers.stop()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody is being asked now."""
+        return all(servers.idle for servers in self._servers)
+
+    # --- v2
+
+    def specs(self) -> list[tuple[GroupVersion, RemoteSpec]]:
+        """What goes into our v2 document, in its order: by the priorities of groups, then by names of APIServices."""
+        remotes = self._remotes.remotes
+        groups: dict[str, int] = {}
+        for group_version in self._specs:
+            if group_version in remotes:
+                priority = remotes[group_version].priority.group
+                groups[group_version.group] = max(groups.get(group_version.group, 0), priority)
+        found = [one for one in self._specs.items() if one[0] in remotes]
+        return sorted(found, key=lambda one: (-groups[one[0].group], str(remotes[one[0]].name)))
+
+    def _changed_v2(self, group_version: GroupVersion, remote: Any) -> None:
+        if remote is None and self._specs.pop(group_version, None) is not None:
+            self.generation += 1
+        used = {one.service for one in self._remotes.remotes.values()}
+        self._read = {service: read for service, read in self._read.items() if service in used}
+
+    async def _ask_v2(self, service: Hashable) -> None:
+        remotes = self._servers[0].of(service)
+        wanted = frozenset(remote.group_version for remote in remotes)
+        before = self._read.get(service)
+        known = before is not None and wanted <= before.group_versions
+        answer = await first_available(remotes).fetch(
+            "/openapi/v2",
+            accept="application/json",
+            etag=before.etag if before is not None and known else "",
+            timeout=TIMEOUT,
+            user=USER,
+        )
+        if answer.code == 304 and known:
+            return
+        if answer.code != 200:
+            raise NoDocument(f"it answers {answer.code}")
+        digest = sha256(answer.body).digest()
+        if before is None or not known or digest != before.digest:
+            found: Mapping[GroupVersion, RemoteSpec] = await self._run(read_v2, answer.body, wanted)
+            for group_version, spec in found.items():
+                now = self._remotes.remotes.get(group_version)
+                if now is not None and now.service == service and self._specs.get(group_version) != spec:
+                    self._specs[group_version] = spec
+                    self.generation += 1
+        self._read[service] = _Read(answer.headers.get("etag", ""), digest, wanted)
+
+    # --- v3
+
+    def listed(self) -> dict[str, str]:
+        """The names of documents, C{"apis/<group>/<version>"}, with their hashes; empty for what has none."""
+        return {_name(group_version): found for group_version, found in self._listed.items()}
+
+    def document(self, name: str) -> Packed | Deferred[Packed]:
+        """
+        A document of one of the names that are L{listed}; it fails where its server has to be asked, and fails.
+        """
+        _, group, version = name.split("/")
+        group_version = GroupVersion(group, version)
+        kept = self._kept.get(group_version)
+        if kept is not None and kept.listed == self._listed.get(group_version):
+            return kept.packed
+        waiter: Deferred[Packed] = Deferred()
+        waiting = self._waiting.get(group_version)
+        if waiting is not None:
+            waiting.append(waiter)
+            return waiter
+        self._waiting[group_version] = [waiter]
+        Deferred.fromCoroutine(self._fetch(group_version)).addBoth(self._fetched, group_version)
+        return waiter
+
+    def _fetched(self, result: Packed | Failure, group_version: GroupVersion) -> None:
+        for waiter in self._waiting.pop(group_version):
+            waiter.callback(result)
+
+    async def _fetch(self, group_version: GroupVersion) -> Packed:
+        kept = self._kept.get(group_version)
+        listed = self._listed.get(group_version, "")
+        remote = self._remotes.remotes.get(group_version)
+        try:
+            if remote is None or not remote.available:
+                raise NoDocument("service unavailable")
+            found = await self._fetch_from(remote, kept, listed)
+        except Exception:
+            if kept is None:
+                raise
+            return kept.packed
+        if self._remotes.remotes.get(group_version) is not None:
+            self._kept[group_version] = found
+        return found.packed
+
+    async def _fetch_from(self, remote: Any, kept: _Kept | None, listed: str) -> _Kept:
+        answer = await remote.fetch(
+            f"{_V3}/{_name(remote.group_version)}",
+            accept="application/json",
+            etag="" if kept is None else kept.etag,
+            timeout=TIMEOUT,
+            user=USER,
+        )
+        if answer.code == 304 and kept is not None:
+            packed = kept.packed
+        elif answer.code == 200:
+            packed = await self._run(_packed, answer.body)
+        else:
+            raise NoDocument(f"it answers {answer.code}")
+        # The hash that clients know a document by is the one that it is listed with.
+        return _Kept(listed, answer.headers.get("etag", ""), evolve(packed, hash=listed) if listed else packed)
+
+    def _changed_v3(self, group_version: GroupVersion, remote: Any) -> None:
+        if remote is None:
+            for known in (self._listed, self._kept, self._converted):
+                known.pop(group_version, None)
+
+    async def _ask_v3(self, service: Hashable) -> None:
+        remote = first_available(self._servers[1].of(service))
+        answer = await remote.fetch(_V3, accept="application/json", timeout=TIMEOUT, user=USER)
+        if answer.code == 404:
+            await self._convert(service)
+            return
+        if answer.code != 200:
+            raise NoDocument(f"it answers {answer.code}")
+        found: Mapping[str, str] = await self._run(_hashes, answer.body)
+        for one in self._servers[1].of(service):
+            self._converted.pop(one.group_version, None)
+            listed = found.get(_name(one.group_version))
+            if listed is None:
+                self._changed_v3(one.group_version, None)
+                continue
+            self._listed[one.group_version] = listed
+            kept = self._kept.get(one.group_version)
+            if not listed and kept is not None:
+                # Nothing tells whether it is still the same: it is asked about when somebody wants it.
+                self._kept[one.group_version] = _Kept("?", kept.etag, kept.packed)
+
+    async def _convert(self, service: Hashable) -> None:
+        """Make documents of what a server says in v2; it may not have said that yet."""
+        missing = False
+        for one in self._servers[1].of(service):
+            spec = self._specs.get(one.group_version)
+            if spec is None:
+                missing = True
+            elif self._converted.get(one.group_version) is not spec:
+                packed = await self._run(v3_of_v2, spec)
+                if self._specs.get(one.group_version) is spec:
+                    self._converted[one.group_version] = spec
+                    self._listed[one.group_version] = packed.hash
+                    self._kept[one.group_version] = _Kept(packed.hash, "", packed)
+        if missing:
+            raise NoDocument("it answers 404, and has said nothing in v2")
+
+
+_V3: Final = "/openapi/v3"
+
+
+def _name(group_version: GroupVersion) -> str:
+    return f"apis/{group_version.group}/{group_version.version}"
+
+
+def _packed(body: bytes) -> Packed:
+    if len(body) > SIZE:
+        raise BadDocument(f"it is longer than {SIZE} bytes")
+    check_object(body)
+    return Packed.pieces([body], b"application/json")
+
+
+def _hashes(body: bytes) -> dict[str, str]:
+    """What a server lists: the hash of each document, by its name."""
+    if len(body) > INDEX_SIZE:
+        raise BadDocument(f"it is longer than {INDEX_SIZE} bytes")
+    document = decoded(body)
+    paths = document.get("paths") if isinstance(document, dict) else None
+    if not isinstance(paths, dict):
+        raise BadDocument("it lists no documents")
+    found: dict[str, str] = {}
+    for name, line in paths.items():
+        url = line.get("serverRelativeURL") if isinstance(line, dict) else None
+        if not isinstance(url, str):
+            raise BadDocument("it lists a document without saying where")
+        match = _HASH.search(url)
+        found[name] = match[1] if match else ""
+    return found

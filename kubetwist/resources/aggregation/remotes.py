@@ -1,0 +1,241 @@
+"""
+The servers behind APIServices, as those see them that fetch documents from each.
+
+What is asked of a server is asked once, for all of its group-versions. One that does not answer keeps nobody waiting
+but those who ask for what is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import Logger
+
+from ...api.jsonpieces import BadJSON
+from ...api.resource import GroupVersion
+from ...client.errors import (
+    CallError,
+    Unreachable,
+)
+from ...controllers.machinery.queue import WorkQueue
+from ...registry.kinds import Priority
+from .discoverydocuments import BadDocument
+
+if TYPE_CHECKING:
+    from ...client.httpclient import Answer
+    from .discovery import RemoteDiscovery
+    from .openapi import RemoteOpenAPI
+
+#: Servers that are asked at the same time.
+WORKERS: Final = 8
+#: Seconds until a server that answered is asked again.
+REFRESH: Final = 60.0
+
+
+class IRunInThread(Protocol):
+    """C{functools.partial(deferToThreadPool, reactor, reactor.getThreadPool())}, or something like it."""
+
+    def __call__(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+        """The result of C{function}, which may take long."""
+
+
+class IRemote(Protocol):
+    """A group-version that another server serves: L{kubetwist.resources.aggregation.routes.Remote}."""
+
+    @property
+    def name(self) -> str:
+        """Of its APIService."""
+
+    @property
+    def group_version(self) -> GroupVersion:
+        """What it serves."""
+
+    @property
+    def priority(self) -> Priority:
+        """Where it stands among all."""
+
+    @property
+    def service(self) -> Hashable:
+        """Who serves it."""
+
+    @property
+    def available(self) -> bool:
+        """Whether it answers, as far as is known."""
+
+    async def fetch(
+        self, path: str, *, accept: str = ..., etag: str = ..., timeout: float = ..., user: str = ...
+    ) -> Answer:
+        """
+        Ask it for a document.
+
+        @raise CallError: There is no whole answer.
+        @raise Unreachable: There is nobody to be asked.
+        """
+
+
+class IRemotes(Protocol):
+    """All of these: L{kubetwist.resources.aggregation.routes.Aggregation}."""
+
+    @property
+    def remotes(self) -> Mapping[GroupVersion, Any]:
+        """What other servers serve now: an L{IRemote} each."""
+
+    def subscribe(self, listener: Callable[[GroupVersion, Any], None]) -> Callable[[], None]:
+        """Have C{listener} told of every change, with L{None} for what is gone, until what is returned is called."""
+
+
+class NoDocument(Exception):
+    """A server answered something else; the text says what."""
+
+
+#: What is no fault of ours when a server is asked.
+FAILURES: Final = (CallError, Unreachable, BadDocument, BadJSON, NoDocument)
+
+
+class RemoteServers:
+    """Has work done for each server: when something about it changes, once a minute, and sooner while it fails."""
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        remotes: IRemotes,
+        clock: Any,
+        what: str,
+        ask: Callable[[Hashable], Awaitable[None]],
+        changed: Callable[[GroupVersion, Any], None],
+        *,
+        delay: float = 0.0,
+        retry_first: float,
+        retry_most: float,
+    ) -> None:
+        """
+        @param what: Is asked for, for the log.
+        @param ask: Fetches what is wanted of a service; raises one of L{FAILURES} if that fails.
+        @param changed: Is told of changes, before anybody is asked.
+        @param delay: Seconds from a change until a server is asked.
+        @param retry_first: Seconds until a server that failed is asked again, for the first time.
+        @param retry_most: The same after many failures.
+        """
+        self._remotes = remotes
+        self._what = what
+        self._ask = ask
+        self._changed = changed
+        self._delay = delay
+        self._services: dict[GroupVersion, Hashable] = {}
+        self._queue: WorkQueue[Hashable] = WorkQueue(
+            clock, self._work, workers=WORKERS, retry_first=retry_first, retry_most=retry_most
+        )
+        self._unsubscribe: Callable[[], None] | None = None
+
+    def start(self) -> None:
+        """Begin to ask, and to follow what changes."""
+        self._unsubscribe = self._remotes.subscribe(self._noticed)
+        for group_version, remote in list(self._remotes.remotes.items()):
+            self._noticed(group_version, remote)
+        self._queue.start()
+
+    async def stop(self) -> None:
+        """Ask nobody any more."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
+        await self._queue.stop(patience=0.0)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody is being asked now."""
+        return self._queue.idle
+
+    def of(self, service: Hashable) -> list[Any]:
+        """What a service serves now, in the order of its APIServices' names."""
+        found = [remote for remote in self._remotes.remotes.values() if remote.service == service]
+        return sorted(found, key=lambda remote: str(remote.name))
+
+    def _noticed(self, group_version: GroupVersion, remote: Any) -> None:
+        before = self._services.pop(group_version, None)
+        services = {before} - {None}
+        if remote is not None:
+            self._services[group_version] = remote.service
+            services.add(remote.service)
+        self._changed(group_version, remote)
+        for service in services:
+            self._queue.forget(service)
+            self._queue.add_after(service, self._delay)
+
+    async def _work(self, service: Hashable) -> None:
+        if not any(remote.available for remote in self.of(service)):
+            # Whoever looks whether it is there will tell.
+            self._queue.forget(service)
+            return
+        try:
+            await self._ask(service)
+        except FAILURES as error:
+            if not self._queue.failures(service):
+                self._log.warn("{what} of {service}: {error}", what=self._what, service=service, error=error)
+            self._queue.add_rate_limited(service)
+        except CancelledError:
+            raise
+        except Exception:
+            self._log.failure("{what} of {service}", what=self._what, service=service)
+            self._queue.add_rate_limited(service)
+        else:
+            self._queue.forget(service)
+            self._queue.add_after(service, REFRESH)
+
+
+def first_available(remotes: Iterable[Any]) -> Any:
+    """The one to be asked on behalf of all, or L{None}."""
+    return next((remote for remote in remotes if remote.available), None)
+
+
+class Others:
+    """
+    What other servers say of themselves. Nothing is done about it, and nothing imported for it, while there are none.
+
+    @ivar discovery: What they serve.
+    @ivar openapi: Their OpenAPI documents.
+    """
+
+    def __init__(self, remotes: IRemotes, clock: Any, run: IRunInThread) -> None:
+        """@param run: Has something done in a thread."""
+        self._made = remotes, clock, run
+        self._unsubscribe: Callable[[], None] | None = None
+        self.discovery: RemoteDiscovery | None = None
+        self.openapi: RemoteOpenAPI | None = None
+
+    def start(self) -> None:
+        """Ask them from now on."""
+        remotes = self._made[0]
+        if remotes.remotes:
+            self._begin()
+        else:
+            self._unsubscribe = remotes.subscribe(self._noticed)
+
+    def _noticed(self, group_version: GroupVersion, remote: Any) -> None:
+        if remote is not None and self.discovery is None:
+            self._begin()
+
+    def _begin(self) -> None:
+        from .discovery import RemoteDiscovery
+        from .openapi import RemoteOpenAPI
+
+        self.discovery = RemoteDiscovery(*self._made)
+        self.openapi = RemoteOpenAPI(*self._made)
+        self.discovery.start()
+        self.openapi.start()
+
+    async def stop(self) -> None:
+        """Ask nobody any more."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+        for part in (self.discovery, self.openapi):
+            if part is not None:
+                await part.stop()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody is being asked now."""
+        return all(part is None or part.idle for part in (self.discovery, self.openapi))

@@ -1,0 +1,366 @@
+"""
+The aggregator's front: what APIServices say about who answers, as paths.
+
+A group-version with a service is answered by the server behind it, and all others by the servers of the chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote_to_bytes
+
+from twisted.internet.defer import Deferred
+from twisted.web.server import NOT_DONE_YET
+
+from ...api.gourl import (
+    escape_path,
+    normalized_query,
+)
+from ...api.identityheaders import (
+    OddHeader,
+    identity_fields,
+)
+from ...api.resource import GroupVersion
+from ...client.errors import (
+    BadSettings,
+    Unreachable,
+)
+from ...controllers.aggregation.apiservices import (
+    GROUP,
+    Aggregation,
+    Registered,
+    Remote,
+    ServiceReference,
+    name_of,
+)
+from ...metrics.registry import (
+    Reading,
+    Registry,
+)
+from ...registry.kinds import Priority
+from ...tracing.propagation import (
+    BAGGAGE,
+    TRACEPARENT,
+    TRACESTATE,
+)
+from ...tracing.spans import (
+    CLIENT,
+    Value,
+    current,
+)
+from ..cacheddocuments import Leaf
+from ..discovery.endpoints import Group
+from ..mux import Layer
+from ..servedresources import (
+    IInstalled,
+    InstalledResource,
+)
+
+if TYPE_CHECKING:
+    from ...controllers.aggregation.availability import Availability
+    from ...controllers.aggregation.serviceendpoints import Backends
+    from ...http.site import KubeRequest
+    from ...registry.stores import Stores
+
+UNAVAILABLE: Final = "service unavailable\n"
+#: How many proxies a request may have come through: an APIService can name a service that leads back to this server.
+MOST_PROXIES: Final = 16
+LOOP: Final = "loop detected: the request came through too many proxies\n"
+#: Seconds that another server has to tell what it serves; clients ask all of them.
+DISCOVERY_TIMEOUT: Final = 5.0
+
+
+class RegisteredGroups:
+    """
+    Groups and versions as C{/apis} lists them: all that there are APIServices for, whoever answers, and whether or not.
+
+    The aggregator's own group comes first. Of groups without any APIService, what is served here is told.
+    """
+
+    def __init__(self, installed: IInstalled, registered: Registered) -> None:
+        self._installed = installed
+        self._registered = registered
+
+    @property
+    def generation(self) -> int:
+        """@see: L{IInstalled}."""
+        return self._installed.generation + self._registered.generation
+
+    @property
+    def priorities(self) -> Mapping[GroupVersion, Priority]:
+        """@see: L{IInstalled}."""
+        registered = ((one, self._registered.priority(one)) for one in self._registered.group_versions())
+        return {**self._installed.priorities, **{one: place for one, place in registered if place is not None}}
+
+    def group_versions(self) -> Sequence[GroupVersion]:
+        """@see: L{IInstalled}."""
+        own = [GroupVersion(GROUP, version) for version in self._installed.versions(GROUP)]
+        return [*own, *(one for one in self._registered.group_versions() if one.group != GROUP)]
+
+    def versions(self, group: str) -> Sequence[str]:
+        """@see: L{IInstalled}."""
+        if group == GROUP:
+            return self._installed.versions(group)
+        return self._registered.versions(group) or self._installed.versions(group)
+
+    def resources(self, group_version: GroupVersion) -> Sequence[InstalledResource]:
+        """@see: L{IInstalled}."""
+        return self._installed.resources(group_version)
+
+
+class AggregatedPaths:
+    """
+    Gives the paths of other servers' group-versions to these, and takes them back.
+
+    @ivar listed: Groups and versions as C{/apis} lists them.
+    """
+
+    def __init__(self, front: Layer, aggregation: Aggregation, installed: IInstalled) -> None:
+        """
+        @param front: The aggregator's layer.
+        @param installed: What the whole chain serves.
+        """
+        self.listed = RegisteredGroups(installed, aggregation.registered)
+        self._front = front
+        self._aggregation = aggregation
+        self._built_in = frozenset(one.group for one in installed.group_versions())
+        self._groups: set[str] = set()
+        self._prefixes: dict[GroupVersion, tuple[bytes, ...]] = {}
+        self._below: set[tuple[bytes, ...]] = set()
+        aggregation.subscribe(self._changed)
+        aggregation.registered.subscribe(self._registered)
+
+    def streams(self, request: KubeRequest) -> bool:
+        """Whether the body of a request is passed on as it comes."""
+        if not self._below:
+            return False
+        path = request.path
+        parts = (unquote_to_bytes(path) if b"%" in path else path).split(b"/", 4)[1:]
+        return tuple(parts[:3]) in self._below or tuple(parts[:1]) in self._below
+
+    def _changed(self, group_version: GroupVersion, remote: Remote | None) -> None:
+        path = f"/apis/{group_version}" if group_version.group else "/api"
+        known = self._prefixes.pop(group_version, None)
+        if known is not None:
+            self._below.discard(known)
+        if remote is None:
+            self._front.give_back(path)
+            return
+        self._front.take(path, RemoteLeaf(remote))
+        prefix = tuple(part.encode() for part in path.split("/") if part)
+        self._prefixes[group_version] = prefix
+        self._below.add(prefix)
+
+    def _registered(self, group_version: GroupVersion) -> None:
+        """Groups that nobody but an APIService knows of are told of, too."""
+        group = group_version.group
+        if group in self._built_in:
+            return
+        there = group in self._aggregation.registered.groups
+        if there and group not in self._groups:
+            self._groups.add(group)
+            self._front.claim(f"/apis/{group}", Group(self.listed, group))
+        elif not there:
+            self._groups.discard(group)
+            self._front.release(f"/apis/{group}")
+
+
+class RemoteLeaf(Leaf):
+    """Has another server answer."""
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
+
+    def render(self, request: Any) -> int:
+        """Answer any method."""
+        remote = self._remote
+        if not remote.available:
+            request.respond_text(503, UNAVAILABLE)
+            return NOT_DONE_YET
+        if sum(value.count(b",") + 1 for value in request.fields.get(b"x-forwarded-for", ())) > MOST_PROXIES:
+            request.respond_text(508, LOOP)
+            return NOT_DONE_YET
+        passing = Deferred.fromCoroutine(self._pass_on(request, remote))
+        passing.addErrback(request.crashed)
+        return NOT_DONE_YET
+
+    async def _pass_on(self, request: KubeRequest, remote: Remote) -> None:
+        from ...client.dialing import joined
+        from ..proxy.reverseproxy import (
+            ProxyError,
+            fail_with_text,
+            proxy_request,
+        )
+
+        try:
+            client = remote.streaming
+        except BadSettings as error:
+            request.respond_text(500, f"{error}\n")
+            return
+        try:
+            host = joined(*remote.target()).encode()
+        except Unreachable:
+            request.respond_text(503, UNAVAILABLE)
+            return
+        user = request.user
+        assert user is not None, "requests are authenticated"
+        try:
+            identity = [
+                *identity_fields(user),
+                (b"X-Forwarded-Host", host),
+                (b"X-Forwarded-Proto", b"https"),
+            ]
+        except OddHeader as error:
+            request.respond_text(503, f"{error}\n")
+            return
+
+        def fail(request: KubeRequest, error: ProxyError) -> None:
+            if error.transport:
+                remote.failed()
+            fail_with_text(request, error)
+
+        info = request.info
+        describes = not info.is_resource_request and info.path.strip("/").count("/") == 2
+        passed_on = partial(
+            proxy_request,
+            request,
+            client,
+            target_of(request.uri),
+            host=host,
+            fail=fail,
+            head_timeout=DISCOVERY_TIMEOUT if describes else None,
+        )
+        place = current.get()
+        if place is None:
+            await passed_on(identity=identity)
+            return
+        # What the client says of a trace is about another one now, or was not believed.
+        for name in (TRACEPARENT, TRACESTATE, BAGGAGE):
+            request.fields.pop(name, None)
+        method = request.method.decode("latin-1")
+        about: dict[str, Value] = {"http.request.method": method, "server.address": host.decode("latin-1")}
+        with place.child(f"HTTP {method}", about, CLIENT) as span:
+            await passed_on(identity=[*identity, *span.headers()])
+            span.put("http.response.status_code", request.code)
+
+
+class _Checks:
+    """Has the availability of other servers looked after, from the first of them on."""
+
+    def __init__(self, aggregation: Aggregation, stores: Stores, reactor: Any, routing: bool) -> None:
+        """@param routing: Whether endpoints of services are connected to, not their cluster IPs."""
+        self._aggregation = aggregation
+        self._stores = stores
+        self._reactor = reactor
+        self._routing = routing
+        self._backends: Backends | None = None
+        self._availability: Availability | None = None
+        self._begun = False
+        if routing:
+            aggregation.resolve = self._endpoints
+        aggregation.subscribe(self._changed)
+
+    @property
+    def backends(self) -> Backends:
+        """What is behind services; followed from the first question on."""
+        if self._backends is None:
+            from ...controllers.aggregation.serviceendpoints import Backends
+
+            self._backends = Backends(self._stores, self._reactor)
+            self._backends.start()
+        return self._backends
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is being checked."""
+        return self._availability is None or self._availability.idle
+
+    def look_at(self, name: str) -> None:
+        """Check an APIService as soon as possible."""
+        if self._availability is not None:
+            self._availability.look_at(name)
+
+    def _endpoints(self, service: ServiceReference) -> Sequence[tuple[str, int]]:
+        return self.backends.endpoints(service.namespace, service.name, service.port)
+
+    def begin(self) -> None:
+        """From here on."""
+        self._begun = True
+        if self._aggregation.remotes:
+            self._start()
+
+    def _changed(self, group_version: GroupVersion, remote: Remote | None) -> None:
+        if self._begun and self._availability is None and remote is not None:
+            self._start()
+
+    def _start(self) -> None:
+        from ...controllers.aggregation.availability import Availability
+
+        self._availability = Availability(self._aggregation, self.backends, self._reactor)
+        self._availability.start()
+
+    async def stop(self) -> None:
+        """Check nothing more."""
+        self._begun = False
+        if self._availability is not None:
+            await self._availability.stop()
+        if self._backends is not None:
+            self._backends.stop()
+
+
+def add_aggregator(config: Any, aggregation: Aggregation, front: Any, installed: IInstalled) -> AggregatedPaths:
+    """
+    Have other servers answer for what APIServices give them.
+
+    @param config: L{kubetwist.server.config.ServerConfig}.
+    @param front: The L{kubetwist.server.generic.GenericServer} in front of all.
+    """
+    paths = AggregatedPaths(front.layer, aggregation, installed)
+    config.streams.append(paths.streams)
+    checks = _Checks(aggregation, config.stores, config.reactor, config.options["enable-aggregator-routing"])
+    front.add_post_start_hook("apiservice-status-remote-available-controller", checks.begin)
+    front.add_at_end("availability of other servers", checks.stop)
+    count_unavailable(config.metrics, aggregation)
+    aggregation.loopback = config.options["allow-loopback-proxy"]
+    config.aggregation, config.availability = aggregation, checks
+    return paths
+
+
+def count_unavailable(metrics: Registry, aggregation: Aggregation) -> None:
+    """Tell in metrics which APIServices are not available, and how often they came to be so."""
+    lost = metrics.counter(
+        "aggregator_unavailable_apiservice_total",
+        "How often APIServices came to be unavailable, by their names and reasons.",
+        ("name", "reason"),
+    )
+    before: dict[GroupVersion, bool] = {}
+
+    def changed(group_version: GroupVersion, remote: Remote | None) -> None:
+        available = before.pop(group_version, False)
+        if remote is None:
+            return
+        before[group_version] = remote.available
+        if available and not remote.available:
+            lost.of(remote.name, remote.condition.reason or "UnknownReason").value += 1
+
+    def readings() -> Iterator[Reading]:
+        remotes = aggregation.remotes
+        values = []
+        for one in aggregation.registered.group_versions():
+            remote = remotes.get(one)
+            values.append(((name_of(one),), 0.0 if remote is None or remote.available else 1.0))
+        text = "Whether an APIService is unavailable, by its name."
+        yield Reading("aggregator_unavailable_apiservice", "gauge", text, ("name",), values)
+
+    aggregation.subscribe(changed)
+    metrics.read(readings)
+
+
+def target_of(uri: bytes) -> bytes:
+    """The path and query of a request, written in the one way in which they are passed on."""
+    path, _, query = uri.partition(b"?")
+    target = escape_path(unquote_to_bytes(path))
+    encoded = normalized_query(query) if query else ""
+    return (f"{target}?{encoded}" if encoded else target).encode("ascii")

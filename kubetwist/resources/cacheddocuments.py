@@ -1,0 +1,190 @@
+"""How documents that the server makes of itself are answered: kept as bytes, made anew when what is served changes."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from hashlib import sha512
+
+import orjson
+
+from twisted.web.resource import IResource
+from twisted.web.server import NOT_DONE_YET, Request
+from zope.interface import implementer
+
+from ..api.errors import APIStatusError
+from ..api.resource import JSONObject
+from ..http.negotiation import (
+    Negotiated,
+    encode_yaml,
+    error_media,
+    wants_pretty,
+)
+
+#: Answers of this many bytes are compressed for clients that take gzip.
+GZIP_FROM = 128 * 1024
+
+
+@implementer(IResource)
+class Leaf:
+    """A resource that answers for its path and for everything below it."""
+
+    isLeaf = True
+
+    def render(self, request: Request) -> bytes | int:
+        """Answer any method: return the body, or C{NOT_DONE_YET}."""
+        raise NotImplementedError
+
+    def getChildWithDefault(self, name: bytes, request: Request) -> IResource:
+        """Leaves are not asked for children."""
+        raise NotImplementedError
+
+    def putChild(self, path: bytes, child: IResource) -> None:
+        """Leaves take no children."""
+        raise NotImplementedError
+
+
+class Document:
+    """
+    One document in the forms that were asked for.
+
+    @ivar json: As compact JSON.
+    @ivar etag: A hash of it, in quotes.
+    """
+
+    __slots__ = ("_forms", "etag", "json")
+
+    def __init__(self, content: JSONObject) -> None:
+        self.json = orjson.dumps(content)
+        self.etag = b'"%b"' % content_hash(self.json).encode()
+        self._forms: dict[str, bytes] = {"json": self.json + b"\n"}
+
+    def form(self, media: str, pretty: bool) -> bytes:
+        """In C{"json"}, C{"yaml"} or C{"protobuf"}."""
+        name = "pretty" if pretty and media == "json" else media
+        found = self._forms.get(name)
+        if found is None:
+            found = self._forms[name] = encoded(orjson.loads(self.json), media)
+        return found
+
+    def packed(self, media: str, pretty: bool) -> bytes:
+        """The same, compressed."""
+        name = f"{media} {pretty} packed"
+        found = self._forms.get(name)
+        if found is None:
+            found = self._forms[name] = gzipped(self.form(media, pretty))
+        return found
+
+
+class Kept:
+    """A L{Document} that is made when it is first asked for, and again after changes."""
+
+    def __init__(self, generation: Callable[[], int], build: Callable[[], JSONObject | None]) -> None:
+        """
+        @param generation: Gives another number after every change.
+        @param build: Makes the content; L{None} when there is none at present.
+        """
+        self._generation = generation
+        self._build = build
+        self._made = -1
+        self._document: Document | None = None
+
+    def get(self) -> Document | None:
+        """As of now."""
+        generation = self._generation()
+        if generation != self._made:
+            content = self._build()
+            self._document = None if content is None else Document(content)
+            self._made = generation
+        return self._document
+
+
+def content_hash(content: bytes) -> str:
+    """What tells clients whether they have a document already."""
+    return sha512(content).hexdigest().upper()
+
+
+def indented(content: object) -> bytes:
+    """JSON for human eyes."""
+    return orjson.dumps(content, option=orjson.OPT_INDENT_2)
+
+
+def encoded(content: JSONObject, media: str) -> bytes:
+    """Something for few: in C{"yaml"}, C{"protobuf"}, or in C{"json"} for human eyes."""
+    if media == "yaml":
+        return encode_yaml(content)
+    if media == "protobuf":
+        from ..schema.metaprotobuf import encode_protobuf
+
+        return encode_protobuf(content)
+    return indented(content)
+
+
+def answer_document(request: Request, document: Document, negotiated: Negotiated) -> bytes:
+    """A document in the form that was negotiated."""
+    pretty = wants_pretty(negotiated, request.uri, header(request, b"user-agent"))
+    body = document.form(negotiated.media, pretty)
+    if len(body) >= GZIP_FROM and takes_gzip(request):
+        return _answer(request, 200, document.packed(negotiated.media, pretty), negotiated.content_type, True)
+    return _answer(request, 200, body, negotiated.content_type)
+
+
+def answer_error(request: Request, error: APIStatusError) -> bytes:
+    """A Status, in the media type that the client accepts."""
+    negotiated = error_media(header(request, b"accept"), protobuf=True)
+    status = error.status()
+    trail = getattr(request, "audit", None)
+    if trail is not None:
+        trail.answered_status(status)
+        trail.answered_object(orjson.dumps(status))
+    if negotiated.media != "json":
+        body = encoded(status, negotiated.media)
+    elif wants_pretty(negotiated, request.uri, header(request, b"user-agent")):
+        body = indented(status)
+    else:
+        body = orjson.dumps(status) + b"\n"
+    return answer(request, error.code, body, negotiated.content_type)
+
+
+def answer(request: Request, code: int, body: bytes, content_type: bytes) -> bytes:
+    """What C{render} returns for C{body}, which is compressed where that is worth it, and left out for HEAD."""
+    packed = len(body) >= GZIP_FROM and takes_gzip(request)
+    return _answer(request, code, gzipped(body) if packed else body, content_type, packed)
+
+
+def _answer(request: Request, code: int, body: bytes, content_type: bytes, packed: bool = False) -> bytes:
+    request.setResponseCode(code)
+    request.setHeader(b"content-type", content_type)
+    if packed:
+        request.setHeader(b"content-encoding", b"gzip")
+        request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
+    request.setHeader(b"content-length", b"%d" % len(body))
+    return b"" if request.method == b"HEAD" else body
+
+
+def answer_bare(request: Request, code: int) -> int:
+    """Answer without a body, and without a word on what type it would be of; return what C{render} returns then."""
+    request.defaultContentType = None
+    request.setResponseCode(code)
+    if code != 304:
+        request.setHeader(b"content-length", b"0")
+    request.finish()
+    return NOT_DONE_YET
+
+
+def takes_gzip(request: Request) -> bool:
+    """Whether the client asks for gzip."""
+    accepted = header(request, b"accept-encoding") or b""
+    return any(one.partition(b";")[0].strip() == b"gzip" for one in accepted.split(b","))
+
+
+def gzipped(body: bytes) -> bytes:
+    """C{body}, compressed at the fastest level."""
+    compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
+    return compressor.compress(body) + compressor.flush()
+
+
+def header(request: Request, name: bytes) -> bytes | None:
+    """The first header of that name."""
+    values = request.requestHeaders.getRawHeaders(name)
+    return values[0] if values else None

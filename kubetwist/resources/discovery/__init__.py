@@ -1,0 +1,1 @@
+"""Discovery: C{/api}, C{/apis} and the paths directly below them."""

@@ -1,0 +1,227 @@
+"""The documents by which clients find out what is served; L{.endpoints} serves them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import orjson
+
+from ...api.resource import (
+    GroupVersion,
+    JSONObject,
+)
+from ...registry.kinds import Priority
+from ..servedresources import (
+    IInstalled,
+    InstalledResource,
+    preferred,
+)
+
+
+def api_versions(installed: IInstalled, address: str) -> JSONObject:
+    """
+    C{/api}: the versions of the core group.
+
+    @param address: The server's own, with its port, as it tells clients in any network.
+    """
+    return {
+        "kind": "APIVersions",
+        "versions": list(installed.versions("")),
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+    }
+
+
+def api_group(installed: IInstalled, group: str) -> JSONObject | None:
+    """C{/apis/<group>}, or L{None} where nothing of the group is served."""
+    versions = installed.versions(group)
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group_entry(group, versions)} if versions else None
+
+
+def api_group_list(installed: IInstalled) -> JSONObject:
+    """C{/apis}: the groups besides the core group."""
+    grouped = _grouped(installed.group_versions())
+    groups = [_group_entry(group, versions) for group, versions in grouped.items() if group]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+
+def api_resource_list(installed: IInstalled, group_version: GroupVersion) -> JSONObject | None:
+    """C{/api/v1} and C{/apis/<group>/<version>}, or L{None} where nothing of that version is served."""
+    resources = installed.resources(group_version)
+    if not resources:
+        return None
+    # The core group's are of a time before these documents had a version.
+    versioned = {"apiVersion": "v1"} if group_version.group else {}
+    return {
+        "kind": "APIResourceList",
+        **versioned,
+        "groupVersion": str(group_version),
+        "resources": [_resource_entry(resource) for resource in resources],
+    }
+
+
+class IRemoteVersions(Protocol):
+    """What other servers serve: L{kubetwist.resources.aggregation.discovery.RemoteDiscovery}."""
+
+    @property
+    def generation(self) -> int:
+        """Another number after every change."""
+
+    @property
+    def entries(self) -> Mapping[GroupVersion, JSONObject]:
+        """What aggregated documents say of each version."""
+
+    @property
+    def priorities(self) -> Mapping[GroupVersion, Priority]:
+        """Where each of these stands."""
+
+
+class EncodedVersions:
+    """
+    What aggregated documents say of each version that is served here, in JSON.
+
+    It is made again only where something has changed: there may be thousands of custom resources.
+    """
+
+    def __init__(self, installed: IInstalled) -> None:
+        self._installed = installed
+        self._kept: dict[GroupVersion, tuple[tuple[InstalledResource, ...], orjson.Fragment]] = {}
+        self._before = self._kept
+
+    def begin(self) -> None:
+        """Begin a document; what it does not have is not kept for the next one."""
+        self._before, self._kept = self._kept, {}
+
+    def __call__(self, group_version: GroupVersion) -> orjson.Fragment:
+        """What is said of one."""
+        resources = tuple(self._installed.resources(group_version))
+        kept = self._before.get(group_version)
+        if kept is None or kept[0] != resources:
+            kept = resources, orjson.Fragment(orjson.dumps(_entry(resources, group_version.version)))
+        self._kept[group_version] = kept
+        return kept[1]
+
+
+def aggregated_discovery(
+    installed: IInstalled,
+    core: bool,
+    version: str,
+    remote: IRemoteVersions | None = None,
+    tell: Callable[[GroupVersion], Any] | None = None,
+) -> JSONObject:
+    """
+    Everything in one document.
+
+    @param core: That for C{/api} with the core group alone, or that for C{/apis} with all others.
+    @param version: Of the document: C{"v2"} or C{"v2beta1"}, which differ in nothing else.
+    @param remote: What others serve goes before what is served here under the same name.
+    @param tell: What is said of a version, if that is kept: L{EncodedVersions}.
+    """
+    served: Sequence[GroupVersion] = installed.group_versions()
+    entries: Mapping[GroupVersion, JSONObject] = {}
+    if remote is not None and remote.entries and not core:
+        entries = remote.entries
+        served = preferred({*served, *entries}, {**installed.priorities, **remote.priorities})
+
+    def told(group: str, one: str) -> Any:
+        group_version = GroupVersion(group, one)
+        entry = entries.get(group_version)
+        if entry is not None:
+            return entry
+        return _entry(installed.resources(group_version), one) if tell is None else tell(group_version)
+
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": f"apidiscovery.k8s.io/{version}",
+        "metadata": {},
+        "items": [
+            {
+                "metadata": {"name": group} if group else {},
+                "versions": [told(group, one) for one in versions],
+            }
+            for group, versions in _grouped(served).items()
+            if core == (not group)
+        ],
+    }
+
+
+def _entry(resources: Iterable[InstalledResource], version: str) -> JSONObject:
+    return {"version": version, "resources": _discovered(resources), "freshness": "Current"}
+
+
+def _grouped(served: Iterable[GroupVersion]) -> dict[str, list[str]]:
+    """The versions of each group, both in the order of preference."""
+    groups: dict[str, list[str]] = {}
+    for group, version in served:
+        groups.setdefault(group, []).append(version)
+    return groups
+
+
+def _group_entry(group: str, versions: Sequence[str]) -> JSONObject:
+    shown = [{"groupVersion": str(GroupVersion(group, version)), "version": version} for version in versions]
+    return {"name": group, "versions": shown, "preferredVersion": shown[0]}
+
+
+def _resource_entry(resource: InstalledResource) -> JSONObject:
+    entry: JSONObject = {
+        "name": resource.name,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+    }
+    if resource.kind_shown_group_version:
+        if resource.kind.group:
+            entry["group"] = resource.kind.group
+        entry["version"] = resource.kind.version
+    entry["kind"] = resource.kind.kind
+    entry["verbs"] = list(resource.verbs)
+    _add_names(entry, resource)
+    if resource.storage_version_hash:
+        entry["storageVersionHash"] = resource.storage_version_hash
+    return entry
+
+
+def _discovered(resources: Iterable[InstalledResource]) -> list[JSONObject]:
+    entries: dict[str, JSONObject] = {}
+    for resource in resources:
+        entry = entries.setdefault(resource.resource, {"resource": resource.resource})
+        if resource.subresource:
+            entry.setdefault("subresources", []).append(
+                {
+                    "subresource": resource.subresource,
+                    "responseKind": _response_kind(resource),
+                    "verbs": list(resource.verbs),
+                }
+            )
+            entry.setdefault("scope", _scope(resource))
+            continue
+        subresources = entry.pop("subresources", None)
+        entry["responseKind"] = _response_kind(resource)
+        entry["scope"] = _scope(resource)
+        entry["singularResource"] = resource.singular
+        entry["verbs"] = list(resource.verbs)
+        _add_names(entry, resource)
+        if subresources:
+            entry["subresources"] = subresources
+    return list(entries.values())
+
+
+def _scope(resource: InstalledResource) -> str:
+    return "Namespaced" if resource.namespaced else "Cluster"
+
+
+def _response_kind(resource: InstalledResource) -> dict[str, str]:
+    # The reference always names them for custom resources (apiextensions-apiserver,
+    # pkg/apiserver/customresource_discovery_controller.go), and for built-in ones only if they differ.
+    shown = resource.kind_shown_group_version or resource.custom is not None
+    return {
+        "group": resource.kind.group if shown else "",
+        "version": resource.kind.version if shown else "",
+        "kind": resource.kind.kind,
+    }
+
+
+def _add_names(entry: dict[str, Any], resource: InstalledResource) -> None:
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)

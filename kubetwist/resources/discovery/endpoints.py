@@ -1,0 +1,274 @@
+"""
+Discovery over HTTP: C{/}, C{/api}, C{/apis} and what is directly below them, and what is not there.
+
+All are leaves that a L{kubetwist.resources.mux.Layer} can be told to answer its paths with. They look at the whole
+path and not at what traversal left of it, and answer what is below their own with a 404. Those that the reference
+has behind its router know GET alone; the others take any method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from twisted.web.server import Request
+
+from ...api.errors import APIStatusError
+from ...api.resource import (
+    GroupVersion,
+    JSONObject,
+)
+from ...http.negotiation import (
+    Negotiated,
+    Negotiator,
+    NotAcceptable,
+    negotiate_aggregated,
+    negotiate_aggregated_with_beta,
+    negotiate_document,
+    negotiate_unrouted,
+)
+from ..cacheddocuments import (
+    Document,
+    Kept,
+    Leaf,
+    answer,
+    answer_bare,
+    answer_document,
+    answer_error,
+    header,
+    indented,
+)
+from ..servedresources import IInstalled
+from .documents import (
+    EncodedVersions,
+    IRemoteVersions,
+    aggregated_discovery,
+    api_group,
+    api_group_list,
+    api_resource_list,
+    api_versions,
+)
+
+#: Finds what others serve; L{None} as long as there are no others.
+FindRemote = Callable[[], IRemoteVersions | None]
+
+
+def page_not_found(request: Request) -> bytes:
+    """No server of the chain knows the path, and least of all its media types: a 404 in plain text."""
+    request.setHeader(b"x-content-type-options", b"nosniff")
+    return answer(request, 404, b"404 page not found\n", b"text/plain; charset=utf-8")
+
+
+class PathNotFound(Leaf):
+    """No such resource or version within a group that is served: a 404 Status."""
+
+    def render(self, request: Request) -> bytes:
+        """Answer any method."""
+        return answer_error(request, APIStatusError.path_not_found())
+
+
+class _Routed(Leaf):
+    """
+    A document at one path, with or without a slash behind it, as the reference's router serves it: by GET.
+
+    @ivar depth: How many parts the path has.
+    """
+
+    depth = 0
+
+    def render(self, request: Request) -> bytes | int:
+        """Answer the document's own path; the order of the errors is that of the reference's router."""
+        if len(parts(request)) != self.depth:
+            return answer_error(request, APIStatusError.path_not_found())
+        if request.method != b"GET":
+            return answer_error(request, APIStatusError.method_not_allowed())
+        try:
+            return self.document(request, header(request, b"accept"))
+        except NotAcceptable as error:
+            return answer_error(request, error)
+
+    def document(self, request: Request, accept: bytes | None) -> bytes | int:
+        """
+        Answer with the document.
+
+        @raise NotAcceptable: The client does not take it.
+        """
+        raise NotImplementedError
+
+
+class Index(Leaf):
+    """C{/} and C{/index.html}: all paths, whatever the client accepts, by any method."""
+
+    def __init__(self, paths: Callable[[], Iterable[str]]) -> None:
+        """@param paths: What the servers of the chain answer; see L{index_paths} for what comes from groups."""
+        self._paths = paths
+
+    def render(self, request: Request) -> bytes:
+        """Answer any method."""
+        body = indented({"paths": sorted(set(self._paths()))})
+        return answer(request, 200, body, b"application/json")
+
+
+def index_paths(installed: IInstalled) -> list[str]:
+    """The paths of groups and versions, as the index lists them."""
+    paths = ["/api", "/apis", "/apis/"] if installed.versions("") else ["/apis", "/apis/"]
+    for group, version in installed.group_versions():
+        paths += [f"/apis/{group}", f"/apis/{group}/{version}"] if group else [f"/api/{version}"]
+    return paths
+
+
+class _Aggregated:
+    """The aggregated documents of C{/api} or C{/apis}, for those who ask for them."""
+
+    def __init__(
+        self, installed: IInstalled, core: bool, beta: bool, remote: FindRemote, made: Callable[[], object]
+    ) -> None:
+        """
+        @param made: Called when one is put together.
+        """
+        self._negotiate: Negotiator = negotiate_aggregated_with_beta if beta else negotiate_aggregated
+
+        def generation() -> int:
+            others = remote()
+            return installed.generation + (0 if others is None else others.generation)
+
+        encoded = EncodedVersions(installed)
+
+        def build(version: str) -> JSONObject:
+            made()
+            encoded.begin()
+            return aggregated_discovery(installed, core, version, remote(), encoded)
+
+        self._documents = {version: Kept(generation, partial(build, version)) for version in ("v2", "v2beta1")}
+
+    def answer(self, request: Request, accept: bytes | None) -> bytes | int | None:
+        """The document, or L{None} when the plain one is wanted."""
+        if not accept:
+            return None
+        try:
+            negotiated = self._negotiate(accept)
+        except NotAcceptable:
+            return None
+        document = self._documents[negotiated.version].get()
+        assert document is not None
+        request.setHeader(b"etag", document.etag)
+        request.setHeader(b"vary", b"Accept")
+        request.setHeader(b"cache-control", b"public")
+        if header(request, b"if-none-match") == document.etag:
+            return answer_bare(request, 304)
+        return answer_document(request, document, negotiated)
+
+
+class CoreVersions(_Routed):
+    """C{/api}."""
+
+    depth = 1
+
+    def __init__(
+        self,
+        installed: IInstalled,
+        address: Callable[[], str],
+        beta: bool = False,
+        made: Callable[[], object] = lambda: None,
+    ) -> None:
+        """
+        @param address: The server's own address and port, as clients are told it.
+        @param beta: Aggregated discovery is served in its beta version, too.
+        @param made: Called when an aggregated document is put together.
+        """
+        self._address = address
+        self._installed = installed
+        self._aggregated = _Aggregated(installed, core=True, beta=beta, remote=lambda: None, made=made)
+
+    def document(self, request: Request, accept: bytes | None) -> bytes | int:
+        """@see: L{_Routed.document}."""
+        aggregated = self._aggregated.answer(request, accept)
+        if aggregated is not None:
+            return aggregated
+        negotiated = negotiate_document(accept)
+        return answer_document(request, Document(api_versions(self._installed, self._address())), negotiated)
+
+
+class Groups(Leaf):
+    """C{/apis}, by any method."""
+
+    def __init__(
+        self,
+        installed: IInstalled,
+        beta: bool = False,
+        remote: FindRemote = lambda: None,
+        listed: IInstalled | None = None,
+        made: Callable[[], object] = lambda: None,
+    ) -> None:
+        """
+        @param beta: Aggregated discovery is served in its beta version, too.
+        @param remote: What is served by others, if there are any.
+        @param listed: The groups and versions that are listed one by one, if not those of C{installed}.
+        @param made: Called when an aggregated document is put together.
+        """
+        groups = listed or installed
+        self._aggregated = _Aggregated(installed, core=False, beta=beta, remote=remote, made=made)
+        self._kept = Kept(lambda: groups.generation, lambda: api_group_list(groups))
+
+    def render(self, request: Request) -> bytes | int:
+        """Answer any method."""
+        accept = header(request, b"accept")
+        # Of what the reference has there, only the path without a slash knows of the aggregated document.
+        slash = request.uri.partition(b"?")[0].endswith(b"/")
+        aggregated = None if slash else self._aggregated.answer(request, accept)
+        return _unrouted(request, self._kept.get(), accept) if aggregated is None else aggregated
+
+
+class Group(Leaf):
+    """C{/apis/<group>}, by any method; what is below it is not found."""
+
+    def __init__(self, installed: IInstalled, group: str) -> None:
+        self._kept = Kept(lambda: installed.generation, lambda: api_group(installed, group))
+
+    def render(self, request: Request) -> bytes:
+        """Answer any method."""
+        if len(parts(request)) != 2:
+            return answer_error(request, APIStatusError.path_not_found())
+        return _unrouted(request, self._kept.get(), header(request, b"accept"))
+
+
+class GroupVersionResources(_Routed):
+    """C{/api/v1} or C{/apis/<group>/<version>}; what is below it is not found."""
+
+    def __init__(self, installed: IInstalled, group_version: GroupVersion) -> None:
+        self.depth = 3 if group_version.group else 2
+        self._kept = Kept(lambda: installed.generation, lambda: api_resource_list(installed, group_version))
+
+    def document(self, request: Request, accept: bytes | None) -> bytes | int:
+        """@see: L{_Routed.document}."""
+        negotiated: Negotiated = negotiate_document(accept)
+        document = self._kept.get()
+        if document is None:
+            return answer_error(request, APIStatusError.path_not_found())
+        return answer_document(request, document, negotiated)
+
+
+class DefinedGroupVersion(Leaf):
+    """C{/apis/<group>/<version>} of custom resources, by any method; what is below it is somebody else's."""
+
+    def __init__(self, installed: IInstalled, group_version: GroupVersion) -> None:
+        self._kept = Kept(lambda: installed.generation, lambda: api_resource_list(installed, group_version))
+
+    def render(self, request: Request) -> bytes:
+        """Answer any method."""
+        return _unrouted(request, self._kept.get(), header(request, b"accept"))
+
+
+def _unrouted(request: Request, document: Document | None, accept: bytes | None) -> bytes:
+    if document is None:
+        return page_not_found(request)
+    try:
+        negotiated = negotiate_unrouted(accept)
+    except NotAcceptable as error:
+        return answer_error(request, error)
+    return answer_document(request, document, negotiated)
+
+
+def parts(request: Request) -> Sequence[bytes]:
+    """The path's parts, with nothing between slashes left out."""
+    return [part for part in request.uri.partition(b"?")[0].split(b"/") if part]

@@ -1,0 +1,1 @@
+"""The request handlers: get, list, watch, create, update, patch, delete and connect."""

@@ -1,0 +1,46 @@
+"""What the audit is told of the objects that requests carry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from ...api.resource import JSONObject
+from ..encoding import JSONEncoder
+from ..endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from ...audit.trail import Trail
+
+_DELETE_OPTIONS = (
+    "gracePeriodSeconds",
+    "preconditions",
+    "orphanDependents",
+    "propagationPolicy",
+    "dryRun",
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
+)
+
+
+def tell_object(trail: Trail, endpoint: Endpoint, obj: JSONObject) -> None:
+    """A request carries an object: told as the reference has it after decoding, with its defaults."""
+
+    def encode() -> bytes:
+        encoder = endpoint.encoders.get(tell_object)
+        if encoder is None:
+            encoder = endpoint.encoders[tell_object] = JSONEncoder(endpoint)
+        encoded: bytes = encoder.one(endpoint.default(orjson.loads(orjson.dumps(obj))))
+        return encoded
+
+    trail.sent(obj["metadata"], encode)
+
+
+def tell_delete_options(trail: Trail, body: Any) -> None:
+    """The body of a DELETE, told in the version that the reference tells it in, whatever the client says."""
+    if not trail.tells_requests:
+        return
+    options = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal"}
+    if isinstance(body, dict):
+        options.update({name: body[name] for name in _DELETE_OPTIONS if body.get(name) is not None})
+    trail.sent_document(orjson.dumps(options))

@@ -1,0 +1,106 @@
+"""What a request carries: its body, decoded within limits, as an object of the endpoint's kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...api.decoding import (
+    BodyError,
+    Decoded,
+    decode_json,
+    decode_yaml,
+)
+from ...api.errors import APIStatusError
+from ...api.resource import JSONObject
+from ...http.negotiation import body_media
+from ...registry.generic.codec import report_problems
+from ..endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from ...http.site import KubeRequest
+
+#: YAML of more bytes is read, and what becomes YAML is written, in a thread: the reactor must not stop for it.
+YAML_IN_REACTOR = 16 * 1024
+#: The same for JSON, of which common documents take a few milliseconds per megabyte; those with repeated keys are
+#: decoded by a slower parser.
+JSON_IN_REACTOR = 64 * 1024
+#: Documents of more bytes are indented in a thread.
+PRETTY_IN_REACTOR = 512 * 1024
+#: The same for protobuf, which takes as many milliseconds as YAML of a tenth of its size.
+PROTOBUF_IN_REACTOR = 256 * 1024
+
+
+async def read_document(request: KubeRequest, endpoint: Endpoint) -> tuple[Decoded, bytes]:
+    """
+    Parse the body.
+
+    @return: The document, and the bytes that it was.
+    @raise APIStatusError: Another media type (415), or not parsable (400).
+    """
+    media = body_media(request.getHeader(b"content-type"))
+    data = request.read_body()
+    try:
+        if media == "json":
+            return await decode_large(endpoint, decode_json, data, JSON_IN_REACTOR), data
+        if media == "yaml":
+            return await decode_large(endpoint, decode_yaml, data, YAML_IN_REACTOR), data
+        return await decode_large(endpoint, endpoint.codec.read_protobuf, data, PROTOBUF_IN_REACTOR), data
+    except BodyError as error:
+        raise endpoint.codec.unrecognized(error.as_body_of_object(), data) from None
+
+
+async def read_delete_body(request: KubeRequest, endpoint: Endpoint, data: bytes) -> Any:
+    """
+    Parse the body of a DELETE.
+
+    @return: The value, which should be C{DeleteOptions}.
+    @raise APIStatusError: Another media type (415), or not parsable (400).
+    """
+    media = body_media(request.getHeader(b"content-type"))
+    try:
+        if media == "json":
+            return (await decode_large(endpoint, decode_json, data, JSON_IN_REACTOR)).value
+        if media == "yaml":
+            return (await decode_large(endpoint, decode_yaml, data, YAML_IN_REACTOR)).value
+        return await decode_large(endpoint, endpoint.codec.read_delete_options, data, PROTOBUF_IN_REACTOR)
+    except BodyError as error:
+        raise APIStatusError.bad_request(error.as_body_of_object()) from None
+
+
+async def decode_large(endpoint: Endpoint, decode: Callable[[bytes], Any], data: bytes, limit: int) -> Any:
+    """Decode a body, in a thread when it has more bytes than C{limit}."""
+    return await endpoint.in_thread(decode, data) if len(data) > limit else decode(data)
+
+
+def decode_object(
+    request: KubeRequest, endpoint: Endpoint, document: Decoded, data: bytes, field_validation: str
+) -> JSONObject:
+    """
+    The object that a document is, in the endpoint's version.
+
+    @raise APIStatusError: It is another kind, badly typed, or has fields that strict validation forbids (400).
+    """
+    problems: list[str] = []
+    obj = endpoint.codec.decode(document.value, problems, data, json=not document.by_map)
+    if problems or document.duplicates:
+        gvk = endpoint.gvk
+        problems = endpoint.codec.complaints(document, problems, data)
+        report_problems(problems, field_validation, request.warn, gvk.kind, gvk.version)
+    return obj
+
+
+def placed_otherwise(namespace: str, said: Any) -> str | None:
+    """What is wrong with the namespace in a body, seen from the one in the path; L{None} when nothing is."""
+    if namespace and said and said != namespace:
+        return "the namespace of the provided object does not match the namespace sent on the request"
+    return None
+
+
+def named_otherwise(name: str, said: Any) -> str | None:
+    """What is wrong with the name in a body, seen from the one in the path; L{None} when nothing is."""
+    if not said:
+        return f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    if said != name:
+        return f"the name of the object ({said}) does not match the name on the URL ({name})"
+    return None

@@ -1,0 +1,177 @@
+"""The handler for subresources that lead to another server: where to is the registry's to say, here one goes there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...api.errors import APIStatusError
+from ...api.gourl import URL
+from ...client.errors import (
+    AddressNotAllowed,
+    BadSettings,
+    NoSuchHost,
+)
+from ...http.negotiation import negotiate_log
+from ...registry.core.node.kubelets import not_allowed
+from ..endpoint import Endpoint
+from .read import check_name
+
+if TYPE_CHECKING:
+    from ...http.requestinfo import RequestInfo
+    from ...http.site import KubeRequest
+    from ...registry.generic.targets import Target
+    from ...streams.handlers import Streams
+    from ..proxy.reverseproxy import ProxyError
+    from ..proxy.upstreamclients import TargetClients
+
+#: What a path begins with before the part that goes on: resource, name, subresource.
+_BEFORE: Final = 3
+_PROXIED: Final = frozenset(("pods", "services", "nodes"))
+
+
+class Connects:
+    """Answers every method of one such subresource."""
+
+    def __init__(self, endpoint: Endpoint, clients: TargetClients | None) -> None:
+        self._endpoint = endpoint
+        self._clients = clients
+
+    async def connect(self, request: KubeRequest, name: str, namespace: str = "", path: str = "") -> None:
+        """Hand the request on."""
+        check_name(name)
+        endpoint = self._endpoint
+        if endpoint.subresource == "log":
+            negotiate_log(request.header(b"accept"))
+        scope = endpoint.scope(request, namespace)
+        target = await endpoint.storage.connect(scope, name, subpath(request.info), request.query)
+        if target is None:
+            request.respond(204, b"", b"")
+            return
+        if self._clients is None:
+            raise APIStatusError.service_unavailable("this server calls no others")
+        client = await self._client(self._clients, target)
+        if endpoint.subresource == "log":
+            from ..proxy.podlogs import send_log
+
+            metrics = self._clients.streams.metrics
+            metrics.log_wanted(target.insecure)
+            await send_log(request, client, target_bytes(target), name, metrics)
+        elif endpoint.subresource == "proxy":
+            await _proxy(request, client, target)
+        else:
+            await _stream(request, client, target, endpoint.subresource, self._clients.streams)
+
+    async def _client(self, clients: TargetClients, target: Target) -> Any:
+        try:
+            return await clients.client(target)
+        except NoSuchHost as error:
+            raise no_such_host(error) from error
+        except BadSettings as error:
+            # What nodes and pods say of their addresses need not be any.
+            raise APIStatusError.bad_request(str(error)) from error
+
+
+def subpath(info: RequestInfo) -> str:
+    """What of a path stands behind the subresource: C{""}, or with a slash in front; a slash at its end stays."""
+    path = "/".join(info.parts[_BEFORE:])
+    if path:
+        path = f"/{path}"
+    return f"{path}/" if info.path.endswith("/") and not path.endswith("/") else path
+
+
+def target_bytes(target: Target, query: bytes = b"") -> bytes:
+    """
+    The target as it stands in a request.
+
+    @param query: Of the client's request, where the target has none of its own.
+    """
+    path = URL(path=target.path.encode()).escaped_path.encode() or b"/"
+    if target.query is not None:
+        query = target.query.encode()
+    return path + b"?" + query if query else path
+
+
+def passes_on(request: KubeRequest) -> bool:
+    """Whether the body of a request, of which only the head is there, is passed on to somebody behind a proxy."""
+    if b"/proxy" not in request.path:
+        return False
+    from ...http.requestinfo import (
+        UnknownRequest,
+        request_info_of,
+    )
+
+    try:
+        info = request_info_of(request.method, request.uri)
+    except UnknownRequest:
+        return False
+    return info.subresource == "proxy" and info.resource in _PROXIED and not info.group and info.is_resource_request
+
+
+async def _proxy(request: KubeRequest, client: Any, target: Target) -> None:
+    """C{proxy}: what is there is shown as if it were here."""
+    from ..proxy.reverseproxy import (
+        is_upgrade,
+        proxy_request,
+        redirect_to_slash,
+    )
+
+    if not target.path and request.method in (b"GET", b"HEAD") and not is_upgrade(request):
+        redirect_to_slash(request)
+        return
+    await proxy_request(
+        request,
+        client,
+        target_bytes(target, request.uri.partition(b"?")[2]),
+        host=request.header(b"host") or b"",
+        prefix=prefix_of(request.info),
+        redirects=not target.kubelet,
+        fail=_fail,
+    )
+
+
+def prefix_of(info: RequestInfo) -> bytes:
+    """The path that stands for the root of what is proxied."""
+    inside = ("namespaces", info.namespace) if info.namespace else ()
+    path = "/".join(("", info.api_prefix, info.version, *inside, *info.parts[:_BEFORE]))
+    return URL(path=path.encode()).escaped_path.encode()
+
+
+def _fail(request: KubeRequest, error: ProxyError) -> None:
+    """Tell who names what must not be called, or does not exist, that it is his mistake."""
+    cause = error.__cause__
+    if isinstance(cause, AddressNotAllowed):
+        request.fail(not_allowed())
+    elif isinstance(cause, NoSuchHost):
+        request.fail(no_such_host(cause))
+    else:
+        request.fail(error.as_status())
+
+
+def no_such_host(error: NoSuchHost) -> APIStatusError:
+    """The error for names that nobody has."""
+    return APIStatusError.bad_request(str(error).removeprefix("dial tcp: "))
+
+
+async def _stream(request: KubeRequest, client: Any, target: Target, subresource: str, streams: Streams) -> None:
+    """C{exec}, C{attach}, C{portforward}: the connection becomes one of something else, here and there."""
+    from ...streams.handlers import Way
+    from ..proxy.reverseproxy import proxy_request
+
+    chosen = streams.way(request, subresource, target.features)
+    asked = target_bytes(target)
+    if chosen is Way.TRANSLATE:
+        from ...streams.commands import Command
+
+        options = target.options
+        command = Command(*(bool(options.get(name)) for name in ("stdin", "stdout", "stderr", "tty")))
+        await streams.translate(request, client, asked, command)
+        return
+    tunnel = None
+    if chosen is Way.TUNNEL:
+        tunnel = streams.tunnel(request)
+        if tunnel is None:
+            return
+    host = request.header(b"host") or b""
+    await proxy_request(request, client, asked, host=host, upgrade_required=True, tunnel=tunnel, fail=_fail)
+    if tunnel is not None:
+        tunnel.answered()

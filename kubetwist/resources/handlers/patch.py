@@ -1,0 +1,348 @@
+"""The four kinds of patch, as functions from an object to an object."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from ...api.decoding import (
+    BodyError,
+    Decoded,
+    decode_json,
+    decode_yaml,
+    json_type,
+)
+from ...api.errors import (
+    APIStatusError,
+    forget_frames,
+)
+from ...api.jsonpatch import (
+    apply_json_patch,
+    check_operations,
+    json_patch_problems,
+)
+from ...api.mergepatch import (
+    bad_merge_patch,
+    check_merge_patch,
+    merge_patch,
+)
+from ...api.options import PatchOptions
+from ...api.resource import JSONObject
+from ...api.times import now
+from ...http.negotiation import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+)
+from ...registry.generic.codec import (
+    MissingField,
+    patch_failure,
+    warnings_of,
+)
+from ...registry.generic.internaltypes import ConversionError
+from ...schema.gotext import go_text
+from ...schema.nodes import Node
+from ...schema.objecttype import ObjectType
+from ...schema.strategicmerge import (
+    StrategicMergeError,
+    strategic_merge,
+)
+from ..endpoint import Endpoint
+from .bodies import (
+    JSON_IN_REACTOR,
+    YAML_IN_REACTOR,
+)
+from .patcherrors import (
+    merged_text,
+    stepwise_text,
+)
+
+if TYPE_CHECKING:
+    from ...http.site import KubeRequest
+
+
+class Patch(ABC):
+    """
+    A patch for one endpoint, which is applied again after a conflicting write.
+
+    A malformed body is refused when the patch is applied, after the object was found: a missing object is 404 whatever
+    the body is. Rule: C{applyPatch} in apiserver's C{pkg/endpoints/handlers/patch.go}.
+
+    @ivar lenient: C{fieldValidation=Ignore}, for which the reference skips the first decoding of the patch, so that
+        other error messages result.
+    @ivar left: The result of the last application, before it was decoded.
+    @ivar foreign: Whether that result names another kind or version, whose fields are unknown and have no owners.
+    @ivar problems: Unknown and duplicate fields of the last application, for Warning headers.
+    @cvar by_map: Whether the reference decodes the result from a map instead of JSON, which changes the text and the
+        order of errors.
+    """
+
+    by_map = False
+    creates = False
+    owns = False
+
+    def __init__(self, endpoint: Endpoint, data: bytes, options: PatchOptions) -> None:
+        self.endpoint = endpoint
+        self.options = options
+        self.field_validation = options.field_validation or "Warn"
+        self.problems: list[str] = []
+        self.lenient = self.field_validation == "Ignore"
+        self.duplicates: list[str] = []
+        self.left: Any = None
+        self.foreign = False
+        self._refusal: APIStatusError | None = None
+        try:
+            self.parse(data)
+        except APIStatusError as error:
+            # Its frames hold this patch, which holds the error.
+            forget_frames(error)
+            self._refusal = error
+
+    @abstractmethod
+    def parse(self, data: bytes) -> None:
+        """
+        Read the patch.
+
+        @raise APIStatusError: It is none.
+        """
+
+    def check(self) -> None:
+        """
+        Refuse a patch that L{parse} failed to decode.
+
+        @raise APIStatusError: The error that L{parse} raised.
+        """
+        if self._refusal is not None:
+            raise self._refusal
+
+    @abstractmethod
+    def patched(self, current: JSONObject) -> Any:
+        """The patched value, not yet an object of the kind again; C{current} may be changed."""
+
+    @abstractmethod
+    def quoted(self, value: Any) -> str:
+        """What an error about the result quotes."""
+
+    def _root(self) -> Node | None:
+        """The type of the object as Go knows it; L{None} for custom resources."""
+        known = self.endpoint.codec.type
+        return known.root if isinstance(known, ObjectType) else None
+
+    def changed(self, stored: JSONObject | None) -> JSONObject:
+        """
+        Return the object after the patch, in the endpoint's version.
+
+        @param stored: The object in the stored version; L{None} if it does not exist and the patch creates.
+        @raise APIStatusError: The patch is malformed, cannot be applied, or its result is not an object of the kind.
+        """
+        self.check()
+        assert stored is not None, "this patch does not create"
+        # What was there is still needed, to see who changed what; two kinds of patch work in place.
+        current = stored if self.by_map else orjson.loads(orjson.dumps(stored))
+        return self.apply(self.endpoint.codec.from_storage(current))
+
+    def apply(self, current: JSONObject) -> JSONObject:
+        """
+        The object after the patch, in the endpoint's version.
+
+        @raise APIStatusError: It can not be applied, or leaves no object of the kind.
+        """
+        self.left = value = self.patched(current)
+        problems: list[str] = []
+        try:
+            obj = self.endpoint.codec.redecode(value, problems, converted=self.by_map)
+        except ConversionError as error:
+            if self.by_map:
+                raise APIStatusError.unknown(str(error)) from None
+            raise patch_failure(self.quoted(value), str(error)) from None
+        except MissingField as error:
+            text = self.quoted(value)
+            raise patch_failure(text, error.within(text)) from None
+        except ValueError as error:
+            raise patch_failure(self.quoted(value), str(error)) from None
+        gvk = self.endpoint.codec.gvk
+        self.foreign = obj["kind"] != gvk.kind or obj["apiVersion"] != gvk.api_version
+        if self.by_map:
+            problems.sort()
+        elif len(problems) > 1:
+            # The reference reads the result from its text, and complains in the order of that.
+            problems = []
+            self.endpoint.codec.redecode(orjson.loads(self.quoted(value)), problems)
+        problems = [*self.duplicates, *problems]
+        if problems and self.field_validation == "Strict":
+            raise patch_failure(self.quoted(value), f"strict decoding error: {', '.join(problems)}")
+        self.problems = problems if self.field_validation == "Warn" else []
+        return obj
+
+
+class JSONPatch(Patch):
+    """RFC 6902."""
+
+    operations: list[Any]
+
+    def parse(self, data: bytes) -> None:
+        """Read the operations."""
+        document = _document(data, "" if self.lenient else _DECODING)
+        self.operations = document.value if document.value is not None else []
+        if self.lenient:
+            check_operations(self.operations)
+            return
+        self.duplicates = [f"json patch {text}" for text in document.duplicates]
+        self.duplicates += json_patch_problems(self.operations)
+
+    def patched(self, current: JSONObject) -> Any:
+        """Apply the operations one by one."""
+        return apply_json_patch(current, self.operations)
+
+    def quoted(self, value: Any) -> str:
+        """The result, its keys as the operations leave them."""
+        return stepwise_text(value, self.operations, self._root())
+
+
+class MergePatch(Patch):
+    """RFC 7386."""
+
+    patch: Any
+
+    def parse(self, data: bytes) -> None:
+        """Read the patch."""
+        try:
+            document = _document(data, _DECODING)
+        except APIStatusError:
+            if self.lenient:
+                raise bad_merge_patch() from None
+            raise
+        self.patch, self.duplicates = document.value, document.duplicates
+        if not self.lenient:
+            check_merge_patch(self.patch)
+
+    def patched(self, current: JSONObject) -> Any:
+        """Merge."""
+        return merge_patch(current, self.patch)
+
+    def quoted(self, value: Any) -> str:
+        """The result, its keys as the merge leaves them."""
+        return merged_text(value, self.patch, self._root())
+
+
+class StrategicMergePatch(Patch):
+    """Kubernetes' own: lists merge by the keys that the schema names."""
+
+    by_map = True
+    patch: Any
+
+    def parse(self, data: bytes) -> None:
+        """Read the patch."""
+        document = _document(data, "")
+        self.patch, self.duplicates = document.value, document.duplicates
+
+    def patched(self, current: JSONObject) -> JSONObject:
+        """Merge by the schema."""
+        try:
+            return strategic_merge(current, self.patch, self.endpoint.codec.type)
+        except StrategicMergeError as error:
+            if error.code == 400:
+                raise APIStatusError.bad_request(error.message) from None
+            if error.code == 422:
+                raise APIStatusError(422, "Invalid", error.message, {}) from None
+            raise APIStatusError.unknown(error.message) from None
+
+    def quoted(self, value: Any) -> str:
+        """The patch as Go prints a map."""
+        return go_text(self.patch)
+
+
+class Apply(Patch):
+    """Server-side apply: what the client wants of an object, merged with what others own of it."""
+
+    creates = True
+    owns = True
+    applied: Any
+
+    def parse(self, data: bytes) -> None:
+        """Read what is applied: YAML, of which JSON is a part."""
+        try:
+            document = decode_yaml(data)
+        except BodyError as error:
+            raise APIStatusError.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from None
+        if document.value is not None and not isinstance(document.value, dict):
+            raise APIStatusError.bad_request(
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+                f"{json_type(document.value)} into Go value of type map[string]interface {{}}"
+            )
+        self.applied, self.duplicates = document.value or {}, document.duplicates
+
+    def patched(self, current: JSONObject) -> Any:
+        """Not used: see L{changed}."""
+        raise AssertionError("an apply is not made of its own document alone")
+
+    def quoted(self, value: Any) -> str:
+        """Not used either: an apply whose result is no object quotes nothing."""
+        raise AssertionError("an apply quotes nothing")
+
+    def changed(self, stored: JSONObject | None) -> JSONObject:
+        """Merge; the managed fields of the result contain the owners."""
+        self.check()
+        fields = self.endpoint.fields
+        assert fields is not None, "this endpoint does not take apply patches"
+        merged = fields.apply(stored, self.applied, self.options.field_manager, now(), bool(self.options.force))
+        if self.duplicates and self.field_validation == "Strict":
+            why = ", ".join(self.duplicates)
+            raise APIStatusError.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {why}")
+        self.left = merged
+        problems: list[str] = []
+        try:
+            obj = self.endpoint.codec.redecode(merged, problems, converted=True)
+        except ConversionError as error:
+            meta, gvk = self.applied.get("metadata") or {}, self.endpoint.gvk
+            place = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {gvk.api_version}, Kind={gvk.kind}"
+            raise APIStatusError.unknown(f"failed to convert to unversioned ({place}): {error}") from None
+        except ValueError as error:
+            raise fields.unconvertible(self.applied, str(error)) from None
+        if self.field_validation == "Warn":
+            self.problems = warnings_of(self.duplicates)
+        return obj
+
+
+_KINDS: dict[str, type[Patch]] = {
+    APPLY_PATCH: Apply,
+    JSON_PATCH: JSONPatch,
+    MERGE_PATCH: MergePatch,
+    STRATEGIC_MERGE_PATCH: StrategicMergePatch,
+}
+
+
+async def make_patch(media: str, request: KubeRequest, endpoint: Endpoint, options: PatchOptions) -> Patch:
+    """
+    The patch that a body is.
+
+    @raise APIStatusError: It is of a type that is not served (415), or can not be read as one (400).
+    """
+    kind = _KINDS.get(media)
+    if kind is None or (kind is Apply and endpoint.fields is None):
+        raise APIStatusError.unsupported_media_type(one for one in _KINDS if one != APPLY_PATCH)
+    data = request.read_body()
+    if len(data) > (YAML_IN_REACTOR if kind is Apply else JSON_IN_REACTOR):
+        patch: Patch = await endpoint.in_thread(kind, endpoint, data, options)
+        return patch
+    return kind(endpoint, data, options)
+
+
+#: Prefix of the decoder's message, except for strategic merge patches.
+_DECODING: Final = "error decoding patch: "
+
+
+def _document(data: bytes, what: str) -> Decoded:
+    """
+    Decode the JSON of a patch.
+
+    @param what: Prefix of the decoder's message.
+    @raise APIStatusError: The body is not JSON (400).
+    """
+    try:
+        return decode_json(data)
+    except BodyError as error:
+        raise APIStatusError.bad_request(f"{what}{error}") from None

@@ -1,0 +1,93 @@
+"""
+How the reference writes an object that a patch has spoiled.
+
+What a patch leaves is quoted in the message that refuses it. The reference patches JSON text and takes apart only what
+the patch goes through: those objects come with their keys sorted, the others in the order of Go's structs, and values
+of the patch as they came.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from ...schema.goorder import (
+    go_ordered,
+    inner,
+)
+from ...schema.nodes import Node
+
+#: What a patch does not touch.
+_UNTOUCHED: Final = object()
+#: What was taken apart down to its leaves.
+_SORTED: Final = object()
+#: What the patch itself has put there.
+_AS_SENT: Final = object()
+
+_HTML: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+
+def merged_text(value: Any, patch: Any, node: Node | None) -> str:
+    """
+    What a merge patch left.
+
+    @param node: The type of the object; L{None} for custom resources, whose keys are always sorted.
+    """
+    return _text(_ordered(value, _SORTED if node is None else _of_merge(patch), node))
+
+
+def stepwise_text(value: Any, operations: Any, node: Node | None) -> str:
+    """What a JSON patch left; see L{merged_text}."""
+    if node is None:
+        return _text(_ordered(value, _SORTED, node))
+    touched: dict[str, Any] = {}
+    for step in operations or ():
+        op = step.get("op")
+        _touch(touched, step.get("path") or "", _AT_TARGET.get(op, _UNTOUCHED))
+        if op in ("move", "copy"):
+            _touch(touched, step.get("from") or "", _UNTOUCHED)
+    return _text(_ordered(value, touched, node))
+
+
+_AT_TARGET: Final = {"add": _AS_SENT, "replace": _AS_SENT, "test": _SORTED}
+
+
+def _of_merge(patch: Any) -> Any:
+    return {name: _of_merge(item) for name, item in patch.items()} if isinstance(patch, dict) else _SORTED
+
+
+def _touch(touched: dict[str, Any], pointer: str, target: Any) -> None:
+    tokens = [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
+    for token in tokens[:-1]:
+        within = touched.get(token)
+        if not isinstance(within, dict):
+            within = touched[token] = {}
+        touched = within
+    if tokens and target is not _UNTOUCHED:
+        touched[tokens[-1]] = target
+
+
+def _ordered(value: Any, touched: Any, node: Node | None) -> Any:
+    if touched is _UNTOUCHED:
+        return go_ordered(value, node)
+    if touched is _AS_SENT or not isinstance(value, (dict, list)):
+        return value
+    if touched is _SORTED:
+        return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+    if isinstance(value, list):
+        within = {_place(token, value): item for token, item in touched.items()}
+        item_node = inner(node, "")
+        return [_ordered(item, within.get(place, _UNTOUCHED), item_node) for place, item in enumerate(value)]
+    return {name: _ordered(value[name], touched.get(name, _UNTOUCHED), inner(node, name)) for name in sorted(value)}
+
+
+def _place(token: str, items: list[Any]) -> int:
+    """Which item a token of a path means, about."""
+    if token == "-" or token.startswith("-"):
+        return len(items) - 1
+    return int(token) if token.isdecimal() else len(items)
+
+
+def _text(value: Any) -> str:
+    return orjson.dumps(value).decode().translate(_HTML)

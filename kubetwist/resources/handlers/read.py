@@ -1,0 +1,302 @@
+"""The handlers that read: get, list, watch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.interfaces import IReactorTime
+
+from ...api.errors import APIStatusError
+from ...api.latency import (
+    SERIALIZATION,
+    Spending,
+)
+from ...api.listoptions import (
+    get_options,
+    list_options,
+)
+from ...api.options import (
+    GetOptions,
+    ListOptions,
+)
+from ...api.resource import GroupResource
+from ...api.selectors import parse_field_selector
+from ...http.responses import (
+    Body,
+    pretty,
+    respond_body,
+)
+from ...interfaces import IWatcher
+from ...registry.generic.fieldselectors import check_field_selector
+from ...registry.generic.reading import continue_token
+from ...registry.generic.scope import (
+    IN_REACTOR,
+    RequestScope,
+)
+from ...storage.cache.listing import Listing
+from ...storage.cache.record import Record
+from ...streams.handshakes import is_websocket
+from ..encoding import (
+    YAMLEncoder,
+    to_yaml,
+)
+from ..endpoint import Endpoint
+from ..slices import (
+    Slices,
+    first_slice,
+    other_slices,
+)
+from ..traced import TracedReading
+from ..views import (
+    AnyView,
+    ProtobufView,
+    Unshown,
+    view,
+)
+from .bodies import (
+    PRETTY_IN_REACTOR,
+    PROTOBUF_IN_REACTOR,
+    YAML_IN_REACTOR,
+)
+from .watch import (
+    Flusher,
+    UnshownStream,
+    WatchStream,
+)
+
+if TYPE_CHECKING:
+    from ...http.site import KubeRequest
+
+_NEWEST = GetOptions()
+#: Length of a URL up to which selectors are parsed in the reactor's thread, which takes some milliseconds.
+LONG_QUERY = 4096
+
+
+def check_name(name: str) -> None:
+    """
+    Refuse a name that could be interpreted as a part of a path.
+
+    @raise APIStatusError: It is empty, C{.} or C{..}, or contains a percent sign (400).
+    """
+    if not name:
+        raise APIStatusError.bad_request("name must be provided")
+    if name in (".", "..") or "%" in name:
+        what = "may not contain '%'" if "%" in name else f"may not be '{name}'"
+        raise APIStatusError.bad_request(f'Name parameter invalid: "{name}": {what}')
+
+
+class Reads:
+    """Answers GETs of one endpoint."""
+
+    def __init__(self, endpoint: Endpoint, reactor: IReactorTime, flusher: Flusher) -> None:
+        self.endpoint = endpoint
+        self._storage = endpoint.storage
+        if endpoint.traced:
+            self._storage = TracedReading(endpoint.storage, GroupResource(endpoint.info.group, endpoint.info.resource))
+        self._reactor = reactor
+        self._flusher = flusher
+
+    def get(self, request: KubeRequest, name: str, namespace: str = "") -> Any:
+        """GET of one object."""
+        endpoint = self.endpoint
+        check_name(name)
+        shown = view(endpoint, request, collection=False)
+        options = get_options(request.query) if request.query else _NEWEST
+        result = self._storage.get(endpoint.scope(request, namespace), name, options)
+        if hasattr(result, "__await__"):
+            return self._get_later(request, shown, result)
+        if isinstance(shown.encoder, YAMLEncoder):
+            return self._respond_yaml(request, shown, shown.encoder.inner.one(result))
+        large = isinstance(result, Record) and len(result.item) > IN_REACTOR
+        if large and not isinstance(shown, ProtobufView) and (shown.pretty or not shown.encoder.stored):
+            return self._respond_shown(request, shown, result)
+        if isinstance(shown, ProtobufView) and isinstance(result, Record) and len(result.item) > PROTOBUF_IN_REACTOR:
+            return self._respond_large(request, shown, shown.encoder.inner.one(result))
+        request.respond(200, shown.one(result), shown.content_type)
+        return None
+
+    async def _respond_shown(self, request: KubeRequest, shown: AnyView, record: Record) -> None:
+        body = await self.endpoint.in_thread(shown.one, record)
+        request.respond(200, body, shown.content_type)
+
+    async def _respond_large(self, request: KubeRequest, shown: ProtobufView, document: bytes) -> None:
+        shown.tell(document)
+        body = await self.endpoint.in_thread(shown.encoder.of_document, document)
+        request.respond(200, body, shown.content_type)
+
+    async def _get_later(self, request: KubeRequest, shown: AnyView, result: Any) -> None:
+        request.respond(200, shown.one(await result), shown.content_type)
+
+    def list(self, request: KubeRequest, namespace: str = "") -> Any:
+        """GET of a collection; a watch when the query says so."""
+        if request.info.verb == "watch":
+            return self.watch(request, namespace)
+        endpoint = self.endpoint
+        shown = view(endpoint, request, collection=True)
+        if len(request.uri) > LONG_QUERY:
+            return self._list_selected(request, shown, namespace)
+        return self._list(request, shown, namespace, self.options(request))
+
+    async def _list_selected(self, request: KubeRequest, shown: AnyView, namespace: str) -> None:
+        """Answer with the result of a long selector."""
+        answered = self._list(request, shown, namespace, await self.options_of_any(request))
+        if answered is not None:
+            await answered
+
+    def _list(self, request: KubeRequest, shown: AnyView, namespace: str, options: ListOptions) -> Any:
+        endpoint = self.endpoint
+        scope = endpoint.scope(request, namespace)
+        result = self._storage.list(scope, options)
+        if hasattr(result, "__await__"):
+            return self._list_later(request, scope, shown, result)
+        return self.respond_list(request, shown, result, continue_token(result, scope, endpoint.info.namespaced))
+
+    async def _list_later(self, request: KubeRequest, scope: RequestScope, shown: AnyView, result: Any) -> None:
+        listing = await result
+        token = continue_token(listing, scope, self.endpoint.info.namespaced)
+        answered = self.respond_list(request, shown, listing, token)
+        if answered is not None:
+            await answered
+
+    def respond_list(self, request: KubeRequest, shown: AnyView, listing: Listing, token: str) -> Any:
+        """
+        Answer with a list.
+
+        @return: L{None}, or an awaitable of it when that takes longer.
+        """
+        if isinstance(shown, ProtobufView):
+            return self._respond_protobuf(request, shown, listing, token)
+        encoder = shown.encoder.inner if isinstance(shown.encoder, YAMLEncoder) else shown.encoder
+        if encoder.stored:
+            return self._respond_items(request, shown, encoder, listing, token, None)
+        making = encoder.items(listing)
+        with Spending(SERIALIZATION):
+            items = first_slice(making)
+        if items is None:
+            return self._respond_slices(request, shown, encoder, listing, token, making)
+        return self._respond_items(request, shown, encoder, listing, token, items)
+
+    async def _respond_slices(
+        self, request: KubeRequest, shown: AnyView, encoder: Any, listing: Listing, token: str, making: Slices
+    ) -> None:
+        """
+        Answer with a list that takes more than one slice.
+
+        @param shown: The view of the answer.
+        @param encoder: Encodes the list.
+        @param listing: The records.
+        @param token: The continue token; C{""} for the last page.
+        @param making: The slices after the first.
+        """
+        items = await other_slices(making, request.site.turns)
+        answered = self._respond_items(request, shown, encoder, listing, token, items)
+        if answered is not None:
+            await answered
+
+    def _respond_items(
+        self, request: KubeRequest, shown: AnyView, encoder: Any, listing: Listing, token: str, items: Any
+    ) -> Any:
+        """
+        Answer with a list whose items are encoded, where the encoder needs that.
+
+        @param shown: The view of the answer.
+        @param encoder: Encodes the list.
+        @param listing: The records.
+        @param token: The continue token; C{""} for the last page.
+        @param items: The encoded items; L{None} if the answer consists of stored bytes.
+        """
+        if isinstance(shown.encoder, YAMLEncoder):
+            return self._respond_yaml(request, shown, encoder.listing(listing, token, items).joined())
+        with Spending(SERIALIZATION):
+            body = encoder.listing(listing, token, items)
+        if shown.pretty and body.length > PRETTY_IN_REACTOR:
+            return self._respond_pretty(request, shown, body.joined())
+        if shown.pretty:
+            body = Body([pretty(body.joined())])
+        respond_body(request, 200, body, shown.content_type)
+        return None
+
+    async def _respond_pretty(self, request: KubeRequest, shown: AnyView, document: bytes) -> None:
+        body = await self.endpoint.in_thread(pretty, document)
+        respond_body(request, 200, Body([body]), shown.content_type)
+
+    async def _respond_protobuf(self, request: KubeRequest, shown: ProtobufView, listing: Listing, token: str) -> None:
+        if request.audit is not None and request.audit.tells_responses:
+            shown.tell(shown.encoder.inner.listing(listing, token).joined())
+        body = await shown.encoder.listing(listing, token, request.site.turns, self.endpoint.in_thread)
+        respond_body(request, 200, body, shown.content_type)
+
+    async def _respond_yaml(self, request: KubeRequest, shown: AnyView, document: bytes) -> None:
+        small = len(document) <= YAML_IN_REACTOR
+        text = to_yaml(document) if small else await self.endpoint.in_thread(to_yaml, document)
+        respond_body(request, 200, Body([text]), shown.content_type)
+
+    def options(self, request: KubeRequest) -> ListOptions:
+        """
+        What to list, its field selector checked by the kind.
+
+        @raise APIStatusError: The query makes no sense (400, 422).
+        """
+        options = list_options(request.query, watch=request.info.verb == "watch")
+        if options.field_selector:
+            try:
+                terms = parse_field_selector(options.field_selector)
+                options.fields = check_field_selector(self.endpoint.info, self.endpoint.version.version, terms)
+            except ValueError as error:
+                raise APIStatusError.bad_request(str(error)) from None
+        return options
+
+    async def options_of_any(self, request: KubeRequest) -> ListOptions:
+        """Do the same as L{options}, in the computation thread for long queries."""
+        if len(request.uri) <= LONG_QUERY:
+            return self.options(request)
+        options: ListOptions = await self.endpoint.in_thread(self.options, request)
+        return options
+
+    async def watch(self, request: KubeRequest, namespace: str = "", name: str = "") -> None:
+        """GET that follows changes, of a collection or of one object of it."""
+        endpoint = self.endpoint
+        shown = view(endpoint, request, collection=True)
+        options = await self.options_of_any(request)
+        if not IWatcher.providedBy(endpoint.storage):
+            raise APIStatusError.method_not_supported(
+                GroupResource(endpoint.info.group, endpoint.info.resource), "watch"
+            )
+        if name:
+            check_name(name)
+            options.fields = options.fields or (("metadata.name", name, True),)
+            if (
+                next((value for field, value, equal in options.fields if equal and field == "metadata.name"), "")
+                != name
+            ):
+                raise APIStatusError.bad_request("fieldSelector metadata.name doesn't match requested name")
+        timeout = options.timeout or WatchStream.default_timeout(endpoint.min_request_timeout)
+        timeout = max(timeout, 0.0)  # What should have ended before it began ends at once.
+        make = UnshownStream if isinstance(shown.encoder, Unshown) else WatchStream
+        if b"upgrade" in request.fields and is_websocket(request.fields):
+            from .websocketwatch import WatchSocket
+
+            make = WatchSocket
+        stream = make(
+            request,
+            shown.encoder,
+            shown.content_type,
+            self._reactor,
+            self._flusher,
+            bookmarks=options.allow_watch_bookmarks,
+            initial_events_end=bool(options.send_initial_events) and options.allow_watch_bookmarks,
+            timeout=timeout,
+        )
+        try:
+            handle = await self._storage.watch(endpoint.scope(request, namespace), options, stream)
+        except APIStatusError as error:
+            if error.code not in (410, 504):
+                raise
+            # Clients expect these inside of the stream: an ERROR event.
+            stream.open()
+            stream.end(error)
+            return
+        stream.open()
+        stream.started(handle)
+        if not stream.over:
+            request.long_running(stream.end)

@@ -1,0 +1,593 @@
+"""
+Write watches over HTTP: a stream of events, bounded by its reader.
+
+The stream of a slow reader keeps one piece of encoded events and a position in the cache
+(L{kubetwist.storage.cache.watches.PacedWatch}). Its memory does not depend on the number of unsent events.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakValueDictionary
+
+from twisted.internet.interfaces import IDelayedCall, IPushProducer, IReactorTime
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ...api.errors import APIStatusError
+from ...http.responses import start_response
+from ...interfaces import (
+    IPacedSink,
+    IPacedWatch,
+)
+from ...metrics.registry import (
+    Distribution,
+    Reading,
+    exponential,
+)
+from ...storage.cache.record import Record
+
+if TYPE_CHECKING:
+    from ...http.site import KubeRequest
+
+#: Seconds between bookmarks, for watches that ask for them.
+BOOKMARK_EVERY = 60.0
+#: A bookmark comes so many seconds before a watch times out, so that its client can go on from there.
+BOOKMARK_BEFORE_END = 2.0
+#: Bytes that are written at a time; the transport has at most one such piece that the socket has not accepted.
+PIECE = 64_000
+#: Bytes of events that are encoded in one turn of the reactor, if that is more than joining bytes.
+COSTLY_PIECE = 8_000
+#: Bytes that may wait in a stream whose source is not L{IPacedWatch}; then the stream is ended.
+UNREAD_LIMIT = 512 * 1024
+#: Seconds after which a stream is closed whose reader accepts nothing.
+PATIENCE = 60.0
+#: Size in bytes from which on objects are encoded once for all streams that send them at the same time.
+LARGE: Final = 32_000
+
+
+#: Bounds of the bytes of events, and of the seconds until all that was there is told.
+_SIZES: Final = exponential(1024.0, 2.0, 8)
+_INITIAL: Final = (
+    *(0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0),
+    *(10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 300.0),
+)
+
+
+class WatchTally:
+    """
+    What is counted of the events of one resource in one version, as they are written.
+
+    What one watch writes others write, too, at the same time: the sizes are looked at once for all of them.
+    """
+
+    __slots__ = ("_again", "_data", "sizes", "terminated")
+
+    def __init__(self) -> None:
+        self.sizes = Distribution(_SIZES)
+        #: How many watches were cut off, as their clients were too slow.
+        self.terminated = 0
+        self._data = b""
+        self._again = 0
+
+    def one(self, data: bytes) -> None:
+        """One event is written."""
+        if data is self._data:
+            self._again += 1
+        else:
+            self.settle()
+            self._data = data
+            self._again = 1
+
+    def several(self, events: Sequence[bytes]) -> None:
+        """Several are."""
+        sizes = self.sizes
+        lengths = list(map(len, events))
+        sizes.sum += sum(lengths)
+        if max(lengths) <= 1024:
+            sizes.counts[0] += len(lengths)
+        else:
+            counts, bounds = sizes.counts, sizes.bounds
+            for length in lengths:
+                counts[bisect_left(bounds, length)] += 1
+
+    def settle(self) -> None:
+        """Count what was seen again and again."""
+        if self._again:
+            length = len(self._data)
+            self.sizes.counts[bisect_left(_SIZES, length)] += self._again
+            self.sizes.sum += length * self._again
+        self._data = b""
+        self._again = 0
+
+
+class SharedEvent:
+    """
+    The encoded event of a large object, shared by the streams that send it at the same time.
+
+    @ivar record: Kept, since its identity is the key.
+    """
+
+    __slots__ = ("__weakref__", "data", "record")
+
+    def __init__(self, data: bytes, record: Record) -> None:
+        self.data = data
+        self.record = record
+
+
+class Flusher:
+    """
+    Writes the events of all watches of a server, once per turn of the reactor.
+
+    One delayed call serves all watches, so that an event for a thousand of them does not schedule a thousand calls.
+    Sites call L{flush} earlier, before they send answers.
+    """
+
+    _log = Logger()
+
+    def __init__(self, reactor: IReactorTime) -> None:
+        self._reactor = reactor
+        self._streams: list[WatchStream] = []
+        self._planned = False
+        self._tallies: dict[tuple[str, str, str], WatchTally] = {}
+        self._initial: dict[tuple[str, str, str, str], Distribution] = {}
+        self._shared: WeakValueDictionary[tuple[Any, ...], SharedEvent] = WeakValueDictionary()
+
+    def shared(self, encoder: Any, kind: str, record: Record, first: bool) -> SharedEvent:
+        """
+        Return the event of a large object, encoded once while a stream uses it.
+
+        @param encoder: Encodes the event.
+        @param kind: C{"ADDED"}, C{"MODIFIED"} or C{"DELETED"}.
+        @param record: The object.
+        @param first: Whether the encoder's form of the first event of a watch is used.
+        """
+        key = encoder, kind, first, id(record)
+        shared = self._shared.get(key)
+        if shared is None:
+            encode = encoder.first_event if first else encoder.event
+            shared = self._shared[key] = SharedEvent(encode(kind, record), record)
+        return shared
+
+    def tally(self, info: Any) -> WatchTally:
+        """Where the events of a watch are counted, by L{kubetwist.http.requestinfo.RequestInfo}."""
+        return self._tallies.setdefault((info.group, info.version, info.resource), WatchTally())
+
+    def told_all(self, info: Any, took: float) -> None:
+        """A watch has told all that was there."""
+        scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
+        labels = info.group, info.version, info.resource, scope
+        seconds = self._initial.get(labels)
+        if seconds is None:
+            seconds = self._initial[labels] = Distribution(_INITIAL)
+        seconds.observe(took)
+
+    def readings(self) -> Iterator[Reading]:
+        """What was written, for those who look at the whole server."""
+        for tally in self._tallies.values():
+            tally.settle()
+        labels = ("group", "version", "resource")
+        sizes = {names: tally.sizes for names, tally in self._tallies.items() if tally.sizes.count}
+        counts = [(names, float(one.count)) for names, one in sizes.items()]
+        yield Reading("apiserver_watch_events_total", "counter", "Events that watches were told.", labels, counts)
+        text = "Bytes of the events that watches were told."
+        yield Reading("apiserver_watch_events_sizes", "histogram", text, labels, list(sizes.items()))
+        cut: dict[tuple[str, ...], float] = {}
+        for (group, _, resource), one in self._tallies.items():
+            if one.terminated:
+                cut[group, resource] = cut.get((group, resource), 0.0) + one.terminated
+        text = "Watches that were cut off, as their clients were too slow."
+        by_resource = ("group", "resource")
+        yield Reading("apiserver_terminated_watchers_total", "counter", text, by_resource, list(cut.items()))
+        text = "How long it took until watches were told all that was there."
+        seconds = list(self._initial.items())
+        yield Reading("apiserver_watch_list_duration_seconds", "histogram", text, (*labels, "scope"), seconds)
+
+    def add(self, stream: WatchStream) -> None:
+        """Have C{stream} flushed at the end of this turn."""
+        if not self._planned:
+            self._planned = True
+            self._reactor.callLater(0, self._flush)
+        self._streams.append(stream)
+
+    def _flush(self) -> None:
+        self._planned = False
+        self.flush()
+
+    def flush(self) -> None:
+        """Flush the waiting streams; close a stream that fails."""
+        streams, self._streams = self._streams, []
+        for stream in streams:
+            try:
+                stream.flush()
+            except Exception:
+                self._log.failure("a watch cannot be written and is closed")
+                stream.fail()
+
+
+@implementer(IPacedSink, IPushProducer)
+class WatchStream:
+    """
+    One watch and its connection.
+
+    Events of one turn of the reactor are written together. While the transport is full the source is suspended, and
+    events that it has sent wait here. The connection is closed if its reader accepts nothing for L{PATIENCE}.
+
+    @ivar full: See L{IPacedSink.full}.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        request: KubeRequest,
+        encoder: Any,
+        content_type: bytes,
+        reactor: IReactorTime,
+        flusher: Flusher,
+        *,
+        bookmarks: bool,
+        initial_events_end: bool,
+        timeout: float,
+    ) -> None:
+        self._request = request
+        self._encoder = encoder
+        self._content_type = content_type
+        self._reactor = reactor
+        self._flusher = flusher
+        self._bookmarks = bookmarks
+        self._initial_events_end = initial_events_end
+        self._timeout = timeout
+        self._tally = flusher.tally(request.info)
+        self.full = False
+        self._piece = PIECE if getattr(encoder, "cheap", False) else COSTLY_PIECE
+        self._waiting: list[bytes] = []
+        #: Keeps shared events alive while they wait.
+        self._shared: list[SharedEvent] = []
+        #: Unwritten bytes in C{_waiting}, and those of its first event.
+        self._unread = 0
+        self._written = 0
+        self._paused = False
+        # A first event that equals the others is shared as well.
+        self._first = bool(getattr(encoder, "first_differs", False))
+        self._planned = False
+        self._writing = False
+        self._producing = False
+        #: Whether the source is suspended, or has unsent events from before it was resumed.
+        self._behind = False
+        self._begun = False
+        self._calls: list[IDelayedCall] = []
+        self._stalled: IDelayedCall | None = None
+        self._handle: Any = None
+        self._source: IPacedWatch | None = None
+        self._over = False
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self._over
+
+    @staticmethod
+    def default_timeout(minimum: float) -> float:
+        """How long a watch lasts that does not say: between once and twice the minimum."""
+        return minimum * (1 + random.random())
+
+    def open(self) -> None:
+        """Send the head of the answer, so that the client knows that the watch runs."""
+        request = self._request
+        request.send_first(self._flusher.flush)
+        start_response(request, 200, self._content_type, None)
+        request.write(b"")
+        request.notifyFinish().addBoth(self._disconnected)
+        request.registerProducer(self, True)
+        self._calls.append(self._reactor.callLater(self._timeout, self.end, None))
+
+    def started(self, handle: Any) -> None:
+        """
+        Begin the watch.
+
+        @param handle: Stops the watch, and has its C{revision}. A source that provides L{IPacedWatch} is resumed.
+        """
+        self._handle = handle
+        if self._over:
+            handle.stop()
+        elif IPacedWatch.providedBy(handle):
+            self._source = handle
+            self._behind = True
+            self._guarded(handle.resume)
+        else:
+            self.caught_up()
+
+    def caught_up(self) -> None:
+        """See L{IPacedSink.caught_up}."""
+        self._behind = self.full = False
+        if self._begun:
+            return
+        self._begun = True
+        if self._initial_events_end:
+            self.bookmark(self._handle.revision, True)
+            self._flusher.told_all(self._request.info, perf_counter() - self._request.begun)
+        if self._bookmarks:
+            self._plan_bookmarks()
+
+    def _plan_bookmarks(self) -> None:
+        self._calls.append(self._reactor.callLater(BOOKMARK_EVERY, self._bookmark_again))
+        if self._timeout > BOOKMARK_BEFORE_END:
+            self._calls.append(self._reactor.callLater(self._timeout - BOOKMARK_BEFORE_END, self._bookmark_now))
+
+    def _bookmark_again(self) -> None:
+        self._calls = [call for call in self._calls if call.active()]
+        self._calls.append(self._reactor.callLater(BOOKMARK_EVERY, self._bookmark_again))
+        self._bookmark_now()
+
+    def _bookmark_now(self) -> None:
+        if not self._behind:
+            self.bookmark(self._handle.revision, False)
+
+    # --- IWatchSink
+
+    def send(self, kind: str, record: Record, event: Any) -> None:
+        """One event; its encoding is shared with the other watches that show it the same way."""
+        if self._over:
+            return
+        encoder = self._encoder
+        if event is None or self._first:
+            first, self._first = self._first, False
+            if len(record.item) > LARGE:
+                shared = self._flusher.shared(encoder, kind, record, first)
+                self._shared.append(shared)
+                self._put(shared.data)
+            else:
+                self._put((encoder.first_event if first else encoder.event)(kind, record))
+            return
+        encoded = event.encoded
+        if encoded is None:
+            encoded = event.encoded = {}
+        data = encoded.get(encoder)
+        if data is None:
+            data = encoded[encoder] = encoder.event(kind, record)
+        self._put(data)
+
+    def bookmark(self, revision: int, initial_events_end: bool) -> None:
+        """Tell how far the watch has come."""
+        if not self._over:
+            self._put(self._encoder.bookmark(revision, initial_events_end))
+
+    def end(self, error: APIStatusError | None = None) -> None:
+        """Say why, if there is a reason, and close."""
+        if self._over:
+            return
+        if self._paused:
+            # The client has not received it, and will request it again.
+            amid_an_event = self._written
+            self._drop()
+            if amid_an_event:
+                self.fail()
+                return
+        if error is not None:
+            self._put(self._encoder.failure(error.status()))
+        self._stop()
+        self.flush()
+        self._finish()
+
+    def fail(self) -> None:
+        """Close the stream after an unexpected error."""
+        self._stop()
+        self._drop()
+        self._cut_off()
+
+    def _finish(self) -> None:
+        request = self._request
+        if not request._disconnected and not request.finished:
+            request.unregisterProducer()
+            request.finish()
+
+    # --- writing
+
+    def _put(self, data: bytes) -> None:
+        self._waiting.append(data)
+        self._unread += len(data)
+        if self._behind:
+            if self._unread >= self._piece:
+                self.full = True
+        elif self._paused or self._unread > PIECE:
+            if self._source is not None:
+                self._suspend()
+            elif self._paused and self._unread > UNREAD_LIMIT:
+                self._give_up()
+                return
+        if not self._planned and not self._paused:
+            self._planned = True
+            self._flusher.add(self)
+
+    def _suspend(self) -> None:
+        """Suspend the source; the cache keeps the later events."""
+        assert self._source is not None
+        self._behind = self.full = True
+        self._source.suspend()
+
+    def flush(self) -> None:
+        """Write what waits, as far as the reader takes it; all of it when the watch is over."""
+        self._planned = False
+        if self._writing or (self._paused and not self._over):
+            return
+        if self._waiting and not self._request._disconnected:
+            self._writing = True
+            try:
+                self._write()
+            finally:
+                self._writing = False
+        if self._behind and self.full and not (self._paused or self._over or self._waiting):
+            self._produce_soon()
+
+    def _write(self) -> None:
+        waiting = self._waiting
+        if len(waiting) == 1 and self._unread <= PIECE and not self._written:
+            self._waiting = []
+            self._unread = 0
+            self._shared.clear()
+            self._tally.one(waiting[0])
+            self._send(waiting[0])
+            return
+        begin, total = 0, len(waiting)
+        while begin < total and (self._over or not self._paused):
+            end, size = begin, 0
+            while end < total and size + len(waiting[end]) <= PIECE and not self._written:
+                size += len(waiting[end])
+                end += 1
+            if end > begin:
+                self._tally.several(waiting[begin:end])
+                self._unread -= size
+                self._send(b"".join(waiting[begin:end]))
+                begin = end
+            elif self._send_part(waiting[begin]):
+                begin += 1
+        # Events that arrived in the meantime come after it.
+        del waiting[:begin]
+        if not waiting:
+            self._shared.clear()
+
+    def _send_part(self, event: bytes) -> bool:
+        """
+        Write a piece of a large event.
+
+        @return: Whether it was the last one.
+        """
+        start = self._written
+        end = min(self._part_end(event, start), len(event))
+        self._written = 0 if end == len(event) else end
+        self._unread -= end - start
+        if not self._written:
+            self._tally.one(event)
+        self._send(event[start:end], not self._written)
+        return not self._written
+
+    def _part_end(self, event: bytes, start: int) -> int:
+        """Return where a piece of a large event ends."""
+        return start + PIECE
+
+    def _send(self, data: bytes, whole: bool = True) -> None:
+        """
+        Write data to the transport.
+
+        @param whole: Whether the data end with a complete event.
+        """
+        self._request.write(data)
+
+    def _produce_soon(self) -> None:
+        """Schedule the source to send more, fairly with other work."""
+        if self._producing:
+            return
+        self._producing = True
+        turns = self._request.site.turns
+        if turns is None:
+            self._reactor.callLater(0, self._produce)
+        else:
+            turns.do(self._produce)
+
+    def _produce(self) -> None:
+        """Resume the source for a piece, and write it."""
+        self._producing = False
+        source = self._source
+        if source is None or self._over or self._paused or not self._behind:
+            return
+        self.full = False
+        # It is written below.
+        self._planned = True
+        self._guarded(source.resume)
+        self._guarded(self.flush)
+
+    def _guarded(self, step: Callable[[], object]) -> None:
+        """Call a function, and close the stream if it fails."""
+        try:
+            step()
+        except Exception:
+            self._log.failure("a watch cannot be encoded and is closed")
+            self.fail()
+
+    def _give_up(self) -> None:
+        """Disconnect a reader that is too slow."""
+        if not self._over:
+            self._tally.terminated += 1
+        self.fail()
+
+    def _drop(self) -> None:
+        self._waiting = []
+        self._shared = []
+        self._unread = self._written = 0
+
+    def _cut_off(self) -> None:
+        self._request.abort()
+
+    def _disconnected(self, reason: object) -> None:
+        self._stop()
+        self._drop()
+
+    def _stop(self) -> None:
+        if self._over:
+            return
+        self._over = self.full = True
+        self._source = None
+        self._end_stall()
+        for call in self._calls:
+            if call.active():
+                call.cancel()
+        self._calls = []
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.stop()
+
+    def _end_stall(self) -> None:
+        stalled, self._stalled = self._stalled, None
+        if stalled is not None and stalled.active():
+            stalled.cancel()
+
+    # --- IPushProducer
+
+    def pauseProducing(self) -> None:
+        """Suspend the source, since the transport is full."""
+        self._paused = True
+        if self._over:
+            return
+        if self._stalled is None:
+            self._stalled = self._reactor.callLater(PATIENCE, self._give_up)
+        if self._source is not None:
+            if self._behind:
+                self.full = True
+            else:
+                self._suspend()
+
+    def resumeProducing(self) -> None:
+        """Continue, since the transport has been drained."""
+        self._paused = False
+        self._end_stall()
+        if not self._writing:
+            self.flush()
+
+    def stopProducing(self) -> None:
+        """The connection is gone."""
+        self._disconnected(None)
+
+
+class UnshownStream(WatchStream):
+    """A watch whose events can not be shown in the form that was asked for: the first one ends it."""
+
+    _waiting_to_end = False
+
+    def send(self, kind: str, record: Record, event: Any) -> None:
+        """End, but not before the head of the answer is written."""
+        self._end_soon()
+
+    def bookmark(self, revision: int, initial_events_end: bool) -> None:
+        """End."""
+        self._end_soon()
+
+    def _end_soon(self) -> None:
+        self.full = True
+        if not self._over and not self._waiting_to_end:
+            self._waiting_to_end = True
+            self._calls.append(self._reactor.callLater(0, self.end))

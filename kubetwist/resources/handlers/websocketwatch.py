@@ -1,0 +1,128 @@
+"""
+A watch as the messages of a WebSocket, for browsers: one for each event, of text or of protobuf.
+
+@see: kubernetes/apiserver, C{pkg/endpoints/handlers/watch.go}: C{HandleWS}.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from ...streams.handshakes import (
+    Handshake,
+    NoWebSocket,
+    check_handshake,
+)
+from ...streams.websocket import WebSocketConnection
+from ..protobufencoding import (
+    LENGTH_OF_FRAME,
+    ProtobufEncoder,
+)
+from .watch import (
+    PIECE,
+    WatchStream,
+)
+
+#: What a browser, or anybody else, says where it comes from.
+_ORIGIN: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:.+|/.*")
+
+
+class WatchSocket(WatchStream):
+    """One watch and its WebSocket; what comes from there is not looked at."""
+
+    _socket: WebSocketConnection | None = None
+    _frame_begins = True
+
+    @property
+    def _binary(self) -> bool:
+        return isinstance(self._encoder, ProtobufEncoder)
+
+    def open(self) -> None:
+        """Agree to speak WebSocket, or say what is against it."""
+        request = self._request
+        request.send_first(self._flusher.flush)
+        try:
+            handshake = _check(request.method, request.fields)
+        except NoWebSocket as error:
+            self._stop()
+            for name, value in error.fields:
+                request.setHeader(name, value)
+            request.respond_text(error.code, str(error))
+            return
+        self._socket = socket = WebSocketConnection(self._reactor, self)
+        socket.on_pressure = self._pressure
+        socket.on_gone = self.stopProducing
+        self._calls.append(self._reactor.callLater(self._timeout, self.end, None))
+        if not request.switch_protocols(handshake.fields(*handshake.protocols), socket, self.end):
+            self._stop()
+
+    def _write(self) -> None:
+        waiting, sent = self._waiting, 0
+        while sent < len(waiting) and (self._over or not self._paused):
+            if self._send_part(waiting[sent]):
+                sent += 1
+        del waiting[:sent]
+        if not waiting:
+            self._shared.clear()
+
+    def _part_end(self, event: bytes, start: int) -> int:
+        end = start + PIECE
+        if not self._binary:
+            # Do not split a character.
+            while end < len(event) and event[end] & 0xC0 == 0x80:
+                end -= 1
+        return end
+
+    def _send(self, data: bytes, whole: bool = True) -> None:
+        socket = self._socket
+        if socket is None:
+            return
+        if not self._binary:
+            socket.send_text(str(data, "utf-8"), whole)
+            return
+        if self._frame_begins:
+            # The message has a length already.
+            data = data[LENGTH_OF_FRAME:]
+        self._frame_begins = whole
+        socket.send(data, whole)
+
+    def _finish(self) -> None:
+        if self._socket is not None:
+            # A browser that has something to say to that has nobody to say it to.
+            self._socket.close(wait=False)
+
+    def _cut_off(self) -> None:
+        if self._socket is not None:
+            self._socket.abort()
+
+    def _pressure(self, full: bool) -> None:
+        if full:
+            self.pauseProducing()
+        else:
+            self.resumeProducing()
+
+    # What the socket tells.
+
+    def message_received(self, data: bytes, finished: bool) -> None:
+        """See L{kubetwist.streams.websocket.WebSocketListener}."""
+
+    def closed(self, clean: bool) -> None:
+        """See L{kubetwist.streams.websocket.WebSocketListener}."""
+        self.stopProducing()
+
+
+def _check(method: bytes, fields: Any) -> Handshake:
+    """
+    Look at what is asked for.
+
+    Nothing is chosen among subprotocols: one is as good as another, and several are too many.
+
+    @raise NoWebSocket: It can not be had.
+    """
+    handshake = check_handshake(method, fields)
+    if not _ORIGIN.fullmatch(fields.get(b"origin", (b"",))[0]):
+        raise NoWebSocket(403, "")
+    if len(handshake.protocols) > 1:
+        raise NoWebSocket(400, "")
+    return handshake

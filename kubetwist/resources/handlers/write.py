@@ -1,0 +1,309 @@
+"""The handlers that write: create, update, patch, delete, deletecollection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from attrs import evolve
+
+from twisted.internet.defer import maybeDeferred
+
+from ...api.authorization import Decision
+from ...api.errors import APIStatusError
+from ...api.listoptions import (
+    create_options,
+    delete_options_from_body,
+    delete_options_from_query,
+    patch_options,
+    refuse_unreadable_collection,
+    update_options,
+)
+from ...api.options import (
+    DeleteOptions,
+    ListOptions,
+    WriteOptions,
+)
+from ...api.resource import (
+    GroupResource,
+    JSONObject,
+)
+from ...filters.authorization import (
+    attributes_of,
+    forbidden,
+)
+from ...http.negotiation import (
+    APPLY_PATCH,
+    PATCH_TYPES,
+    patch_media,
+)
+from ...http.responses import respond_status
+from ...interfaces import IUnreadableDeleter
+from ...registry.generic.reading import continue_token
+from ...storage.cache.record import Record
+from ..endpoint import Endpoint
+from ..views import view
+from .auditobjects import (
+    tell_delete_options,
+    tell_object,
+)
+from .bodies import (
+    decode_object,
+    named_otherwise,
+    placed_otherwise,
+    read_delete_body,
+    read_document,
+)
+from .patch import (
+    Patch,
+    make_patch,
+)
+from .read import (
+    Reads,
+    check_name,
+)
+
+if TYPE_CHECKING:
+    from ...http.site import KubeRequest
+    from ...registry.generic.scope import RequestScope
+
+#: Metadata that clients can not choose for a new object: what they send is dropped before anybody looks.
+SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+#: The longest name of a manager, in bytes.
+MANAGER_LENGTH = 128
+#: The verb of deletions of what can not be read.
+DISCARD = "unsafe-delete-ignore-read-errors"
+
+
+class Writes:
+    """Answers POST, PUT, PATCH and DELETE of one endpoint."""
+
+    def __init__(self, endpoint: Endpoint, reads: Reads) -> None:
+        self.endpoint = endpoint
+        self._reads = reads
+
+    async def create(self, request: KubeRequest, namespace: str = "") -> None:
+        """POST on a collection."""
+        endpoint = self.endpoint
+        shown = view(endpoint, request, collection=False)
+        document, data = await read_document(request, endpoint)
+        options = create_options(request.query)
+        scope = endpoint.scope(request, namespace, data)
+        obj = await scope.compute(0, decode_object, request, endpoint, document, data, options.field_validation)
+        if request.audit is not None:
+            tell_object(request.audit, endpoint, obj)
+        for field in SET_BY_SERVER:
+            obj["metadata"].pop(field, None)
+        manager = manager_of(request, options)
+        scope.sent = endpoint.comparable(document.value)
+        scope.floats = endpoint.floats(document.value, data)
+        obj = await scope.compute(0, endpoint.defaulted, None, obj, manager, document.value)
+        result = await endpoint.storage.create(scope, obj, options)
+        request.respond(201, await shown.shown(result, scope), shown.content_type)
+
+    async def create_named(self, request: KubeRequest, name: str, namespace: str = "") -> None:
+        """POST on a subresource of an object."""
+        endpoint = self.endpoint
+        check_name(name)
+        shown = view(endpoint, request, collection=False)
+        document, data = await read_document(request, endpoint)
+        options = create_options(request.query)
+        scope = endpoint.scope(request, namespace, data)
+        obj = await scope.compute(0, decode_object, request, endpoint, document, data, options.field_validation)
+        if request.audit is not None:
+            tell_object(request.audit, endpoint, obj)
+        if endpoint.fields is not None:
+            manager = manager_of(request, options)
+            obj = await scope.compute(0, endpoint.defaulted, None, obj, manager, document.value)
+        result = await endpoint.storage.create_named(scope, name, obj, options)
+        if isinstance(result, dict) and result.get("kind") == "Status":
+            respond_status(request, 201, result, shown.protobuf, shown.content_type)
+        else:
+            request.respond(201, await shown.shown(result, scope), shown.content_type)
+
+    async def update(self, request: KubeRequest, name: str, namespace: str = "") -> None:
+        """PUT of an object."""
+        endpoint = self.endpoint
+        check_name(name)
+        shown = view(endpoint, request, collection=False)
+        document, data = await read_document(request, endpoint)
+        options = update_options(request.query)
+        scope = endpoint.scope(request, namespace, data)
+        decoded = await scope.compute(0, decode_object, request, endpoint, document, data, options.field_validation)
+        if request.audit is not None:
+            tell_object(request.audit, endpoint, decoded)
+        metadata = decoded["metadata"]
+        problem = placed_otherwise(scope.namespace, metadata.get("namespace"))
+        problem = problem or named_otherwise(name, metadata.get("name"))
+        if problem is not None:
+            raise APIStatusError.bad_request(problem)
+        scope.sent, scope.dry_run = endpoint.comparable(document.value), options.dry_run
+        scope.floats = endpoint.floats(document.value, data)
+        fresh: list[JSONObject] = [decoded]
+        manager = manager_of(request, options)
+
+        def change(stored: JSONObject | None) -> JSONObject:
+            # The store changes what it is given, so an attempt after a conflict starts from the document again.
+            obj = fresh.pop() if fresh else endpoint.codec.decode(document.value, [], data, json=not document.by_map)
+            obj = endpoint.default(obj)
+            if stored is not None:
+                endpoint.storage.check_uid(scope, obj, stored)
+            return endpoint.own(stored, obj, manager, document.value)
+
+        result, created = await endpoint.storage.update(
+            scope, name, change, options, may_create=lambda: self.check_create(request)
+        )
+        request.respond(201 if created else 200, await shown.shown(result, scope), shown.content_type)
+
+    async def check_create(self, request: KubeRequest) -> None:
+        """
+        Ask whether a client that may update may create, too.
+
+        @raise APIStatusError: It may not (403).
+        """
+        authorizer = self.endpoint.authorizer
+        if authorizer is None:
+            return
+        question = evolve(attributes_of(request), verb="create")
+        verdict = await maybeDeferred(authorizer.authorize, question)
+        if verdict.decision is not Decision.ALLOW:
+            raise forbidden(question, verdict.reason)
+
+    async def patch(self, request: KubeRequest, name: str, namespace: str = "") -> None:
+        """PATCH of an object."""
+        endpoint = self.endpoint
+        check_name(name)
+        media = patch_media(
+            request.getHeader(b"content-type"), endpoint.patch_types, routed=endpoint.patch_types is PATCH_TYPES
+        )
+        shown = view(endpoint, request, collection=False)
+        options = patch_options(request.query, media)
+        scope = endpoint.scope(request, namespace, request.read_body())
+        patch: Patch = await make_patch(media, request, endpoint, options)
+        if request.audit is not None:
+            request.audit.sent_document(request.read_body(), yaml=media == APPLY_PATCH)
+        manager = manager_of(request, options)
+        body = request.read_body()
+
+        def change(stored: JSONObject | None) -> JSONObject:
+            obj = patch.changed(stored)
+            scope.sent = endpoint.comparable(patch.left)
+            scope.floats = endpoint.floats(patch.left, body)
+            # Said before what admission and the rules of the kind have to say, and whatever becomes of the patch.
+            for text in patch.problems:
+                request.warn(text)
+            problem = named_otherwise(name, obj["metadata"].get("name"))
+            if problem is not None:
+                raise APIStatusError.bad_request(problem)
+            if patch.foreign:
+                endpoint.codec.check_kind(obj)
+            obj = endpoint.default(obj)
+            if patch.foreign:
+                obj["metadata"].pop("managedFields", None)
+                return obj
+            if patch.owns:
+                scope.applied = True
+                return obj
+            return endpoint.own(stored, obj, manager, patch.left)
+
+        result, created = await endpoint.storage.update(
+            scope,
+            name,
+            change,
+            options,
+            patching=True,
+            creating=patch.creates,
+            may_create=lambda: self.check_create(request),
+        )
+        request.respond(201 if created else 200, await shown.shown(result, scope), shown.content_type)
+
+    async def delete(self, request: KubeRequest, name: str, namespace: str = "") -> None:
+        """DELETE of an object."""
+        endpoint = self.endpoint
+        check_name(name)
+        shown = view(endpoint, request, collection=False)
+        options = await self.delete_options(request)
+        scope = endpoint.scope(request, namespace)
+        if options.ignore_store_read_error:
+            await self.discard(request, scope, name, shown.protobuf)
+            return
+        result, gone = await endpoint.storage.delete(scope, name, options)
+        code = 202 if not gone and options.orphan_dependents is False else 200
+        if (endpoint.strategy is not None and endpoint.strategy.delete_returns_object) or not gone:
+            request.respond(code, await shown.shown(result, scope), shown.content_type)
+        else:
+            status = await scope.compute(len(result.item), self.success, result)
+            respond_status(request, code, status, shown.protobuf, shown.content_type)
+
+    def success(self, record: Record) -> dict[str, Any]:
+        """The Status that tells of a deletion."""
+        info = self.endpoint.info
+        details: dict[str, Any] = {"name": record.name}
+        if info.group:
+            details["group"] = info.group
+        details["kind"] = info.resource
+        details["uid"] = orjson.loads(record.item)["metadata"].get("uid", "")
+        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+
+    async def discard(self, request: KubeRequest, scope: RequestScope, name: str, protobuf: bool) -> None:
+        """DELETE of an object that can not be read, for which one needs to be allowed more."""
+        request.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "", "Metadata")
+        await self.check_discard(request, name)
+        await self.endpoint.storage.discard(scope, name)
+        details = {"name": name, "kind": self.endpoint.info.kind}
+        status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+        respond_status(request, 200, {**status, "code": 200}, protobuf)
+
+    async def check_discard(self, request: KubeRequest, name: str) -> None:
+        """
+        Ask whether a client may delete what can not be read.
+
+        @raise APIStatusError: It may not (403).
+        """
+        authorizer = self.endpoint.authorizer
+        if authorizer is None:
+            return
+        question = evolve(attributes_of(request), verb=DISCARD)
+        verdict = await maybeDeferred(authorizer.authorize, question)
+        if verdict.decision is not Decision.ALLOW:
+            info = self.endpoint.info
+            why = f'not permitted to do "{DISCARD}", reason: {verdict.reason}'
+            raise APIStatusError.forbidden(GroupResource(info.group, info.resource), name, why)
+
+    async def delete_collection(self, request: KubeRequest, namespace: str = "") -> None:
+        """DELETE of a collection."""
+        endpoint = self.endpoint
+        shown = view(endpoint, request, collection=True)
+        selection: ListOptions = await self._reads.options_of_any(request)
+        options = await self.delete_options(request)
+        refuse_unreadable_collection(options)
+        scope = endpoint.scope(request, namespace)
+        listing = await endpoint.storage.delete_collection(scope, options, selection)
+        # Without a limit the list is complete, whatever number of pages it was read in.
+        token = continue_token(listing, scope, endpoint.info.namespaced) if selection.limit else ""
+        answered = self._reads.respond_list(request, shown, listing, token)
+        if answered is not None:
+            await answered
+
+    async def delete_options(self, request: KubeRequest) -> DeleteOptions:
+        """
+        How to delete: from the body, or without one from the query.
+
+        @raise APIStatusError: They make no sense (400, 422), or come in another media type (415).
+        """
+        data = request.read_body()
+        unreadable = IUnreadableDeleter.providedBy(self.endpoint.storage)
+        if not data:
+            return delete_options_from_query(request.query, unreadable)
+        body = await read_delete_body(request, self.endpoint, data)
+        if request.audit is not None:
+            tell_delete_options(request.audit, body)
+        return delete_options_from_body(body, unreadable)
+
+
+def manager_of(request: KubeRequest, options: WriteOptions) -> str:
+    """Who owns the fields of a write: who the query says, or else the program that the User-Agent begins with."""
+    if options.field_manager:
+        return options.field_manager
+    program = "".join(filter(str.isprintable, request.user_agent.partition("/")[0]))
+    return program.encode()[:MANAGER_LENGTH].decode("utf-8", "ignore")

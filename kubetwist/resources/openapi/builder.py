@@ -1,0 +1,217 @@
+"""Makes OpenAPI documents of what is served. It takes its time, and is done in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import cast
+
+from attrs import evolve
+
+from ...api.jsonpieces import decoded
+from ...api.resource import (
+    GroupVersion,
+    JSONObject,
+)
+from ...schema.openapi import (
+    V2_REFERENCE,
+    V3_REFERENCE,
+)
+from ..servedresources import InstalledResource
+from . import fragments
+from .compressed import (
+    V2_PROTOBUF,
+    V3_PROTOBUF,
+    Packed,
+)
+from .fragments import (
+    V2,
+    Part,
+    Parts,
+    joined,
+)
+from .operations import (
+    Definitions,
+    Path,
+    Release,
+    document_paths,
+    resource_paths,
+    root_path,
+    types_of,
+)
+from .protobufv2 import encode_v2
+from .protobufv3 import pieces_v3
+from .schemas import (
+    IDefinitions,
+    known_to_middle,
+    reachable,
+)
+from .specmerge import (
+    RemoteSpec,
+    SpecMerge,
+    pieces,
+)
+from .v2 import (
+    path_item,
+    v2_frame,
+)
+from .v3 import v3_document
+
+#: What is served, as of one moment.
+Snapshot = Sequence[tuple[GroupVersion, Sequence[InstalledResource]]]
+
+#: What other servers serve, in the order in which it is put into the document.
+Remote = Sequence[tuple[GroupVersion, RemoteSpec]]
+
+
+class Builder:
+    """Makes documents of what is served; thread-safe, as it keeps nothing that changes."""
+
+    def __init__(self, definitions: IDefinitions, release: str, others: Collection[str] = ()) -> None:
+        """
+        @param release: Major and minor version: C{"1.36"}.
+
+        @param others: Paths that are not those of APIs, see L{document_paths}.
+        """
+        self._definitions = definitions
+        self._others = others
+        self._release = release
+        self._rules = Release(int(release.partition(".")[2]))
+        self._parts = Parts(self._rules)
+
+    def v2(self, snapshot: Snapshot, remote: Remote = ()) -> Packed:
+        """
+        The one document of v2.
+
+        @param remote: What others serve.
+        """
+        frame, parts, merge = self._v2(snapshot, V2, remote)
+        others = [] if merge is None else [(pieces(merge.paths), pieces(merge.definitions))]
+        paths = chain((part.inside()[0] for part in parts), (one for one, _ in others))
+        definitions = chain((part.inside()[1] for part in parts), (one for _, one in others))
+        return Packed.pieces(joined(frame, paths, definitions, ("definitions",)), b"application/json")
+
+    def v2_protobuf(self, snapshot: Snapshot, remote: Remote = ()) -> Packed:
+        """
+        The one document of v2, in protobuf.
+
+        It is made anew, not read from its JSON: reading so much at once would keep all other threads from running.
+        """
+        frame, parts, merge = self._v2(snapshot, fragments.V2_PROTOBUF, remote)
+        encoded = chain([encode_v2(frame)], (part.unpacked() for part in parts))
+        if merge is not None:
+            for section, added in (("paths", merge.paths), ("definitions", merge.definitions)):
+                encoded = chain(encoded, _encoded(section, added))
+        return Packed.pieces(encoded, b"application/" + V2_PROTOBUF.encode())
+
+    def _v2(self, snapshot: Snapshot, form: str, remote: Remote) -> tuple[JSONObject, list[Part], SpecMerge | None]:
+        """The document but for what it has of custom resources and of others, and these."""
+        schemas = self._definitions.openapi_schemas(V2_REFERENCE)
+        names = _names(schemas)
+        paths = [path for _, path in document_paths(_documented(snapshot), self._others)]
+        parts: list[Part] = []
+        for group_version, resources in snapshot:
+            if any(one.custom for one in resources):
+                parts += self._parts.of(form, group_version, resources, names)
+            else:
+                paths += resource_paths(group_version, resources, names, self._rules)
+        shared: dict[str, JSONObject] = {}
+        written = {path.path: path_item(path, shared) for path in sorted(paths, key=lambda path: path.path)}
+        needed = types_of(paths)
+        for part in parts:
+            shared.update(part.shared)
+            needed |= part.needs
+        schemas = reachable(schemas, needed, None)
+        merge = None
+        if remote:
+            own = {group_version for group_version, _ in snapshot}
+            merge = SpecMerge(schemas, _custom_names(snapshot), shared, written)
+            for group_version, spec in remote:
+                # Of what is served here as well, everything is told already.
+                if group_version not in own:
+                    merge.add(spec)
+        return v2_frame(written, schemas, shared, self._release), parts, merge
+
+    def v3(self, snapshot: Snapshot, kept: dict[str, tuple[object, Packed]]) -> dict[str, tuple[object, Packed]]:
+        """
+        All documents of v3, by their names.
+
+        @param kept: What this returned last time; what has not changed since is not made again.
+        """
+        sources: dict[str, tuple[object, GroupVersion | None]] = {
+            name: (path, None) for name, path in document_paths(_documented(snapshot), self._others)
+        }
+        for group_version, resources in snapshot:
+            sources[root_path(group_version)] = resources, group_version
+        found = {name: kept[name] for name, (source, _) in sources.items() if name in kept and kept[name][0] == source}
+        if len(found) < len(sources):
+            schemas = self._definitions.openapi_schemas(V3_REFERENCE)
+            names = _names(schemas)
+            for name, (source, about) in sources.items():
+                if name in found:
+                    continue
+                if isinstance(source, Path):
+                    paths = [source]
+                else:
+                    assert about is not None
+                    resources = cast("Sequence[InstalledResource]", source)
+                    if any(one.custom for one in resources):
+                        found[name] = source, self._custom(about, resources, schemas, names)
+                        continue
+                    paths = resource_paths(about, resources, names, self._rules)
+                found[name] = source, Packed.pack(v3_document(paths, schemas, self._release, about))
+        return found
+
+    def _custom(
+        self,
+        about: GroupVersion,
+        resources: Sequence[InstalledResource],
+        schemas: Mapping[str, JSONObject],
+        names: Definitions,
+    ) -> Packed:
+        """The v3 document of custom resources."""
+        parts = self._parts.of(fragments.V3, about, resources, names)
+        needs = {name for part in parts for name in part.needs}
+        frame: JSONObject = {
+            "openapi": "3.0.0",
+            "info": {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"},
+            "paths": {},
+            "components": {"schemas": known_to_middle(reachable(schemas, needs, None))},
+        }
+        paths, inside = (part.inside()[0] for part in parts), (part.inside()[1] for part in parts)
+        return Packed.pieces(joined(frame, paths, inside, ("components", "schemas")), b"application/json")
+
+
+def _documented(snapshot: Snapshot) -> list[GroupVersion]:
+    """
+    Return the versions whose discovery documents are described.
+
+    Versions of custom resources are excluded: in the reference a handler answers them that is not part of its OpenAPI
+    builder (apiextensions-apiserver, C{pkg/apiserver/customresource_discovery.go}).
+    """
+    return [group_version for group_version, resources in snapshot if not any(one.custom for one in resources)]
+
+
+def _names(schemas: Mapping[str, JSONObject]) -> Definitions:
+    return Definitions((name, schema.get("x-kubernetes-group-version-kind", ())) for name, schema in schemas.items())
+
+
+def v3_protobuf(packed: Packed) -> Packed:
+    """A v3 document in protobuf; it is known by the same hash as in JSON."""
+    made = Packed.pieces(pieces_v3(packed.unpacked()), b"application/" + V3_PROTOBUF.encode())
+    return evolve(made, hash=packed.hash)
+
+
+def _custom_names(snapshot: Snapshot) -> set[str]:
+    """How the definitions of custom resources are called."""
+    found: set[str] = set()
+    for _, resources in snapshot:
+        for resource in resources:
+            if resource.custom is not None and not resource.subresource:
+                found.update(resource.custom.names)
+    return found
+
+
+def _encoded(section: str, parts: Mapping[str, bytes]) -> Iterator[bytes]:
+    for name, text in parts.items():
+        yield encode_v2({section: {name: decoded(text)}})

@@ -1,0 +1,100 @@
+"""OpenAPI documents as they are kept: packed, as most clients ask for them; the others get them unpacked."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from hashlib import sha512
+from typing import Final
+
+import orjson
+from attrs import frozen
+
+from twisted.web.server import Request
+
+from ...api.resource import JSONObject
+from ..cacheddocuments import (
+    answer_bare,
+    header,
+    takes_gzip,
+)
+
+V2_PROTOBUF: Final = "com.github.proto-openapi.spec.v2.v1.0+protobuf"
+V3_PROTOBUF: Final = "com.github.proto-openapi.spec.v3.v1.0+protobuf"
+
+#: Documents of more bytes are not unpacked while others wait.
+LARGE: Final = 256 * 1024
+
+
+@frozen
+class Packed:
+    """
+    A built document.
+
+    @ivar hash: Of what it is encoded as.
+    @ivar body: What it is encoded as, compressed with gzip.
+    @ivar size: Before it was compressed.
+    @ivar media: The type of what it is encoded as.
+    """
+
+    hash: str
+    body: bytes
+    size: int
+    media: bytes
+
+    @classmethod
+    def pack(cls, content: JSONObject) -> Packed:
+        """Encode a document in JSON."""
+        return cls.pieces([orjson.dumps(content)], b"application/json")
+
+    @classmethod
+    def pieces(cls, pieces: Iterable[bytes], media: bytes) -> Packed:
+        """Keep a document that is encoded already; it may be large, and is nowhere as a whole."""
+        size, digest, packer = 0, sha512(), zlib.compressobj(1, zlib.DEFLATED, 31)
+        packed = []
+        for piece in pieces:
+            size += len(piece)
+            digest.update(piece)
+            packed.append(packer.compress(piece))
+        packed.append(packer.flush())
+        return cls(digest.hexdigest().upper(), b"".join(packed), size, media)
+
+    def unpacked(self) -> bytes:
+        """What it is encoded as."""
+        return zlib.decompress(self.body, 31, self.size)
+
+
+def to_be_unpacked(request: Request, packed: Packed) -> bool:
+    """Whether an answer has to be unpacked that takes its time."""
+    return packed.size > LARGE and request.method != b"HEAD" and not takes_gzip(request)
+
+
+def answer_packed(request: Request, packed: Packed, unpacked: bytes | None = None) -> bytes | int:
+    """
+    Set the head of the response, and return its body; or answer without a body, if the client has it already.
+
+    @param unpacked: The document, if it is unpacked already.
+    """
+    etag = b'"%b"' % packed.hash.encode()
+    request.setHeader(b"etag", etag)
+    known = header(request, b"if-none-match")
+    if known is not None and _matches(known, etag):
+        return answer_bare(request, 304 if request.method in (b"GET", b"HEAD") else 412)
+    request.setHeader(b"content-type", packed.media)
+    body: bytes
+    if takes_gzip(request):
+        body = packed.body
+        request.setHeader(b"content-encoding", b"gzip")
+        if b"Accept-Encoding" not in request.responseHeaders.getRawHeaders(b"vary", []):
+            request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
+        length = len(body)
+    else:
+        length = packed.size
+        body = b"" if request.method == b"HEAD" else unpacked or packed.unpacked()
+    request.setHeader(b"content-length", b"%d" % length)
+    return b"" if request.method == b"HEAD" else body
+
+
+def _matches(known: bytes, etag: bytes) -> bool:
+    tags = [tag.strip().removeprefix(b"W/") for tag in known.split(b",")]
+    return etag in tags or b"*" in tags

@@ -1,0 +1,230 @@
+"""
+The schemas of custom resources as OpenAPI documents have them.
+
+See kubernetes/apiextensions-apiserver, C{pkg/controller/openapi/builder/builder.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import evolve
+
+from ...api.resource import (
+    GroupVersionKind,
+    JSONObject,
+)
+from ...http.negotiation import (
+    CUSTOM_PATCH_TYPES,
+    JSON,
+    YAML,
+)
+from ...schema.openapi import V2_REFERENCE
+from .operations import (
+    Operation,
+    Path,
+)
+from .parameters import (
+    RESOURCE_VERSION,
+    name_of,
+)
+
+if TYPE_CHECKING:
+    from ...registry.customresources.crd import CustomVersion
+    from ..servedresources import InstalledResource
+
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+_API_VERSION: Final = (
+    "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized "
+    "schemas to the latest internal value, and may reject unrecognized values. More info: "
+    f"{_CONVENTIONS}#resources"
+)
+_KIND: Final = (
+    "Kind is a string value representing the REST resource this object represents. Servers may infer this from the "
+    f"endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: {_CONVENTIONS}#types-kinds"
+)
+#: What OpenAPI 2 has no words for, or what its readers are known not to bear.
+_NOT_IN_V2: Final = ("anyOf", "oneOf", "allOf", "not", "default", "nullable")
+
+_PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+
+
+class CustomSchemas:
+    """
+    The schemas of one version of a custom resource, made when a document is.
+
+    @ivar parts: What documents have of it, see L{kubetwist.resources.openapi.fragments}: by form, with what it was made
+        of.
+    """
+
+    def __init__(self, version: CustomVersion) -> None:
+        self._version = version
+        self.parts: dict[str, Any] = {}
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """How the schemas of the kind and of its lists are called."""
+        definition = self._version.definition
+        base = ".".join([*reversed(definition.group.split(".")), self._version.name])
+        return f"{base}.{definition.kind}", f"{base}.{definition.list_kind}"
+
+    def definitions(self, reference: str) -> dict[str, JSONObject]:
+        """
+        The schemas of the kind and of its lists, by their names.
+
+        @param reference: What stands before the name in a C{$ref}, which tells the two versions of OpenAPI apart.
+        """
+        version = self._version
+        definition = version.definition
+        name, list_name = self.names
+        schema = version.schema
+        if reference == V2_REFERENCE and (schema.get(_PRESERVE) or definition.preserves):
+            # Of what may have any fields, clients would take the few that are told of for all.
+            shown: JSONObject = {"type": "object"}
+        else:
+            shown = _shown(schema, reference)
+            shown["properties"] = {**(shown.get("properties") or {}), **_own_fields(reference, "ObjectMeta")}
+            shown["properties"]["metadata"] = _metadata(reference, "ObjectMeta", "Standard object's metadata.")
+        shown["x-kubernetes-group-version-kind"] = [version.gvk._asdict()]
+        listing: JSONObject = {
+            "description": f"{definition.list_kind} is a list of {definition.kind}",
+            "type": "object",
+            "required": ["items"],
+            "properties": {
+                **_own_fields(reference, "ListMeta"),
+                "items": {
+                    "description": f"List of {definition.plural}. More info: "
+                    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md",
+                    "type": "array",
+                    "items": {"$ref": reference + name},
+                },
+                "metadata": _metadata(reference, "ListMeta", "Standard list metadata."),
+            },
+            "x-kubernetes-group-version-kind": [
+                GroupVersionKind(definition.group, version.name, definition.list_kind)._asdict()
+            ],
+        }
+        if version.selectable:
+            fields = [{"fieldPath": field} for field in version.selectable]
+            shown["x-kubernetes-selectable-fields"] = listing["x-kubernetes-selectable-fields"] = fields
+        return {name: shown, list_name: listing}
+
+
+def custom_definitions(resources: Iterable[InstalledResource], reference: str) -> dict[str, JSONObject]:
+    """The schemas of all custom resources among C{resources}."""
+    found: dict[str, JSONObject] = {}
+    for resource in resources:
+        if resource.custom is not None and not resource.subresource:
+            found.update(resource.custom.definitions(reference))
+    return found
+
+
+def custom_paths(paths: Iterable[Path], kind: GroupVersionKind) -> list[Path]:
+    """
+    Return the paths of a custom resource, derived from those of a built-in one.
+
+    Clients choose a type of patch by them.
+
+    @param kind: The kind of the custom resource, which its subresources have as well.
+    """
+    return [
+        Path(path.path, [_operation(operation, path, kind) for operation in path.operations])
+        for path in paths
+        if "/watch/" not in path.path
+    ]
+
+
+def _operation(operation: Operation, path: Path, kind: GroupVersionKind) -> Operation:
+    if operation.action == "deletecollection":
+        # The reference tells of its selection only, and not how the objects are deleted.
+        selection = next((one.parameters for one in path.operations if one.action == "list"), operation.parameters)
+        operation = evolve(operation, parameters=selection, body="")
+    if operation.action == "get":
+        operation = evolve(operation, parameters=(*operation.parameters, RESOURCE_VERSION))
+    answers = operation.answers[:1] if operation.method == "patch" else operation.answers
+    return evolve(
+        operation,
+        kind=kind,
+        parameters=tuple(name_of(kind.kind) if one.name == "name" else one for one in operation.parameters),
+        consumes=CUSTOM_PATCH_TYPES if operation.method == "patch" else (JSON, YAML),
+        produces=(JSON, YAML),
+        answers=answers,
+        description=operation.description.replace("list or watch objects", "list objects"),
+    )
+
+
+def _own_fields(reference: str, meta: str) -> JSONObject:
+    return {
+        "apiVersion": {"description": _API_VERSION, "type": "string"},
+        "kind": {"description": _KIND, "type": "string"},
+        "metadata": _metadata(reference, meta, ""),
+    }
+
+
+def _metadata(reference: str, meta: str, description: str) -> JSONObject:
+    target = {"$ref": f"{reference}{_META}{meta}"}
+    # Of lists the reference refers to another section than of objects.
+    section = "types-kinds" if meta == "ListMeta" else "metadata"
+    described = {"description": f"{description} More info: {_CONVENTIONS}#{section}"} if description else {}
+    return {**target, **described} if reference == V2_REFERENCE else {"allOf": [target], **described}
+
+
+def _shown(schema: JSONObject, reference: str) -> JSONObject:
+    """A schema with what structural schemas leave unsaid; for OpenAPI 2 without what it has no words for."""
+    second = reference == V2_REFERENCE
+    said = schema.get("anyOf") or any(part.get("anyOf") for part in schema.get("allOf") or ())
+    if schema.get("x-kubernetes-int-or-string") and not said and not second:
+        schema["anyOf"] = [{"type": "integer"}, {"type": "string"}]
+    if second:
+        _leave_out(schema)
+    properties: Any = schema.get("properties")
+    if properties:
+        schema["properties"] = {name: _shown(part, reference) for name, part in properties.items()}
+    for name in ("items", "additionalProperties"):
+        if isinstance(schema.get(name), dict):
+            schema[name] = _shown(schema[name], reference)
+    if schema.get("x-kubernetes-embedded-resource") and not (second and schema.get(_PRESERVE)):
+        schema["properties"] = {**(schema.get("properties") or {}), **_embedded_fields(reference)}
+        required = schema.get("required") or []
+        schema["required"] = [*required, *(name for name in ("kind", "apiVersion") if name not in required)]
+    return schema
+
+
+def _embedded_fields(reference: str) -> JSONObject:
+    """What an object within another one has, too."""
+    own = _own_fields(reference, "ObjectMeta")
+    own["apiVersion"]["description"] = (
+        "apiVersion defines the versioned schema of this representation of an object. More info: "
+        f"{_CONVENTIONS}#resources"
+    )
+    own["kind"]["description"] = (
+        "kind is a string value representing the type of this object. In CamelCase. More info: "
+        f"{_CONVENTIONS}#types-kinds"
+    )
+    own["metadata"] = _metadata(reference, "ObjectMeta", "Standard object's metadata.")
+    return own
+
+
+def _leave_out(schema: JSONObject) -> None:
+    """
+    Take away what readers of OpenAPI 2 would misunderstand.
+
+    They would refuse nulls, and unknown fields beside known ones, so they are told nothing of the type instead; nor do
+    they bear lists of which nothing is known.
+    """
+    nullable, preserves = schema.get("nullable"), schema.get(_PRESERVE)
+    if nullable or preserves:
+        schema.pop("properties", None)
+        schema.pop("items", None)
+    kind = schema.get("type")
+    if nullable or (kind == "object" and preserves) or (kind == "array" and "items" not in schema):
+        schema.pop("type", None)
+    for name in _NOT_IN_V2:
+        schema.pop(name, None)
+    further = schema.get("additionalProperties")
+    properties: Any = schema.get("properties") or {}
+    required = [name for name in schema.pop("required", None) or () if not (properties.get(name) or {}).get("nullable")]
+    if required and not (isinstance(further, dict) and further.get("nullable")):
+        schema["required"] = required

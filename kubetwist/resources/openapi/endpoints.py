@@ -1,0 +1,344 @@
+"""
+OpenAPI over HTTP: C{/openapi/v2} and C{/openapi/v3}.
+
+Documents are built in a thread when one is first asked for, and again after what is served has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import parse_qs, unquote
+
+import orjson
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.server import NOT_DONE_YET, Request
+
+from ...http.negotiation import parse_accept
+from ..aggregation.remotes import (
+    FAILURES,
+    IRunInThread,
+)
+from ..cacheddocuments import (
+    Leaf,
+    answer_bare,
+    header,
+)
+from ..discovery.endpoints import page_not_found
+from ..servedresources import IInstalled
+from .compressed import (
+    V2_PROTOBUF,
+    V3_PROTOBUF,
+    Packed,
+    answer_packed,
+    to_be_unpacked,
+)
+
+if TYPE_CHECKING:
+    from .builder import (
+        Builder,
+        Remote,
+    )
+    from .schemas import IDefinitions
+
+
+def builder_of(
+    definitions: IDefinitions, release: str, others: Callable[[], Collection[str]] = tuple
+) -> Callable[[], Builder]:
+    """
+    Return the builder of a release, created on first use in a thread, since importing it takes time as well.
+
+    @param release: Major and minor version: C{"1.36"}.
+    @param others: Returns the paths that are not those of APIs; called in that thread.
+    """
+    made: list[Builder] = []
+
+    def get() -> Builder:
+        from .builder import Builder
+
+        if not made:
+            made.append(Builder(definitions, release, frozenset(others())))
+        return made[0]
+
+    return get
+
+
+def _in_protobuf(packed: Packed) -> Packed:
+    from .builder import v3_protobuf
+
+    return v3_protobuf(packed)
+
+
+class IRemoteDocuments(Protocol):
+    """What other servers say of themselves: L{kubetwist.resources.aggregation.openapi.RemoteOpenAPI}."""
+
+    @property
+    def generation(self) -> int:
+        """Another number after every change of what v2 has of them."""
+
+    def specs(self) -> Remote:
+        """What goes into the v2 document."""
+
+    def listed(self) -> Mapping[str, str]:
+        """The names of their v3 documents, with their hashes."""
+
+    def document(self, name: str) -> Packed | Deferred[Packed]:
+        """One of these."""
+
+
+#: Finds what others serve; L{None} as long as there are no others.
+FindRemote = Callable[[], IRemoteDocuments | None]
+
+
+class _Shelf:
+    """What is built of one version of OpenAPI: at most one thread is at work on it, and all who ask wait for that."""
+
+    def __init__(
+        self,
+        installed: IInstalled,
+        run: IRunInThread,
+        build: Callable[..., Any],
+        empty: Any,
+        remote: FindRemote,
+    ) -> None:
+        """
+        @param build: Called in a thread, with what is served, what was built before, and what others serve.
+        """
+        self._installed = installed
+        self._run = run
+        self._build = build
+        self._remote = remote
+        self._built = empty
+        self._generation = -1, -1
+        self._waiting: list[Deferred[Any]] | None = None
+
+    def get(self) -> Any:
+        """What is built, or a Deferred of it."""
+        if self._waiting is None and self._generation == self._now():
+            return self._built
+        waiter: Deferred[Any] = Deferred()
+        if self._waiting is None:
+            self._waiting = [waiter]
+            self._begin()
+        else:
+            self._waiting.append(waiter)
+        return waiter
+
+    def _now(self) -> tuple[int, int]:
+        remote = self._remote()
+        return self._installed.generation, 0 if remote is None else remote.generation
+
+    def _begin(self) -> None:
+        installed = self._installed
+        generation = self._now()
+        snapshot = [(one, tuple(installed.resources(one))) for one in installed.group_versions()]
+        remote = self._remote()
+        specs = [] if remote is None else remote.specs()
+        self._run(self._build, snapshot, self._built, specs).addCallbacks(
+            self._finished, self._failed, callbackArgs=(generation,)
+        )
+
+    def _finished(self, built: Any, generation: tuple[int, int]) -> None:
+        self._built, self._generation = built, generation
+        waiting, self._waiting = self._waiting or (), None
+        for waiter in waiting:
+            waiter.callback(built)
+
+    def _failed(self, failure: Failure) -> None:
+        waiting, self._waiting = self._waiting or (), None
+        for waiter in waiting:
+            waiter.errback(failure)
+
+
+class _OpenAPI(Leaf):
+    _log = Logger()
+
+    def __init__(self, run: IRunInThread) -> None:
+        self._run = run
+
+    def answer_packed(self, request: Request, packed: Packed) -> bytes | int:
+        """As L{answer_packed}; what takes its time is done in a thread."""
+        if not to_be_unpacked(request, packed):
+            return answer_packed(request, packed)
+
+        def answer(request: Request, unpacked: bytes) -> bytes | int:
+            return answer_packed(request, packed, unpacked)
+
+        return self.answer_from(self._run(packed.unpacked), request, answer)
+
+    def answer_from(self, found: Any, request: Request, answer: Callable[[Request, Any], bytes | int]) -> bytes | int:
+        """Answer any method, at once or when what is to be answered with is there."""
+        if not isinstance(found, Deferred):
+            return answer(request, found)
+        gone: list[object] = []
+        request.notifyFinish().addErrback(gone.append)
+
+        def ready(result: Any) -> None:
+            if not gone:
+                self._send(request, answer(request, result))
+
+        def failed(failure: Failure) -> None:
+            if failure.check(*FAILURES):
+                self._log.info("a document of another server: {error}", error=failure.value)
+            else:
+                self._log.failure("building OpenAPI documents", failure)
+            if not gone:
+                answer_bare(request, 503)
+
+        found.addCallback(ready).addErrback(failed)
+        return NOT_DONE_YET
+
+    def _send(self, request: Request, body: bytes | int) -> None:
+        if isinstance(body, bytes):
+            if body:
+                request.write(body)
+            request.finish()
+
+
+class OpenAPIV2(_OpenAPI):
+    """C{/openapi/v2}."""
+
+    def __init__(
+        self,
+        installed: IInstalled,
+        builder: Callable[[], Builder],
+        run: IRunInThread,
+        remote: FindRemote = lambda: None,
+    ) -> None:
+        """
+        @param builder: See L{builder_of}.
+        @param remote: What is served by others, if there are any.
+        """
+        super().__init__(run)
+        self._json = _Shelf(installed, run, lambda now, before, others: builder().v2(now, others), None, remote)
+        self._protobuf = _Shelf(
+            installed, run, lambda now, before, others: builder().v2_protobuf(now, others), None, remote
+        )
+
+    def render(self, request: Request) -> bytes | int:
+        """Answer any method."""
+        if _path(request) != "/openapi/v2":
+            return page_not_found(request)
+        request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
+        request.responseHeaders.addRawHeader(b"vary", b"Accept")
+        subtype = _accepted(request, "json", V2_PROTOBUF, _V2_PROTOBUF_OLD)
+        if not subtype:
+            return answer_bare(request, 406)
+        shelf = self._json if subtype == "json" else self._protobuf
+        return self.answer_from(shelf.get(), request, self.answer_packed)
+
+
+class OpenAPIV3(_OpenAPI):
+    """C{/openapi/v3}, which lists the documents, and the documents, below it."""
+
+    def __init__(
+        self,
+        installed: IInstalled,
+        builder: Callable[[], Builder],
+        run: IRunInThread,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        remote: FindRemote = lambda: None,
+    ) -> None:
+        """
+        @param builder: See L{builder_of}.
+        @param now: The time of day, for the header C{Expires}.
+        @param remote: What is served by others, if there are any.
+        """
+        super().__init__(run)
+        # What others serve has documents of its own.
+        self._shelf = _Shelf(installed, run, lambda now, before, _: builder().v3(now, before), {}, lambda: None)
+        self._now = now
+        self._remote = remote
+        #: By name: of which document, and that in protobuf.
+        self._protobuf: dict[str, tuple[Packed, Packed]] = {}
+
+    def render(self, request: Request) -> bytes | int:
+        """Answer any method."""
+        path = _path(request)
+        if path == _V3:
+            return self.answer_from(self._shelf.get(), request, self._index)
+        name = path.removeprefix(f"{_V3}/")
+        remote = self._remote()
+        if remote is not None and name in remote.listed():
+            return self.answer_from(remote.document(name), request, partial(self._document, name))
+        return self.answer_from(self._shelf.get(), request, partial(self._own, name))
+
+    def _own(self, name: str, request: Request, built: dict[str, tuple[object, Packed]]) -> bytes | int:
+        return self._document(name, request, built[name][1]) if name in built else answer_bare(request, 404)
+
+    def _document(self, name: str, request: Request, packed: Packed) -> bytes | int:
+        request.setHeader(b"vary", b"Accept")
+        subtype = _accepted(request, "json", V3_PROTOBUF, _V3_PROTOBUF_OLD)
+        if not subtype:
+            return answer_bare(request, 406)
+        wanted = parse_qs(request.uri.partition(b"?")[2].decode("latin-1")).get("hash", [""])[0]
+        if wanted and wanted != packed.hash:
+            media = "json" if subtype == "json" else V3_PROTOBUF
+            request.setHeader(b"content-type", b"application/" + media.encode())
+            request.setHeader(b"etag", b'"%b"' % packed.hash.encode())
+            request.setHeader(b"location", _url(name, packed.hash).encode())
+            request.setResponseCode(301)
+            return b""
+        if wanted:
+            # What a hash names never changes.
+            expires = self._now() + timedelta(days=365)
+            request.setHeader(b"cache-control", b"public, immutable")
+            request.setHeader(b"expires", expires.strftime("%a, %d %b %Y %H:%M:%S GMT").encode())
+        if subtype == "json":
+            return self.answer_packed(request, packed)
+        return self.answer_from(self._in_protobuf(name, packed), request, self.answer_packed)
+
+    def _in_protobuf(self, name: str, packed: Packed) -> Packed | Deferred[Packed]:
+        kept = self._protobuf.get(name)
+        if kept is not None and kept[0] is packed:
+            return kept[1]
+
+        def keep(made: Packed) -> Packed:
+            self._protobuf[name] = packed, made
+            return made
+
+        return self._run(_in_protobuf, packed).addCallback(keep)
+
+    def _index(self, request: Request, built: dict[str, tuple[object, Packed]]) -> bytes:
+        hashes = {name: packed.hash for name, (_, packed) in built.items()}
+        remote = self._remote()
+        if remote is not None:
+            hashes |= remote.listed()
+        paths = {name: {"serverRelativeURL": _url(name, found)} for name, found in sorted(hashes.items())}
+        body = orjson.dumps({"paths": paths})
+        # The reference leaves the type to a function that knows texts from binaries and nothing more.
+        request.setHeader(b"content-type", b"text/plain; charset=utf-8")
+        request.setHeader(b"content-length", b"%d" % len(body))
+        return b"" if request.method == b"HEAD" else body
+
+
+_V3: Final = "/openapi/v3"
+
+#: Clients still ask by the older name, which is no media type, as it has an C{@}.
+_V2_PROTOBUF_OLD: Final = "com.github.proto-openapi.spec.v2@v1.0+protobuf"
+_V3_PROTOBUF_OLD: Final = "com.github.proto-openapi.spec.v3@v1.0+protobuf"
+
+
+def _url(name: str, found: str) -> str:
+    return f"{_V3}/{name}?hash={found}" if found else f"{_V3}/{name}"
+
+
+def _path(request: Request) -> str:
+    path: bytes = request.uri.partition(b"?")[0]
+    return unquote(path.decode("latin-1"))
+
+
+def _accepted(request: Request, *subtypes: str) -> str:
+    """Which of C{subtypes} of C{application} the client would rather have, the first where it has no wish, or none."""
+    accept = header(request, b"accept")
+    for clause in parse_accept(accept.decode("latin-1") if accept else "*/*"):
+        if clause.type in ("application", "*"):
+            for subtype in subtypes:
+                if clause.subtype in (subtype, "*"):
+                    return subtype
+    return ""

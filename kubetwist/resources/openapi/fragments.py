@@ -1,0 +1,174 @@
+"""
+The parts that documents have of custom resources: made of one resource at a time, and kept, packed, as long as it is.
+
+There may be thousands of them, and one that changes is no reason to make all the others again. Nor is there ever a
+whole document as a tree of dictionaries: collecting the garbage of one would stop the server for half a second.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, groupby
+from typing import Final
+
+import orjson
+from attrs import frozen
+
+from twisted.logger import Logger
+
+from ...api.resource import (
+    GroupVersion,
+    JSONObject,
+)
+from ...schema.openapi import (
+    V2_REFERENCE,
+    V3_REFERENCE,
+)
+from ..servedresources import InstalledResource
+from .custom import (
+    custom_definitions,
+    custom_paths,
+)
+from .operations import (
+    Definitions,
+    Path,
+    Release,
+    resource_paths,
+    root_path,
+    types_of,
+)
+from .protobufv2 import encode_v2
+from .schemas import references
+from .v2 import path_item as v2_item
+from .v3 import path_item as v3_item
+
+_log = Logger()
+
+#: The forms that documents come in.
+V2: Final = "v2"
+V2_PROTOBUF: Final = "v2 protobuf"
+V3: Final = "v3"
+
+
+@frozen
+class Part:
+    """
+    What a document has of one custom resource.
+
+    @ivar body: Packed: for JSON its paths, a zero byte, and its schemas, each without the braces; for protobuf a
+        document that has nothing else, which can simply be put behind another.
+    @ivar needs: Other schemas that it refers to.
+    @ivar shared: The parameters that it refers to; of v2 only.
+    """
+
+    body: bytes
+    needs: frozenset[str]
+    shared: dict[str, JSONObject]
+
+    def unpacked(self) -> bytes:
+        """The body."""
+        return zlib.decompress(self.body)
+
+    def inside(self) -> tuple[bytes, bytes]:
+        """Of JSON, what goes into C{paths} and what goes into the schemas."""
+        paths, _, schemas = self.unpacked().partition(b"\0")
+        return paths, schemas
+
+
+class Parts:
+    """Makes parts; thread-safe, as the same part may be made twice."""
+
+    def __init__(self, release: Release) -> None:
+        self._release = release
+        self._makers: dict[str, Callable[..., Part]] = {V2: _v2, V2_PROTOBUF: _v2_protobuf, V3: _v3}
+
+    def of(
+        self, form: str, about: GroupVersion, resources: Iterable[InstalledResource], names: Definitions
+    ) -> list[Part]:
+        """
+        The parts of all custom resources of a version, in their order.
+
+        @param names: Which definitions describe built-in kinds.
+        """
+        found = []
+        for custom, group in groupby(resources, key=lambda one: one.custom):
+            lines = tuple(group)
+            kept = custom.parts.get(form)
+            if kept is None or kept[0] != lines:
+                try:
+                    part = self._make(form, about, lines, names)
+                except Exception:
+                    # Its schema may be damaged: that is no reason to tell nothing of the others.
+                    _log.failure("{name} of {about} is left out of OpenAPI", name=lines[0].resource, about=about)
+                    part = Part(zlib.compress(b"" if form == V2_PROTOBUF else b"\0"), frozenset(), {})
+                kept = custom.parts[form] = lines, part
+            found.append(kept[1])
+        return found
+
+    def _make(self, form: str, about: GroupVersion, lines: Sequence[InstalledResource], names: Definitions) -> Part:
+        reference = V3_REFERENCE if form == V3 else V2_REFERENCE
+        schemas = custom_definitions(lines, reference)
+        known = Definitions(
+            ((name, schema.get("x-kubernetes-group-version-kind", ())) for name, schema in schemas.items()), names
+        )
+        root = f"/{root_path(about)}/"
+        found = resource_paths(about, lines, known, self._release)
+        paths = custom_paths((path for path in found if path.path != root), lines[0].kind)
+        types = types_of(paths)
+        types.update(name for schema in schemas.values() for name in references(schema))
+        return self._makers[form](paths, schemas, frozenset(types - schemas.keys()))
+
+
+def _v3(paths: Sequence[Path], schemas: JSONObject, needs: frozenset[str]) -> Part:
+    return Part(_packed({path.path: v3_item(path) for path in paths}, schemas), needs, {})
+
+
+def _v2(paths: Sequence[Path], schemas: JSONObject, needs: frozenset[str]) -> Part:
+    shared: dict[str, JSONObject] = {}
+    written = {path.path: v2_item(path, shared) for path in paths}
+    return Part(_packed(written, schemas), needs, shared)
+
+
+def _v2_protobuf(paths: Sequence[Path], schemas: JSONObject, needs: frozenset[str]) -> Part:
+    shared: dict[str, JSONObject] = {}
+    written = {path.path: v2_item(path, shared) for path in paths}
+    return Part(zlib.compress(encode_v2({"paths": written, "definitions": schemas}), 1), needs, shared)
+
+
+def _packed(paths: JSONObject, schemas: JSONObject) -> bytes:
+    # Strings in JSON have no zero bytes.
+    return zlib.compress(orjson.dumps(paths)[1:-1] + b"\0" + orjson.dumps(schemas)[1:-1], 1)
+
+
+def joined(
+    document: JSONObject, paths: Iterable[bytes], schemas: Iterable[bytes], place: tuple[str, ...]
+) -> Iterator[bytes]:
+    """
+    A document in JSON, with more paths and schemas than it has; in pieces, as it may be large.
+
+    @param place: Where its schemas are: C{("components", "schemas")}.
+    """
+    return _object(document, (), {("paths",): paths, place: schemas})
+
+
+def _object(value: JSONObject, path: tuple[str, ...], more: dict[tuple[str, ...], Iterable[bytes]]) -> Iterator[bytes]:
+    """An object in JSON; only those are taken apart that something is put into."""
+    extra = more.get(path)
+    if extra is not None:
+        yield b"{"
+        before = b""
+        for piece in chain([orjson.dumps(value)[1:-1]], extra):
+            if piece:
+                yield before + piece
+                before = b","
+        yield b"}"
+    elif any(other[: len(path)] == path for other in more):
+        before = b"{"
+        for name, inner in value.items():
+            yield before + orjson.dumps(name) + b":"
+            before = b","
+            yield from _object(inner, (*path, name), more) if isinstance(inner, dict) else [orjson.dumps(inner)]
+        yield b"}"
+    else:
+        yield orjson.dumps(value)

@@ -1,0 +1,144 @@
+"""How messages in protobuf are written from mappings: of these the forms of OpenAPI documents in protobuf are made."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from ...api.resource import JSONObject
+from ...schema.wire import (
+    FIXED64,
+    LENGTH,
+    VARINT,
+    put_key,
+    put_varint,
+)
+
+#: Makes bytes of a value: either the inside of a message, or a whole field, with its number.
+Encode = Callable[[Any], bytes]
+
+#: Characters that may stand in JSON but not in YAML, or that YAML would take for the end of a line.
+_NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+
+
+def inside(number: int, encode: Encode) -> Encode:
+    """A field that is a message of its own, there even if it is empty."""
+    key = put_key(number, LENGTH)
+
+    def write(value: Any) -> bytes:
+        body = encode(value)
+        return b"%b%b%b" % (key, put_varint(len(body)), body)
+
+    return write
+
+
+def each(number: int, encode: Encode) -> Encode:
+    """A repeated field, from a list."""
+    write = inside(number, encode)
+    return lambda values: b"".join(map(write, values))
+
+
+def text(number: int) -> Encode:
+    """A field of text, left out where there is none."""
+    write = inside(number, str.encode)
+    return lambda value: write(value) if value else b""
+
+
+def texts(number: int) -> Encode:
+    """A repeated field of text."""
+    return each(number, str.encode)
+
+
+def flag(number: int) -> Encode:
+    """A field that is true or false."""
+    yes = put_key(number, VARINT) + b"\1"
+    return lambda value: yes if value else b""
+
+
+def count(number: int) -> Encode:
+    """A field of whole numbers."""
+    key = put_key(number, VARINT)
+    return lambda value: key + put_varint(int(value)) if value else b""
+
+
+def number_field(number: int) -> Encode:
+    """A field of any numbers."""
+    key = put_key(number, FIXED64)
+    return lambda value: key + struct.pack("<d", value) if value else b""
+
+
+def any_value(value: Any) -> bytes:
+    """Any value at all, as YAML, which JSON nearly is."""
+    text = _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", orjson.dumps(value).decode())
+    return _YAML(text)
+
+
+_YAML: Final = text(2)
+_NAME: Final = text(1)
+
+
+def entry(number: int, encode: Encode) -> Callable[[str, Any], bytes]:
+    """One of the pairs that stand for a mapping."""
+    key, inner = put_key(number, LENGTH), inside(2, encode)
+
+    def write(name: str, value: Any) -> bytes:
+        body = _NAME(name) + inner(value)
+        return b"%b%b%b" % (key, put_varint(len(body)), body)
+
+    return write
+
+
+def named(number: int, encode: Encode) -> Encode:
+    """A repeated field of pairs, from a mapping."""
+    write = entry(number, encode)
+    return lambda values: b"".join([write(name, value) for name, value in values.items()])
+
+
+class Message:
+    """
+    Makes the inside of a message from a mapping.
+
+    @ivar fields: What writes the fields with these names.
+    """
+
+    __slots__ = ("_extension", "_others", "fields")
+
+    def __init__(
+        self, fields: Mapping[str, Encode], extensions: int = 0, others: Callable[[str, Any], bytes] | None = None
+    ) -> None:
+        """
+        @param extensions: The number of the field for extensions; 0 if it has none.
+        @param others: Writes what is neither in C{fields} nor an extension.
+        """
+        self.fields = dict(fields)
+        self._extension = entry(extensions, any_value) if extensions else None
+        self._others = others
+
+    def __call__(self, value: JSONObject) -> bytes:
+        """@see: L{Encode}."""
+        parts = []
+        for name, part in value.items():
+            write = self.fields.get(name)
+            if write is not None:
+                parts.append(write(part))
+            elif name.startswith("x-"):
+                if self._extension is not None:
+                    parts.append(self._extension(name, part))
+            elif self._others is not None:
+                parts.append(self._others(name, part))
+        return b"".join(parts)
+
+
+def or_reference(number: int, encode: Encode, reference: int, description: int = 2) -> Encode:
+    """
+    One of two fields: a value that is written out, or where it is to be found.
+
+    @param description: The number that the description of a reference has.
+    """
+    write = inside(number, encode)
+    refer = inside(reference, Message({"$ref": text(1), "description": text(description)}))
+    return lambda value: refer(value) if "$ref" in value else write(value)

@@ -1,0 +1,78 @@
+"""Select the types in an OpenAPI document, and adapt those that belong to every group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Protocol
+
+from ...api.resource import (
+    GroupVersion,
+    JSONObject,
+)
+
+
+class IDefinitions(Protocol):
+    """A release's types: L{kubetwist.schema.definitions.Definitions}."""
+
+    def openapi_schemas(self, ref_prefix: str) -> Mapping[str, JSONObject]:
+        """Every type by its name; references to others begin with C{ref_prefix}. The caller may change them."""
+
+
+#: Kinds that belong to every group.
+_IN_EVERY_GROUP: Final = frozenset(("DeleteOptions", "WatchEvent"))
+#: Groups of the other servers of the chain, and such as are only spoken to webhooks.
+_OF_OTHERS: Final = frozenset(
+    ("admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io")
+)
+
+
+def reachable(
+    schemas: Mapping[str, JSONObject], roots: Iterable[str], group_version: GroupVersion | None
+) -> JSONObject:
+    """
+    The types that C{roots} are made of, and themselves.
+
+    @param group_version: Of the document; types that belong to every group name no more than this and the core group.
+    """
+    found: dict[str, JSONObject] = {}
+    pending = [root for root in roots if root in schemas]
+    while pending:
+        name = pending.pop()
+        if name in found:
+            continue
+        schema = found[name] = schemas[name]
+        pending += [other for other in references(schema) if other not in found and other in schemas]
+    for name, schema in found.items():
+        kinds = schema.get("x-kubernetes-group-version-kind", ())
+        if group_version is not None and len(kinds) > 1 and kinds[0]["kind"] in _IN_EVERY_GROUP:
+            shown = [("", "v1"), tuple(group_version)]
+            kept = [kind for kind in kinds if (kind["group"], kind["version"]) in shown]
+            found[name] = schema | {"x-kubernetes-group-version-kind": kept}
+    return dict(sorted(found.items()))
+
+
+def known_to_middle(schemas: JSONObject) -> JSONObject:
+    """The same types, where what belongs to every group names only groups that the server in the middle knows."""
+    found = dict(schemas)
+    for name in schemas:
+        kinds = schemas[name].get("x-kubernetes-group-version-kind", ())
+        if len(kinds) > 1 and kinds[0]["kind"] in _IN_EVERY_GROUP:
+            kept = [kind for kind in kinds if kind["group"] not in _OF_OTHERS]
+            found[name] = schemas[name] | {"x-kubernetes-group-version-kind": kept}
+    return found
+
+
+def references(schema: Any) -> list[str]:
+    """The names that a schema refers to."""
+    names: list[str] = []
+    pending = [schema]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, dict):
+            target = one.get("$ref")
+            if isinstance(target, str):
+                names.append(target.rpartition("/")[2])
+            pending += one.values()
+        elif isinstance(one, list):
+            pending += one
+    return names

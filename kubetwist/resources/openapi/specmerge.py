@@ -1,0 +1,320 @@
+"""
+OpenAPI v2 documents of other servers: what of them goes into ours, and how.
+
+Of a document only the paths of a group-version are taken, with the definitions and parameters that these refer to.
+Where a definition has the name of another one of ours, it gets a new name.
+
+@see: kubernetes/kube-openapi, C{pkg/aggregator/aggregator.go}
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
+from typing import Any, Final
+
+import orjson
+from attrs import frozen
+
+from ...api.jsonpieces import (
+    check_object,
+    decoded,
+    members,
+)
+from ...api.resource import (
+    GroupVersion,
+    JSONObject,
+)
+from ...schema.openapi import V2_REFERENCE
+from ..aggregation.discoverydocuments import BadDocument
+from .protobufv2 import encode_v2
+
+#: Bytes of a document.
+SIZE: Final = 8 * 1024 * 1024
+#: Paths, definitions and parameters of a document.
+MEMBERS: Final = 20_000
+#: How often definitions are compared, each time with what was found to be different before.
+ROUNDS: Final = 30
+PARAMETERS: Final = "#/parameters/"
+_KINDS: Final = "x-kubernetes-group-version-kind"
+_REFERENCE: Final = re.compile(rb'"\$ref"\s*:\s*"#/definitions/([^"\\]*)"')
+
+
+@frozen
+class RemoteSpec:
+    """
+    What a server says of one group-version: each path, definition and parameter by its name, as JSON.
+
+    @ivar paths: All of them below that of the group-version.
+    """
+
+    paths: Mapping[str, bytes]
+    definitions: Mapping[str, bytes]
+    parameters: Mapping[str, bytes]
+
+
+def read_v2(body: bytes, group_versions: Collection[GroupVersion]) -> dict[GroupVersion, RemoteSpec]:
+    """
+    What a document says of each of C{group_versions}.
+
+    @raise BadDocument: It is none of OpenAPI v2, or has too much in it.
+    @raise BadJSON: It is no JSON.
+    """
+    if len(body) > SIZE:
+        raise BadDocument(f"it is longer than {SIZE} bytes")
+    check_object(body)
+    sections = {name: start for name, start, _ in members(body)}
+    parts = [
+        {name: body[start:end] for name, start, end in members(body, sections[section])} if section in sections else {}
+        for section in ("paths", "definitions", "parameters")
+    ]
+    paths, definitions, parameters = parts
+    if sum(map(len, parts)) > MEMBERS:
+        raise BadDocument(f"it has more than {MEMBERS} paths and definitions")
+    used = {found[1].decode() for found in _REFERENCE.finditer(body)}
+    unused = [name for name in definitions if name not in used]
+    read = _Reader(definitions, parameters)
+    return {one: read.spec(paths, f"/apis/{one.group}/{one.version}/", unused) for one in group_versions}
+
+
+class _Reader:
+    """Decodes what is needed, each part once, and encodes it again: what comes out is sound, and written in one way."""
+
+    def __init__(self, definitions: Mapping[str, bytes], parameters: Mapping[str, bytes]) -> None:
+        self._sources = {V2_REFERENCE: definitions, PARAMETERS: parameters}
+        self._known: dict[tuple[str, str], tuple[bytes, set[tuple[str, str]]]] = {}
+
+    def spec(self, paths: Mapping[str, bytes], prefix: str, unused: Iterable[str]) -> RemoteSpec:
+        """What belongs to the paths that begin with C{prefix}; C{unused} belongs to everything."""
+        kept: dict[str, bytes] = {}
+        pending = {(V2_REFERENCE, name) for name in unused}
+        for name, text in paths.items():
+            if name.startswith(prefix):
+                kept[name], needed = _sound("paths", name, text)
+                pending |= needed
+        found: dict[str, dict[str, bytes]] = {V2_REFERENCE: {}, PARAMETERS: {}}
+        while kept and pending:
+            place, name = pending.pop()
+            if name in found[place] or name not in self._sources[place]:
+                continue
+            found[place][name], needed = self._part(place, name)
+            pending |= needed
+        return RemoteSpec(kept, found[V2_REFERENCE], found[PARAMETERS])
+
+    def _part(self, place: str, name: str) -> tuple[bytes, set[tuple[str, str]]]:
+        known = self._known.get((place, name))
+        if known is None:
+            section = "definitions" if place == V2_REFERENCE else "parameters"
+            known = self._known[place, name] = _sound(section, name, self._sources[place][name])
+        return known
+
+
+def _sound(section: str, name: str, text: bytes) -> tuple[bytes, set[tuple[str, str]]]:
+    """A part that makes sense, and what it refers to."""
+    content = decoded(text)
+    try:
+        # Whoever writes it in protobuf looks at the type of every field.
+        encode_v2({section: {name: content}})
+    except (TypeError, AttributeError, KeyError, ValueError, struct.error):
+        raise BadDocument(f"{section} are not as they should be: {name[:200]}") from None
+    needed: set[tuple[str, str]] = set()
+    for target in _references(content):
+        for place in (V2_REFERENCE, PARAMETERS):
+            if target.startswith(place):
+                needed.add((place, target.removeprefix(place)))
+    return orjson.dumps(content), needed
+
+
+def _references(content: Any) -> Iterator[str]:
+    pending = [content]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, dict):
+            target = one.get("$ref")
+            if isinstance(target, str):
+                yield target
+            pending += one.values()
+        elif isinstance(one, list):
+            pending += one
+
+
+class SpecMerge:
+    """
+    Our document, into which those of others are put, one after the other.
+
+    @ivar paths: What they add to its paths.
+    @ivar definitions: What they add to its definitions.
+    """
+
+    def __init__(
+        self,
+        schemas: MutableMapping[str, JSONObject],
+        taken: Collection[str],
+        parameters: MutableMapping[str, JSONObject],
+        paths: Collection[str],
+    ) -> None:
+        """
+        @param schemas: Our definitions; those that belong to kinds of others, too, are replaced.
+        @param taken: Names of definitions that are ours as well, without their contents.
+        @param parameters: Ours; those of others are added.
+        @param paths: Ours, which others do not change.
+        """
+        self.paths: dict[str, bytes] = {}
+        self.definitions: dict[str, bytes] = {}
+        self._schemas = schemas
+        self._taken = taken
+        self._parameters = parameters
+        self._own_paths = paths
+        #: What was added, before anything in it was renamed, and what it refers to by other names since.
+        self._originals: dict[str, JSONObject] = {}
+        self._targets: dict[str, dict[str, str]] = {}
+
+    def add(self, spec: RemoteSpec) -> None:
+        """Put one more in."""
+        paths = [name for name in spec.paths if name not in self._own_paths and name not in self.paths]
+        if not paths:
+            return
+        definitions = {name: decoded(text) for name, text in spec.definitions.items()}
+        parameters = {name: decoded(text) for name, text in spec.parameters.items()}
+        names = self._names(definitions)
+        parameter_names = _renamed(parameters, self._parameters.get, _equal, ())
+        renames = {V2_REFERENCE + old: V2_REFERENCE + new for old, new in names.items() if old != new}
+        renames |= {PARAMETERS + old: PARAMETERS + new for old, new in parameter_names.items() if old != new}
+        for name, content in definitions.items():
+            self._put(names[name], content, renames, names)
+        for name, content in parameters.items():
+            self._parameters.setdefault(parameter_names[name], _with_names(content, renames))
+        for name in paths:
+            text = spec.paths[name]
+            self.paths[name] = orjson.dumps(_with_names(decoded(text), renames)) if renames else text
+
+    def _definition(self, name: str) -> JSONObject | None:
+        return self._schemas.get(name) or self._originals.get(name)
+
+    def _names(self, definitions: Mapping[str, JSONObject]) -> dict[str, str]:
+        """
+        Under which names definitions are put in.
+
+        Two that read alike are still different if what they refer to is. Unlike the reference, which goes by the text
+        alone, nothing here is described by what somebody else calls the same.
+        """
+        referred = {name: _definition_names(content) for name, content in definitions.items()}
+        different: set[tuple[str, str]] = set()
+        rounds = 0
+        while True:
+            rounds += 1
+            names = _renamed(definitions, self._definition, _same_definition, self._taken, different)
+            found = set()
+            for name, new in names.items():
+                if self._definition(new) is not None:
+                    targets = self._targets.get(new, {})
+                    if any(targets.get(one, one) != names.get(one, one) for one in referred[name]):
+                        found.add((name, new))
+            if not found:
+                return names
+            if rounds > ROUNDS:
+                # What is left is a chain so long that nobody writes it in earnest: nothing is shared then.
+                found.update((name, new) for name, new in names.items() if self._definition(new) is not None)
+            different |= found
+
+    def _put(self, name: str, content: JSONObject, renames: Mapping[str, str], names: Mapping[str, str]) -> None:
+        known = self._definition(name)
+        if known is None:
+            self._originals[name] = content
+            self._targets[name] = {one: names.get(one, one) for one in _definition_names(content)}
+            self.definitions[name] = orjson.dumps(_with_names(content, renames))
+            return
+        kinds = _more_kinds(known, content)
+        if kinds is None:
+            return
+        if name in self._schemas:
+            self._schemas[name] = known | {_KINDS: kinds}
+        else:
+            self._originals[name] = known | {_KINDS: kinds}
+            self.definitions[name] = orjson.dumps(decoded(self.definitions[name]) | {_KINDS: kinds})
+
+
+def pieces(parts: Mapping[str, bytes]) -> bytes:
+    """The inside of an object in JSON."""
+    return b",".join([orjson.dumps(name) + b":" + text for name, text in parts.items()])
+
+
+def _renamed(
+    parts: Mapping[str, JSONObject],
+    ours: Callable[[str], JSONObject | None],
+    same: Callable[[JSONObject, JSONObject], bool],
+    taken: Collection[str],
+    different: Collection[tuple[str, str]] = (),
+) -> dict[str, str]:
+    """
+    Under which names C{parts} are put in: their own, unless something else is there that has it.
+
+    @param different: Which of them are known not to be what is there under a name.
+    """
+    names: dict[str, str] = {}
+    used: set[str] = set()
+    for name, content in parts.items():
+        new, count = name, 1
+        while True:
+            there = ours(new)
+            if there is not None and (name, new) not in different and same(there, content):
+                break
+            free = there is None and new not in taken and new not in used
+            if free and (new == name or new not in parts):
+                break
+            count += 1
+            new = f"{name}_v{count}"
+        names[name] = new
+        if new != name:
+            used.add(new)
+    return names
+
+
+def _definition_names(content: JSONObject) -> set[str]:
+    return {one.removeprefix(V2_REFERENCE) for one in _references(content) if one.startswith(V2_REFERENCE)}
+
+
+def _equal(one: JSONObject, other: JSONObject) -> bool:
+    return one == other
+
+
+def _same_definition(one: JSONObject, other: JSONObject) -> bool:
+    """Whether they are alike, whatever kinds they belong to."""
+    if one.keys() - {_KINDS} != other.keys() - {_KINDS}:
+        return False
+    return all(value == other[name] for name, value in one.items() if name != _KINDS)
+
+
+def _more_kinds(known: JSONObject, content: JSONObject) -> list[Any] | None:
+    """The kinds of both, or L{None} where there are no more than those that are known."""
+    there, more = known.get(_KINDS, ()), content.get(_KINDS, ())
+    if not _are_kinds(more) or not _are_kinds(there):
+        return None
+    new = [kind for kind in more if kind not in there]
+    if not new:
+        return None
+    return sorted([*there, *new], key=lambda kind: f"{kind['group']}/{kind['version']}.{kind['kind']}")
+
+
+def _are_kinds(kinds: Any) -> bool:
+    return isinstance(kinds, list | tuple) and all(
+        isinstance(kind, dict) and all(isinstance(kind.get(part), str) for part in ("group", "version", "kind"))
+        for kind in kinds
+    )
+
+
+def _with_names(content: Any, renames: Mapping[str, str]) -> Any:
+    """The same with other names in its references; C{content} is not changed."""
+    if not renames:
+        return content
+    if isinstance(content, dict):
+        return {
+            name: renames.get(value, value)
+            if name == "$ref" and isinstance(value, str)
+            else _with_names(value, renames)
+            for name, value in content.items()
+        }
+    if isinstance(content, list):
+        return [_with_names(value, renames) for value in content]
+    return content

@@ -1,0 +1,137 @@
+"""
+A document of OpenAPI v3 made of one of v2, for servers that have no other. What v2 has no words for is not in it.
+
+@see: kubernetes/kube-openapi, C{pkg/openapiconv/convert.go}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import orjson
+
+from ...api.jsonpieces import decoded
+from ...api.resource import JSONObject
+from ...schema.openapi import (
+    V2_REFERENCE,
+    V3_REFERENCE,
+)
+from .compressed import Packed
+from .specmerge import (
+    PARAMETERS,
+    RemoteSpec,
+)
+from .v3 import bearer_token
+
+_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
+_SAME: Final = ("description", "externalDocs", "tags", "summary", "deprecated", "operationId")
+
+
+def v3_of_v2(spec: RemoteSpec) -> Packed:
+    """The document; it is made and packed piece by piece."""
+    return Packed.pieces(_pieces(spec), b"application/json")
+
+
+def _pieces(spec: RemoteSpec) -> Iterator[bytes]:
+    parameters = {name: decoded(text) for name, text in spec.parameters.items()}
+    info = {"title": "Kubernetes", "version": "unversioned"}
+    yield b'{"openapi":"3.0.0","info":%b,"paths":{' % orjson.dumps(info)
+    comma = b""
+    for name, text in spec.paths.items():
+        yield comma + orjson.dumps(name) + b":" + orjson.dumps(v3_item(decoded(text), parameters))
+        comma = b","
+    yield b'},"components":{"schemas":{'
+    comma = b""
+    for name, text in spec.definitions.items():
+        yield comma + orjson.dumps(name) + b":" + orjson.dumps(v3_schema(decoded(text)))
+        comma = b","
+    yield b'},"securitySchemes":%b}}' % orjson.dumps({"BearerToken": bearer_token()})
+
+
+def v3_item(item: JSONObject, parameters: Mapping[str, JSONObject]) -> JSONObject:
+    """What is said of a path."""
+    told: JSONObject = {method: _operation(item[method], parameters) for method in _METHODS if method in item}
+    shared = [_parameter(one) for one in _found(item.get("parameters", ()), parameters)]
+    if shared:
+        told["parameters"] = shared
+    return told | _extensions(item)
+
+
+def v3_schema(schema: JSONObject) -> JSONObject:
+    """A schema; references that say more than where are wrapped, as v3 has it."""
+    told: JSONObject = {}
+    for name, value in schema.items():
+        if name == "$ref" and isinstance(value, str) and value.startswith(V2_REFERENCE):
+            told[name] = V3_REFERENCE + value.removeprefix(V2_REFERENCE)
+        elif name == "properties" and isinstance(value, dict):
+            told[name] = {one: _if_schema(part) for one, part in value.items()}
+        elif name in ("items", "additionalProperties", "not"):
+            told[name] = [_if_schema(part) for part in value] if isinstance(value, list) else _if_schema(value)
+        elif name in ("allOf", "anyOf", "oneOf") and isinstance(value, list):
+            told[name] = [_if_schema(part) for part in value]
+        else:
+            told[name] = value
+    if "$ref" in told and len(told) > 1:
+        told["allOf"] = [{"$ref": told.pop("$ref")}]
+    return told
+
+
+def _if_schema(value: Any) -> Any:
+    return v3_schema(value) if isinstance(value, dict) else value
+
+
+def _operation(operation: JSONObject, parameters: Mapping[str, JSONObject]) -> JSONObject:
+    told = {name: operation[name] for name in _SAME if name in operation} | _extensions(operation)
+    others = []
+    for parameter in _found(operation.get("parameters", ()), parameters):
+        if parameter.get("in") == "body":
+            told["requestBody"] = _content(operation.get("consumes"), parameter.get("schema", {}))
+            if parameter.get("required"):
+                told["requestBody"]["required"] = True
+        else:
+            others.append(_parameter(parameter))
+    if others:
+        told["parameters"] = others
+    told["responses"] = {
+        code: _response(response, operation.get("produces")) if isinstance(response, dict) else response
+        for code, response in operation.get("responses", {}).items()
+    }
+    return told
+
+
+def _response(response: JSONObject, produces: Any) -> JSONObject:
+    told: JSONObject = {"description": response.get("description", "")} | _extensions(response)
+    if "schema" in response:
+        told |= _content(produces, response["schema"])
+    return told
+
+
+def _content(media_types: Any, schema: JSONObject) -> JSONObject:
+    written = v3_schema(schema)
+    return {"content": {media: {"schema": written} for media in media_types or ()}}
+
+
+def _parameter(parameter: JSONObject) -> JSONObject:
+    kept = ("name", "in", "description", "required", "allowEmptyValue")
+    told = {name: parameter[name] for name in kept if name in parameter} | _extensions(parameter)
+    schema = parameter.get("schema")
+    if schema is None:
+        schema = {name: parameter[name] for name in ("type", "format", "uniqueItems", "items") if name in parameter}
+    told["schema"] = v3_schema(schema)
+    return told
+
+
+def _found(uses: Iterable[JSONObject], parameters: Mapping[str, JSONObject]) -> list[JSONObject]:
+    """Parameters, also those that are written elsewhere."""
+    found = []
+    for use in uses:
+        target = use.get("$ref")
+        one = parameters.get(target.removeprefix(PARAMETERS)) if isinstance(target, str) else use
+        if one is not None:
+            found.append(one)
+    return found
+
+
+def _extensions(part: JSONObject) -> JSONObject:
+    return {name: value for name, value in part.items() if name.startswith("x-")}

@@ -1,0 +1,108 @@
+"""OpenAPI v3: one document for each group and version, and for each of the documents of discovery."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...api.resource import (
+    GroupVersion,
+    JSONObject,
+)
+from ...schema.openapi import V3_REFERENCE
+from .operations import (
+    STRING,
+    Operation,
+    Path,
+    types_of,
+)
+from .parameters import Parameter
+from .schemas import reachable
+
+
+def v3_document(
+    paths: Iterable[Path], schemas: Mapping[str, JSONObject], release: str, group_version: GroupVersion | None = None
+) -> JSONObject:
+    """
+    Return a document.
+
+    @param schemas: The available types; the document contains those that its paths need.
+    @param release: Major and minor version: C{"1.36"}.
+    @param group_version: The group and version of the document, if it describes one.
+    """
+    paths = list(paths)
+    types = types_of(paths)
+    needed = reachable(schemas, types, group_version)
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": release},
+        "paths": {path.path: path_item(path) for path in paths},
+        "components": {
+            **({"schemas": needed} if needed else {}),
+            "securitySchemes": {"BearerToken": bearer_token()},
+        },
+    }
+
+
+def bearer_token() -> JSONObject:
+    """How clients say who they are."""
+    return {
+        "type": "apiKey",
+        "description": "Bearer Token authentication",
+        "name": "authorization",
+        "in": "header",
+    }
+
+
+def path_item(path: Path) -> JSONObject:
+    """What a document says of a path."""
+    item: JSONObject = {operation.method: _operation(operation, path) for operation in path.operations}
+    common = path.common()
+    if common:
+        item["parameters"] = [_parameter(one) for one in common]
+    return item
+
+
+def _operation(operation: Operation, path: Path) -> JSONObject:
+    written: JSONObject = {
+        "tags": [operation.tag],
+        "description": operation.description,
+        "operationId": operation.name,
+    }
+    own = path.own(operation)
+    if own:
+        written["parameters"] = [_parameter(one) for one in own]
+    if operation.body:
+        body: JSONObject = {"content": _content(operation.consumes, operation.body)}
+        if operation.body_required:
+            body["required"] = True
+        written["requestBody"] = body
+    responses: JSONObject = {
+        str(code): {"description": meaning, "content": _content(operation.produces, operation.answer)}
+        for code, meaning in operation.answers
+    }
+    responses["401"] = {"description": "Unauthorized"}
+    written["responses"] = responses
+    return written | extensions(operation)
+
+
+def extensions(operation: Operation) -> dict[str, Any]:
+    """What clients that know Kubernetes find an operation by."""
+    written: dict[str, Any] = {}
+    if operation.action:
+        written["x-kubernetes-action"] = operation.action
+    if operation.kind is not None:
+        written["x-kubernetes-group-version-kind"] = operation.kind._asdict()
+    return written
+
+
+def _content(media_types: Iterable[str], kind: str) -> JSONObject:
+    schema = {"type": "string"} if kind == STRING else {"$ref": V3_REFERENCE + kind}
+    return {media_type: {"schema": schema} for media_type in sorted(media_types)}
+
+
+def _parameter(parameter: Parameter) -> JSONObject:
+    written: JSONObject = {"name": parameter.name, "in": parameter.place, "description": parameter.description}
+    if parameter.place == "path":
+        written["required"] = True
+    return written | {"schema": {"type": parameter.type, "uniqueItems": True}}

@@ -1,0 +1,1 @@
+"""The reverse proxy to nodes, pods, services, kubelets and aggregated API servers."""

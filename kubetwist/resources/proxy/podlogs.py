@@ -1,0 +1,136 @@
+"""
+A container's log, as its kubelet sends it.
+
+@see: kubernetes/apiserver, C{pkg/registry/generic/rest/streamer.go}, C{response_checker.go}.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urljoin
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IConsumer
+from zope.interface import implementer
+
+from ...api.errors import APIStatusError
+from ...api.goquote import quoted
+from ...api.resource import GroupResource
+from ...client.errors import (
+    AddressNotAllowed,
+    Unreachable,
+)
+from ...client.responses import generic_refusal
+from ...registry.core.node.kubelets import not_allowed
+from ...streams.handshakes import is_websocket
+
+if TYPE_CHECKING:
+    from ...client.streaming import StreamedAnswer
+    from ...http.site import KubeRequest
+    from ...metrics.streams import StreamMetrics
+
+#: Bytes of what a kubelet says against it that are told.
+_TOLD: Final = 50_000
+_LOG: Final = GroupResource("", "pods/log")
+_REDIRECTS: Final = (301, 302, 303, 307, 308)
+
+
+async def send_log(request: KubeRequest, client: Any, target: bytes, name: str, metrics: StreamMetrics) -> None:
+    """
+    Answer with a log, as long as there is more of it.
+
+    @param client: A L{kubetwist.client.streaming.StreamingClient} of the kubelet.
+    @param name: Of the pod.
+    @raise APIStatusError: The kubelet can not be asked, or has none.
+    """
+    asking: Deferred[StreamedAnswer] = Deferred.fromCoroutine(client.request(b"GET", target, ()))
+    request.long_running(asking.cancel)
+    try:
+        answer = await asking
+    except Unreachable as error:
+        if isinstance(error, AddressNotAllowed):
+            raise not_allowed() from error
+        if "x509:" in str(error):
+            metrics.log_of_stranger()
+        raise APIStatusError.unknown(f"Get {quoted(_url(client, target))}: {error}") from error
+    except CancelledError:
+        if request._disconnected:
+            raise
+        # The server stops, and nobody knows when a kubelet that has nothing to tell yet would answer.
+        request.abort()
+        return
+    if not 200 <= answer.code <= 206:
+        raise await _refusal(answer, _url(client, target), name)
+    if is_websocket(request.fields):
+        from .websocketlogs import send_by_websocket
+
+        await send_by_websocket(request, answer)
+        return
+    request.code = 200
+    request.setHeader(b"Content-Type", b"text/plain")
+    # Who follows a log wants to know that there is one.
+    request.write(b"")
+    request.long_running(answer.abort)
+    try:
+        await answer.deliver(request)
+    except CancelledError:
+        raise
+    except Exception:
+        # The kubelet is gone, or the server stops; clients tell that from the end of a log.
+        request.cut()
+    else:
+        request.finish()
+
+
+async def _refusal(answer: StreamedAnswer, url: str, name: str) -> APIStatusError:
+    """What a kubelet says against it."""
+    location = answer.field(b"location")
+    if location is not None and answer.code in _REDIRECTS:
+        answer.abort()
+        there = urljoin(url, location.decode("latin-1"))
+        return APIStatusError.unknown(f"Get {quoted(there)}: redirects forbidden")
+    beginning = _Beginning()
+    try:
+        await answer.deliver(beginning)
+    except Unreachable as error:
+        return APIStatusError.internal(str(error))
+    except Exception:
+        if not beginning.full:
+            raise
+    said = bytes(beginning.content).decode("utf-8", "replace")
+    if answer.code == 500:
+        return APIStatusError.internal(said)
+    if answer.code == 400:
+        return APIStatusError.bad_request(said)
+    refusal = generic_refusal(answer.code, said, _LOG, name)
+    if refusal.code < 400:
+        # Neither an answer nor an error; clients must not take it for theirs.
+        refusal.code = 502
+    return refusal
+
+
+def _url(client: Any, target: bytes) -> str:
+    return f"{client.settings.url}{target.decode('latin-1')}"
+
+
+@implementer(IConsumer)
+class _Beginning:
+    """Keeps the first bytes that are written to it, and then wants no more."""
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+        self.full = False
+        self._producer: Any = None
+
+    def registerProducer(self, producer: Any, streaming: bool) -> None:
+        self._producer = producer
+
+    def unregisterProducer(self) -> None:
+        self._producer = None
+
+    def write(self, data: bytes) -> None:
+        self.content += data[: _TOLD - len(self.content)]
+        if len(self.content) == _TOLD and not self.full:
+            self.full = True
+            if self._producer is not None:
+                self._producer.stopProducing()

@@ -1,0 +1,456 @@
+"""
+Requests that another server answers: passed on, and its answers passed back, both as fast as they are taken.
+
+What goes on and what comes back is the reference's (kubernetes/apimachinery, C{pkg/util/proxy/upgradeaware.go}, and
+Go's C{httputil.ReverseProxy}); what it leaves open to misuse is not. A redirect is an error, or leads to where its
+backend is proxied. A connection is another protocol's only when the backend has said so. Links in HTML are left as they
+are.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import urlsplit
+
+from attrs import define
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ...api.errors import APIStatusError
+from ...client.errors import Unreachable
+from .relay import splice
+
+if TYPE_CHECKING:
+    from ...client.streaming import (
+        StreamedAnswer,
+        StreamingClient,
+    )
+    from ...http.site import KubeRequest
+
+_log = Logger()
+
+Fields = list[tuple[bytes, bytes]]
+
+#: What is between two neighbours only.
+_HOP: Final = frozenset(
+    (
+        b"connection",
+        b"proxy-connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    )
+)
+#: What is made anew for the backend, or was for us.
+_OURS: Final = frozenset((b"host", b"content-length", b"expect", b"authorization", b"audit-id"))
+#: Who somebody is is said by us alone.
+_IDENTITY: Final = (b"x-remote-", b"impersonate-")
+#: Whom else a browser may let read an answer is not a backend's to say.
+_NOT_BACK: Final = frozenset(
+    (
+        b"access-control-allow-credentials",
+        b"access-control-allow-headers",
+        b"access-control-allow-methods",
+        b"access-control-allow-origin",
+        b"audit-id",
+    )
+)
+#: What a browser that is signed in at the page is told of what comes from others: it has no part in the page's origin,
+#: where it could read the key of the session.
+SANDBOX: Final = b"sandbox allow-downloads allow-forms allow-popups allow-scripts"
+#: What the names of cookies begin with that are the server's own: L{kubetwist.authentication.sessions}.
+_OWN_COOKIES: Final = b"__host-kubetwist-"
+#: The protocols that a connection may be switched to.
+PROTOCOLS: Final = (b"websocket", b"spdy/3.1")
+
+REDIRECTED: Final = "the backend attempted to redirect this request, which is not permitted"
+UPGRADE_REQUIRED: Final = "Upgrade request required"
+
+_ODD: Final = re.compile(rb"[\x00-\x20\x7f-\xff\\]")
+
+
+class ProxyError(Exception):
+    """
+    A request that no backend has answered; the text is for the client.
+
+    @ivar code: The HTTP status, where it is told as a Status.
+    @ivar transport: The backend could not be reached, or not understood; C{__cause__} says more.
+    """
+
+    def __init__(self, code: int, text: str, *, transport: bool = False) -> None:
+        super().__init__(text)
+        self.code = code
+        self.transport = transport
+
+    def as_status(self) -> APIStatusError:
+        """The same as a Status."""
+        text = str(self)
+        if self.code == 503:
+            return APIStatusError.service_unavailable(text)
+        if self.code == 400:
+            return APIStatusError.bad_request(text)
+        return APIStatusError.unknown(text) if self.code == 500 else APIStatusError(self.code, "", text)
+
+
+Fail = Callable[["KubeRequest", ProxyError], object]
+
+
+def fail_with_status(request: KubeRequest, error: ProxyError) -> None:
+    """Answer with a Status, as the proxies of pods, services and nodes do."""
+    request.fail(error.as_status())
+
+
+def fail_with_text(request: KubeRequest, error: ProxyError) -> None:
+    """Answer in plain text, as the aggregator does: whatever is wrong with a backend makes it unavailable."""
+    if error.code == 502:
+        request.respond(502, str(error).encode(), b"text/plain; charset=utf-8")
+    else:
+        request.respond_text(503 if error.code == 500 else error.code, f"{error}\n")
+
+
+class Tunnel(Protocol):
+    """Asks the backend for another protocol than the client has asked for, and translates."""
+
+    method: bytes
+
+    def fields(self, fields: Fields) -> Fields:
+        """The header of the backend's request, made of what it would be without a translation."""
+
+    def upgraded(self, request: KubeRequest, answer: StreamedAnswer) -> Deferred[None]:
+        """The backend has answered C{101}: answer the client; fires when all is over."""
+
+
+async def proxy_request(
+    request: KubeRequest,
+    client: StreamingClient,
+    target: bytes,
+    *,
+    identity: Sequence[tuple[bytes, bytes]] = (),
+    host: bytes = b"",
+    prefix: bytes = b"",
+    redirects: bool = False,
+    upgrades: bool = True,
+    upgrade_required: bool = False,
+    tunnel: Tunnel | None = None,
+    fail: Fail = fail_with_status,
+    head_timeout: float | None = None,
+) -> None:
+    """
+    Have a backend answer a request; returns when all is over.
+
+    A client that goes takes its backend's connection along; an answer that breaks off breaks off for the client, too.
+
+    @param target: The path and the query there, escaped.
+    @param identity: Fields that say whose request it is, and others; they replace what the client has sent.
+    @param host: What the backend is told that it is called; what the client's settings say without it.
+    @param prefix: The path here that stands for the backend's root.
+    @param redirects: Pass on those redirects that lead to somewhere below C{prefix}.
+    @param upgrades: Let connections be switched to WebSocket or SPDY.
+    @param upgrade_required: Take no other requests than those.
+    @param tunnel: What to do with upgrades instead of passing them on as they are.
+    @param fail: Answers the client when the backend does not.
+    @param head_timeout: Seconds that the head of the answer is waited for.
+    """
+    if request.over:
+        # While it was found out who sends it, and where to.
+        return
+    exchange = _Exchange(request, client, target, tuple(identity), host, prefix, redirects, tunnel, fail, head_timeout)
+    task: Deferred[None] = Deferred.fromCoroutine(exchange.run(upgrades, upgrade_required))
+    request.notifyFinish().addBoth(lambda _: None if exchange.settled else task.cancel())
+    if request.info.long_running and not request.finished:
+        # Nobody knows where in it an answer may end: when the server stops, it is broken off.
+        request.long_running(lambda: _break_off(request))
+    try:
+        await task
+    except CancelledError:
+        # The client has gone, or was answered that it took too long.
+        if not (request.finished or request._disconnected):
+            raise
+
+
+def _break_off(request: KubeRequest) -> None:
+    if request.startedWriting:
+        request.cut()
+    else:
+        request.fail(APIStatusError.service_unavailable("the server is stopping"))
+
+
+@define
+class _Exchange:
+    """
+    One request on its way.
+
+    @ivar settled: How it ends is sure: nothing is to be broken off when the request is over.
+    """
+
+    request: KubeRequest
+    client: StreamingClient
+    target: bytes
+    identity: tuple[tuple[bytes, bytes], ...]
+    host: bytes
+    prefix: bytes
+    redirects: bool
+    tunnel: Tunnel | None
+    fail: Fail
+    head_timeout: float | None
+    settled: bool = False
+
+    async def run(self, upgrades: bool, upgrade_required: bool) -> None:
+        request = self.request
+        try:
+            if is_upgrade(request):
+                await self._upgrade(upgrades)
+            elif upgrade_required:
+                raise ProxyError(400, UPGRADE_REQUIRED)
+            else:
+                await self._pass_on()
+        except ProxyError as error:
+            self.settled = True
+            self.fail(request, error)
+        except APIStatusError as error:
+            self.settled = True
+            request.fail(error)
+
+    # Requests and answers.
+
+    async def _pass_on(self) -> None:
+        from ...client.streaming import Upload
+
+        request = self.request
+        body: bytes | Upload
+        streamed = request.streamed
+        if streamed is not None and not streamed.finished:
+            body = Upload(streamed.length, request.deliver_body)
+        else:
+            body = request.read_body()
+        try:
+            answer = await self.client.request(
+                request.method, self.target, self._fields(), body, head_timeout=self.head_timeout
+            )
+        except Unreachable as error:
+            raise ProxyError(503, f"error trying to reach service: {error}", transport=True) from error
+        await self._pass_back(answer)
+
+    async def _pass_back(self, answer: StreamedAnswer) -> None:
+        request = self.request
+        location = answer.field(b"location")
+        redirect = 300 <= answer.code < 400 and (answer.code != 304 or location is not None)
+        if location is not None and self.redirects:
+            location = self._rewritten(location)
+        if redirect and (location is None or not self.redirects):
+            answer.abort()
+            raise ProxyError(502, REDIRECTED)
+        request.setResponseCode(answer.code)
+        headers = request.responseHeaders
+        for name, value in _without_hops(answer.fields):
+            if _stays(name, value) or (name == b"cache-control" and value == request.cache_control):
+                continue
+            if name == b"content-length" and answer.code == 204:
+                # There is nothing that it could be the length of.
+                continue
+            if name == b"location" and location is not None:
+                value = location
+            headers.addRawHeader(name, value)
+        if request.cache_control:
+            headers.addRawHeader(b"cache-control", request.cache_control)
+        if request.signed_in:
+            headers.addRawHeader(b"content-security-policy", SANDBOX)
+        body = answer.collected()
+        if body is not None:
+            # All of it has come with the head.
+            if answer.length is None or answer.length < 0:
+                headers.setRawHeaders(b"content-length", [b"%d" % len(body)])
+            self.settled = True
+            request.write(body)
+            request.finish()
+            return
+        request.write(b"")
+        try:
+            await answer.deliver(request)
+        except CancelledError:
+            raise
+        except Exception:
+            # Whoever it was that has gone; of a backend the client sees that it was cut off.
+            self.settled = True
+            request.cut()
+        else:
+            self.settled = True
+            request.finish()
+
+    # Upgrades.
+
+    async def _upgrade(self, allowed: bool) -> None:
+        request, tunnel = self.request, self.tunnel
+        wanted = request.fields.get(b"upgrade") or [b""]
+        if not allowed:
+            raise ProxyError(400, "upgrades are not supported here")
+        if len(wanted) != 1 or wanted[0].lower() not in PROTOCOLS:
+            raise ProxyError(400, "only upgrades to websocket and SPDY/3.1 are supported")
+        if request.body_length != 0:
+            raise ProxyError(400, "an upgrade request can not have a body")
+        protocol = wanted[0]
+        fields = [*self._fields(), (b"connection", b"Upgrade"), (b"upgrade", protocol)]
+        method = request.method
+        if tunnel is not None:
+            method, fields = tunnel.method, tunnel.fields(fields)
+            protocol = next((value for name, value in fields if name.lower() == b"upgrade"), b"")
+        try:
+            answer = await self.client.upgrade(method, self.target, fields, head_timeout=self.head_timeout)
+        except Unreachable as error:
+            raise ProxyError(500, f"error dialing backend: {error}", transport=True) from error
+        if not answer.switched:
+            if answer.code < 400:
+                answer.abort()
+                raise ProxyError(500, f"invalid upgrade response: status code {answer.code}")
+            # Both connections end with the answer: what follows on either belongs to no protocol.
+            request.channel.finish_with_this()
+            await self._pass_back(answer)
+            return
+        if (answer.field(b"upgrade") or b"").lower() != protocol.lower():
+            answer.abort()
+            raise ProxyError(502, "the backend switched to another protocol than it was asked for")
+        self.settled = True
+        if tunnel is not None:
+            await tunnel.upgraded(request, answer)
+        else:
+            back = [(name, value) for name, value in _without_hops(answer.fields) if not _stays(name, value)]
+            await splice(request, answer, [(b"upgrade", protocol), *back])
+
+    # What is sent on.
+
+    def _fields(self) -> Fields:
+        """The header of the request that the backend gets."""
+        request = self.request
+        replaced = {name.lower() for name, _ in self.identity}
+        fields: Fields = []
+        forwarded = []
+        for name, value in _without_hops((name, value) for name, values in request.fields.items() for value in values):
+            if name == b"x-forwarded-for":
+                forwarded.append(value)
+            elif not (name in _OURS or name in replaced or _is_identity(name) or name == b"x-forwarded-uri"):
+                fields.append((name, value))
+        peer = getattr(request.client, "host", None)
+        if peer:
+            forwarded.append(peer.encode())
+        if forwarded:
+            fields.append((b"x-forwarded-for", b", ".join(forwarded)))
+        path = self.target.partition(b"?")[0]
+        fields.append((b"x-forwarded-uri", joined_path(self.prefix, path)))
+        if request.audit_id:
+            fields.append((b"audit-id", request.audit_id.encode("latin-1", "replace")))
+        if self.host:
+            fields.append((b"host", self.host))
+        fields += self.identity
+        return fields
+
+    # Redirects.
+
+    def _rewritten(self, location: bytes) -> bytes | None:
+        """Where a backend's C{Location} leads here; L{None} when that is not below our path for it."""
+        hosts = {one.lower() for one in (self.client.host, self.host, self.request.header(b"host")) if one}
+        return rewritten_location(location, self.target, self.prefix, hosts)
+
+
+def is_upgrade(request: KubeRequest) -> bool:
+    """Whether a client wants to speak another protocol."""
+    values = request.fields.get(b"connection")
+    return values is not None and any(b"upgrade" in value.lower() for value in values)
+
+
+def redirect_to_slash(request: KubeRequest) -> None:
+    """
+    Send a client to the same path with a slash at its end.
+
+    The reference does so with a GET or HEAD of a proxy without a path behind it, that relative links lead behind it.
+    """
+    path, question, query = request.uri.partition(b"?")
+    request.setHeader(b"location", path + b"/" + question + query)
+    request.respond(301, b"", b"")
+
+
+def joined_path(prefix: bytes, path: bytes) -> bytes:
+    """One path of two; as Go's C{path.Join}, but a slash at the end stays."""
+    joined = posixpath.normpath(b"/" + prefix.strip(b"/") + b"/" + path.lstrip(b"/"))
+    if joined.startswith(b"//"):
+        joined = joined[1:]
+    return joined + b"/" if path.endswith(b"/") and joined != b"/" else joined
+
+
+def rewritten_location(location: bytes, target: bytes, prefix: bytes, hosts: set[bytes]) -> bytes | None:
+    """
+    Where a backend's C{Location} leads, seen from here.
+
+    @param target: What the backend was asked for.
+    @param prefix: The path here that stands for the backend's root.
+    @param hosts: What the backend is called, in lower case.
+    @return: A path below C{prefix}; L{None} when it leads elsewhere, or two readers could disagree about where.
+    """
+    if _ODD.search(location) or not prefix:
+        return None
+    try:
+        parts = urlsplit(location)
+    except ValueError:
+        return None
+    if parts.netloc:
+        if parts.netloc.lower() not in hosts or parts.scheme not in (b"", b"http", b"https"):
+            return None
+    elif parts.scheme:
+        return None
+    path = parts.path
+    if b"%2e" in path.lower() or b"%2f" in path.lower() or b"%5c" in path.lower():
+        return None
+    own = prefix.rstrip(b"/")
+    if path == own or path.startswith(own + b"/"):
+        resolved = joined_path(b"/", path)
+        if not (resolved == own or resolved.startswith(own + b"/")):
+            return None
+    else:
+        base = target.partition(b"?")[0]
+        if not path:
+            path = b"/" if parts.netloc else base
+        elif not path.startswith(b"/"):
+            path = base.rpartition(b"/")[0] + b"/" + path
+        # The path of a backend does not lead out of it: dots are taken out before the prefix is put in front.
+        resolved = own + joined_path(b"/", path)
+    query = b"?" + parts.query if parts.query else b""
+    fragment = b"#" + parts.fragment if parts.fragment else b""
+    return resolved + query + fragment
+
+
+def _without_hops(fields: Any) -> Iterator[tuple[bytes, bytes]]:
+    """What is not for the next neighbour alone, be it by its name or because C{Connection} says so."""
+    fields = list(fields)
+    named = {
+        token.strip(b" \t").lower() for name, value in fields if name == b"connection" for token in value.split(b",")
+    }
+    return ((name, value) for name, value in fields if name not in _HOP and name not in named)
+
+
+def _stays(name: bytes, value: bytes) -> bool:
+    """Whether a field of an answer is not a backend's to send; it could sign users out of the page, for one."""
+    return name in _NOT_BACK or (name == b"set-cookie" and value.lower().startswith(_OWN_COOKIES))
+
+
+def _is_identity(name: bytes) -> bool:
+    # Gateways take underscores for dashes.
+    return name.replace(b"_", b"-").startswith(_IDENTITY)
+
+
+def run(coroutine: Any, request: KubeRequest) -> None:
+    """Have a request answered by C{proxy_request}, for those who do not wait for it."""
+    task: Deferred[None] = Deferred.fromCoroutine(coroutine)
+
+    def failed(failure: Failure) -> None:
+        if not failure.check(CancelledError):
+            request.crashed(failure)
+
+    task.addErrback(failed)

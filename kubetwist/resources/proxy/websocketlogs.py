@@ -1,0 +1,112 @@
+"""
+A log as the messages of a WebSocket, for browsers.
+
+@see: kubernetes/streaming, C{pkg/httpstream/wsstream}: C{Reader}.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.defer import CancelledError
+from twisted.internet.interfaces import IConsumer
+from zope.interface import implementer
+
+from ...streams.handshakes import (
+    NoWebSocket,
+    check_handshake,
+)
+from ...streams.websocket import (
+    NORMAL,
+    WebSocketConnection,
+)
+
+if TYPE_CHECKING:
+    from ...client.streaming import StreamedAnswer
+    from ...http.site import KubeRequest
+
+_BASE64: Final = "base64.binary.k8s.io"
+_PROTOCOLS: Final = ("", "binary.k8s.io", _BASE64)
+_GOING_AWAY: Final = 1001
+_BROKEN: Final = 1011
+
+
+async def send_by_websocket(request: KubeRequest, answer: StreamedAnswer) -> None:
+    """
+    Pass a log on, as long as there is more of it.
+
+    @param answer: Of the kubelet; a good one.
+    """
+    try:
+        handshake = check_handshake(request.method, request.fields)
+    except NoWebSocket as error:
+        answer.abort()
+        for name, value in error.fields:
+            request.setHeader(name, value)
+        request.respond_text(error.code, str(error))
+        return
+    protocol = next((one for one in handshake.protocols or ("",) if one in _PROTOCOLS), None)
+    if protocol is None:
+        answer.abort()
+        request.respond(403, b"", b"")
+        return
+    reader = _Reader(request.site.reactor, answer, protocol == _BASE64)
+    if not request.switch_protocols(handshake.fields(protocol), reader.socket, reader.stop):
+        answer.abort()
+        return
+    try:
+        await answer.deliver(reader)
+    except CancelledError:
+        raise
+    except Exception:
+        # The kubelet is gone, or the client, or the server stops.
+        reader.socket.close(_BROKEN)
+    else:
+        reader.socket.close(NORMAL)
+
+
+@implementer(IConsumer)
+class _Reader:
+    """Writes what it is given into a WebSocket, as fast as that takes it; what comes from there is not read."""
+
+    def __init__(self, reactor: Any, answer: StreamedAnswer, base64: bool) -> None:
+        self._answer = answer
+        self._base64 = base64
+        self._producer: Any = None
+        self.socket = WebSocketConnection(reactor, self)
+        self.socket.on_pressure = self._pressure
+        self.socket.on_gone = answer.abort
+
+    def registerProducer(self, producer: Any, streaming: bool) -> None:
+        self._producer = producer
+        if self.socket.full:
+            producer.pauseProducing()
+
+    def unregisterProducer(self) -> None:
+        self._producer = None
+
+    def write(self, data: bytes) -> None:
+        if self._base64:
+            self.socket.send_text(b64encode(data).decode())
+        else:
+            self.socket.send(data)
+
+    def _pressure(self, full: bool) -> None:
+        if self._producer is not None:
+            if full:
+                self._producer.pauseProducing()
+            else:
+                self._producer.resumeProducing()
+
+    def message_received(self, data: bytes, finished: bool) -> None:
+        """See L{kubetwist.streams.websocket.WebSocketListener}."""
+
+    def closed(self, clean: bool) -> None:
+        """See L{kubetwist.streams.websocket.WebSocketListener}."""
+        self._answer.abort()
+
+    def stop(self) -> None:
+        """The server stops."""
+        self.socket.close(_GOING_AWAY, wait=False)
+        self._answer.abort()

@@ -1,0 +1,209 @@
+"""
+What the servers of the chain serve, as discovery and OpenAPI tell of it.
+
+The installer adds a line here for every route it registers, so that no document lists what nobody answers. Each server
+has an L{InstalledGroups} of its own; L{MergedGroups} shows those of a whole chain as one.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from attrs import field, frozen
+
+from ..api.resource import (
+    GroupVersion,
+    GroupVersionKind,
+)
+from ..registry.kinds import Priority as Priority
+from ..registry.kinds import (
+    group_priority,
+    version_preference,
+    version_priority,
+)
+from ..registry.kindtable import GROUP_PRIORITIES
+
+
+@frozen
+class InstalledResource:
+    """
+    A resource or subresource that has routes: one line of an C{APIResourceList}.
+
+    @ivar resource: The plural: C{"deployments"}.
+    @ivar subresource: C{"scale"}; C{""} for the resource itself.
+    @ivar kind: As it answers: C{autoscaling/v1, Scale} for C{deployments/scale}. For what is connected to, the kind of
+        its options: C{v1, PodExecOptions}.
+    @ivar kind_shown_group_version: Documents print the kind's group and version, which they do where these are not the
+        document's own.
+    @ivar verbs: As discovery shows them; sorted for everything but custom resources.
+    @ivar storage_version_hash: Changes with the version in which objects are stored; C{""} for what is not stored.
+    @ivar list_kind: The kind of its collections.
+    @ivar delete_returns_object: DELETE answers with the object, not with a Status.
+    @ivar connect_methods: The HTTP methods that are handed on to another server.
+    @ivar connect_subpath: Paths below it are handed on, too.
+    @ivar custom: Makes the schemas of a custom resource: a L{kubetwist.resources.openapi.custom.CustomSchemas}.
+    """
+
+    group: str
+    version: str
+    resource: str
+    subresource: str
+    kind: GroupVersionKind
+    kind_shown_group_version: bool
+    singular: str
+    namespaced: bool
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ()
+    storage_version_hash: str = ""
+    list_kind: str = ""
+    delete_returns_object: bool = False
+    connect_methods: tuple[str, ...] = ()
+    connect_subpath: bool = False
+    custom: Any = None
+
+    @property
+    def group_version(self) -> GroupVersion:
+        """Under which it is served."""
+        return GroupVersion(self.group, self.version)
+
+    @property
+    def name(self) -> str:
+        """As discovery has it: C{"deployments/scale"}."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+def built_in_priority(group_version: GroupVersion) -> Priority:
+    """The place of a group and version that the server brings along; others come last."""
+    group, version = group_version
+    if group not in GROUP_PRIORITIES:
+        return Priority(0, 0)
+    return Priority(group_priority(group), version_priority(group, version))
+
+
+class IInstalled(Protocol):
+    """What documents ask for: L{InstalledGroups} and L{MergedGroups} give it."""
+
+    @property
+    def generation(self) -> int:
+        """Another number after every change."""
+
+    @property
+    def priorities(self) -> Mapping[GroupVersion, Priority]:
+        """Where those stand whose place is not built in."""
+
+    def group_versions(self) -> Sequence[GroupVersion]:
+        """Everything served, preferred ones first: groups by their priority, versions by theirs in their group."""
+
+    def versions(self, group: str) -> Sequence[str]:
+        """The versions of C{group}, the preferred one first; empty where nothing of it is served."""
+
+    def resources(self, group_version: GroupVersion) -> Sequence[InstalledResource]:
+        """In the order in which documents list them."""
+
+
+class InstalledGroups:
+    """The groups, versions and resources of one server; they may come and go while it runs."""
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self.priorities: dict[GroupVersion, Priority] = {}
+        self._resources: dict[GroupVersion, list[InstalledResource]] = {}
+        self._listeners: list[Callable[[], None]] = []
+
+    def add(self, resource: InstalledResource) -> None:
+        """Serve one more, listed by its name among those of its group and version; one of the same name is replaced."""
+        listed = self._resources.setdefault(resource.group_version, [])
+        listed[:] = [other for other in listed if other.name != resource.name]
+        insort(listed, resource, key=lambda one: one.name)
+        self._changed()
+
+    def set_group_version(
+        self, group_version: GroupVersion, resources: Iterable[InstalledResource], priority: Priority | None = None
+    ) -> None:
+        """Serve exactly C{resources} in C{group_version}, and list them in this order."""
+        if priority is not None:
+            self.priorities[group_version] = priority
+        self._resources[group_version] = list(resources)
+        self._changed()
+
+    def remove_group_version(self, group_version: GroupVersion) -> None:
+        """Serve nothing of C{group_version} any more."""
+        if self._resources.pop(group_version, None) is not None:
+            self._changed()
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call C{listener} after every change, until the function that is returned is called."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def group_versions(self) -> Sequence[GroupVersion]:
+        """@see: L{IInstalled}."""
+        return preferred(self._resources, self.priorities)
+
+    def versions(self, group: str) -> Sequence[str]:
+        """@see: L{IInstalled}."""
+        return [one.version for one in self.group_versions() if one.group == group]
+
+    def resources(self, group_version: GroupVersion) -> Sequence[InstalledResource]:
+        """@see: L{IInstalled}."""
+        return tuple(self._resources.get(group_version, ()))
+
+    def _changed(self) -> None:
+        self.generation += 1
+        for listener in tuple(self._listeners):
+            listener()
+
+
+@frozen(eq=False)
+class MergedGroups:
+    """
+    The groups of several servers as one.
+
+    @ivar layers: Who is asked first stands first; a group and version is answered by one server alone.
+    """
+
+    layers: Sequence[InstalledGroups] = field()
+
+    @property
+    def generation(self) -> int:
+        """@see: L{IInstalled}."""
+        return sum(layer.generation for layer in self.layers)
+
+    @property
+    def priorities(self) -> Mapping[GroupVersion, Priority]:
+        """@see: L{IInstalled}."""
+        priorities: dict[GroupVersion, Priority] = {}
+        for layer in reversed(self.layers):
+            priorities.update(layer.priorities)
+        return priorities
+
+    def group_versions(self) -> Sequence[GroupVersion]:
+        """@see: L{IInstalled}."""
+        return preferred({one for layer in self.layers for one in layer.group_versions()}, self.priorities)
+
+    def versions(self, group: str) -> Sequence[str]:
+        """@see: L{IInstalled}."""
+        return [one.version for one in self.group_versions() if one.group == group]
+
+    def resources(self, group_version: GroupVersion) -> Sequence[InstalledResource]:
+        """@see: L{IInstalled}."""
+        for layer in self.layers:
+            found = layer.resources(group_version)
+            if found:
+                return found
+        return ()
+
+
+def preferred(served: Iterable[GroupVersion], priorities: Mapping[GroupVersion, Priority]) -> list[GroupVersion]:
+    """C{served} in the order in which documents list it; C{priorities} where they are not the built-in ones."""
+    ranks = {one: priorities.get(one) or built_in_priority(one) for one in served}
+    groups: dict[str, int] = {}
+    for one, rank in ranks.items():
+        groups[one.group] = max(groups.get(one.group, 0), rank.group)
+    return sorted(
+        ranks,
+        key=lambda one: (-groups[one.group], one.group, -ranks[one].version, version_preference(one.version)),
+    )

@@ -1,0 +1,312 @@
+"""What a server makes of kubelets and others that its objects lead to: answers, errors, certificates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from twisted.internet import reactor
+from twisted.internet.address import IPv4Address
+from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThread
+from twisted.trial.unittest import TestCase
+
+from kubetwist.client import dialing
+from kubetwist.server.credentials.certificates import Authority, Subject
+from kubetwist.testing.inprocess import InProcessServer
+from kubetwist.testing.trial import KubeAPIMixin
+from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
+
+MERGE = "application/merge-patch+json"
+LOG = "/api/v1/namespaces/default/pods/pod/log"
+NODE = "/api/v1/nodes/node/proxy"
+
+
+class ConnectingCase(KubeAPIMixin, TestCase):
+    """A server, and a kubelet with a pod."""
+
+    answer: Any = staticmethod(lambda call: Reply(200, b"fine"))
+
+    async def begin(self, *flags: str, trust: bool = False, strict: bool = False, **options: Any) -> WebhookServer:
+        """
+        Start both.
+
+        @param trust: The kubelet must have its certificate from its authority.
+        @param strict: This machine is out of reach.
+        """
+        kubelet = WebhookServer(reactor, lambda call: self.answer(call), **options)
+        await kubelet.start()
+        self.addCleanup(lambda: Deferred.fromCoroutine(kubelet.stop()))
+        if trust:
+            authority = Path(self.mktemp())
+            authority.write_bytes(kubelet.ca)
+            flags = (*flags, f"--kubelet-certificate-authority={authority}")
+        if not strict:
+            flags = (*flags, "--allow-loopback-proxy")
+        self.server: InProcessServer = await self.startKubeAPI("--controllers=", *flags)
+        await self.ask("POST", "/api/v1/nodes", {"metadata": {"name": "node"}})
+        await self.move(kubelet.port)
+        await self.ask("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+        spec = {"nodeName": "node", "containers": [{"name": "main", "image": "i"}]}
+        await self.ask("POST", "/api/v1/namespaces/default/pods", {"metadata": {"name": "pod"}, "spec": spec})
+        return kubelet
+
+    async def move(self, port: int, address: str = "127.0.0.1") -> None:
+        """Have the node say that its kubelet is elsewhere."""
+        status = {
+            "addresses": [{"type": "InternalIP", "address": address}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        }
+        await self.ask("PATCH", "/api/v1/nodes/node/status", {"status": status}, content_type=MERGE)
+
+    async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
+        """Something that works."""
+        code, answer = await self.tell(method, path, body, **more)
+        self.assertIn(code, (200, 201), answer)
+        return answer
+
+    async def tell(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
+        """The code and the body of an answer."""
+        answer: tuple[int, Any] = await deferToThread(self.server.request, method, path, body, **more)
+        return answer
+
+    @property
+    def config(self) -> Any:
+        """The server's."""
+        return self.server._service.server.config
+
+
+class LogTests(ConnectingCase):
+    """Tests for L{kubetwist.resources.proxy.podlogs}."""
+
+    async def test_refusals(self) -> None:
+        """CVE-2018-1002102: what a kubelet says against it is told in the reference's words; redirects lead nowhere."""
+        await self.begin()
+        missing = "the server could not find the requested resource ( pods/log pod)"
+        for said, code, reason, message in (
+            (Reply(404, b"no"), 404, "NotFound", missing),
+            (Reply(400, b"what?"), 400, "BadRequest", "what?"),
+            (Reply(403, b"no, eve"), 403, "Forbidden", "no, eve ( pods/log pod)"),
+            (Reply(500, b"broken"), 500, "InternalError", "Internal error occurred: broken"),
+            (
+                Reply(502, b"off"),
+                502,
+                "InternalError",
+                'an error on the server ("off") has prevented the request from succeeding ( pods/log pod)',
+            ),
+            (Reply(500, b"x" * 60_000), 500, "InternalError", f"Internal error occurred: {'x' * 50_000}"),
+        ):
+            self.answer = lambda call, said=said: said
+            answer = await self.tell("GET", LOG)
+            self.assertEqual((answer[0], answer[1].get("reason"), answer[1]["message"]), (code, reason, message))
+        for where in ("https://elsewhere.example/x", "/elsewhere"):
+            self.answer = lambda call, where=where: Reply(302, b"", {"Location": where})
+            code, answer = await self.tell("GET", LOG)
+            self.assertEqual(code, 500)
+            self.assertRegex(answer["message"], r'^Get "https://[a-z0-9.:]+/(x|elsewhere)": redirects forbidden$')
+        self.answer = lambda call: Reply(302, b"")
+        code, answer = await self.tell("GET", LOG)
+        self.assertEqual(code, 502)
+        self.answer = lambda call: HANG_UP
+        code, answer = await self.tell("GET", LOG)
+        self.assertEqual((code, answer.get("reason")), (500, None))
+        self.assertRegex(answer["message"], r'^Get "https://127\.0\.0\.1:\d+/containerLogs/default/pod/main": ')
+
+    async def test_text(self) -> None:
+        """A log is plain text, whatever the kubelet says that it is, and without the kubelet's header."""
+        self.answer = lambda call: Reply(200, b"one\n", {"Content-Type": "text/html", "Set-Cookie": "a=b"})
+        kubelet = await self.begin()
+        self.assertEqual(await self.ask("GET", f"{LOG}?tailLines=1"), "one\n")
+        (call,) = kubelet.calls
+        self.assertEqual((call.path, call.query), ("/containerLogs/default/pod/main", {"tailLines": "1"}))
+        self.assertNotIn("authorization", call.headers)
+
+    async def test_accept(self) -> None:
+        """Who accepts nothing but text is not shown any, as in the reference; who accepts JSON as well is."""
+        await self.begin()
+        for accept, expected in (
+            ("text/plain", "only the following media types are accepted: application/json, application/yaml, "),
+            ("text/html", "406: Not Acceptable\n\nAvailable representations: text/plain, application/json, "),
+        ):
+            code, answer = await self.tell("GET", LOG, accept=accept)
+            self.assertEqual(code, 406)
+            self.assertIn(expected, answer["message"])
+        for accept in (
+            "*/*",
+            "application/json",
+            "text/plain, application/json",
+            "application/vnd.kubernetes.protobuf",
+        ):
+            self.assertEqual(await self.ask("GET", LOG, accept=accept), "fine")
+
+    async def test_names(self) -> None:
+        """A node whose name for itself nobody knows, or can know, is not reached."""
+        await self.begin()
+        resolvers = Path(self.mktemp())
+        self.patch(dialing, "RESOLVERS", resolvers)
+        for name in ("no/such@host", "a b", "x#"):
+            await self.move(10250, name)
+            for path in (LOG, f"{NODE}/healthz"):
+                code, answer = await self.tell("GET", path)
+                self.assertEqual((code, answer["message"]), (400, f"lookup {name}: no such host"))
+
+
+class CertificateTests(ConnectingCase):
+    """What kubelets are shown, and what they must show."""
+
+    async def test_kubelet_of_somebody_else(self) -> None:
+        """A kubelet with a certificate of another authority is asked for nothing, unless for a log that may be."""
+        other = Path(self.mktemp())
+        other.write_bytes(Authority.make("other").pair.certificate)
+        kubelet = await self.begin(f"--kubelet-certificate-authority={other}")
+        code, answer = await self.tell("GET", LOG)
+        self.assertEqual(code, 500)
+        self.assertIn("tls: failed to verify certificate: x509: certificate signed by unknown authority", str(answer))
+        code, answer = await self.tell("GET", f"{NODE}/pods")
+        self.assertEqual(code, 503)
+        self.assertIn("x509: certificate signed by unknown authority", answer["message"])
+        self.assertEqual(kubelet.calls, [])
+        self.assertEqual(await self.ask("GET", f"{LOG}?insecureSkipTLSVerifyBackend=true"), "fine")
+        metrics = await self.ask("GET", "/metrics")
+        for line in (
+            'insecure_backend_total{usage="enforce_tls"} 1',
+            'insecure_backend_total{usage="skip_tls_allowed"} 1',
+            "backend_tls_failure_total 1",
+        ):
+            self.assertIn(f"kube_apiserver_pod_logs_{line}", metrics)
+
+    async def test_files(self) -> None:
+        """The files of the command line are used, and so is what later stands in them."""
+        names = {name: Path(self.mktemp()) for name in ("certificate", "key")}
+        authority = Authority.make("clients")
+        shown: list[str] = []
+
+        def write(name: str) -> None:
+            pair = authority.issue(Subject(name))
+            names["certificate"].write_bytes(pair.certificate)
+            names["key"].write_bytes(pair.key)
+
+        def answer(call: Call) -> Reply:
+            shown.append(call.client)
+            return Reply(200, b"")
+
+        self.answer = answer
+        write("first")
+        await self.begin(
+            f"--kubelet-client-certificate={names['certificate']}", f"--kubelet-client-key={names['key']}",
+            require_client=authority,
+        )  # fmt: skip
+        files = self.config.files
+        await self.ask("GET", f"{NODE}/pods")
+        write("second")
+        files._tell(files._changes())
+        await self.ask("GET", f"{NODE}/pods")
+        names["key"].write_text("garbage")
+        files._tell(files._changes())
+        await self.ask("GET", LOG)
+        self.assertEqual(shown, ["first", "second", "second"])
+
+    async def test_node_that_is_this_server(self) -> None:
+        """CVE-2022-3294: through a node that is where the server itself is nobody becomes what the server is."""
+        await self.begin()
+        port = int(self.server.url.rpartition(":")[2])
+        await self.move(port)
+        code, answer = await self.tell("GET", f"{NODE}/api/v1/secrets")
+        self.assertEqual((code, answer["reason"]), (401, "Unauthorized"))
+        self.flushLoggedErrors()
+
+
+class ProxyTests(ConnectingCase):
+    """What proxies lead to."""
+
+    async def test_addresses(self) -> None:
+        """CVE-2020-8562: a name that leads to metadata services is refused when its address is known."""
+        await self.begin()
+        await self.move(10250, "metadata.example")
+        self.resolve("169.254.169.254")
+        for path in (f"{NODE}/healthz", LOG, "/api/v1/nodes/node:80/proxy/"):
+            code, answer = await self.tell("GET", path)
+            self.assertEqual((code, answer["message"]), (400, "address not allowed"), path)
+
+    async def test_no_addresses(self) -> None:
+        """What is said to be an address and is none leads nowhere, and is told as a mistake of who says so."""
+        await self.begin()
+        for address in ("127.0.0.1:10250", "a]b", "[", "127.0.0.1/x:y", "::1]:80"):
+            await self.move(10250, address)
+            for path in (f"{NODE}/healthz", "/api/v1/nodes/https:node:80/proxy/"):
+                code, answer = await self.tell("GET", path)
+                self.assertEqual((code, answer["reason"]), (400, "BadRequest"), (address, answer))
+
+    async def test_kubelets_by_name(self) -> None:
+        """A kubelet that is called by a name must show a certificate for it; the name is looked up once."""
+        kubelet = await self.begin(trust=True, strict=True, names=("node.example",))
+        self.config.outgoing.diversions["10.1.2.3", kubelet.port] = "127.0.0.1", kubelet.port
+        names = self.resolve("10.1.2.3")
+        await self.move(kubelet.port, "node.example")
+        self.assertEqual(await self.ask("GET", LOG), "fine")
+        self.assertEqual(await self.ask("GET", f"{NODE}/x"), "fine")
+        self.assertEqual((kubelet.connections, names.asked), (1, ["node.example"]))
+        await self.move(kubelet.port, "other.example")
+        code, answer = await self.tell("GET", f"{NODE}/x")
+        self.assertEqual(code, 503)
+        self.assertIn("x509: certificate is valid for node.example, not other.example", answer["message"])
+
+    async def test_kubelets_by_address(self) -> None:
+        """Addresses of either family lead to a kubelet, whose certificate must be for them."""
+        addresses = ("fd00::7", "10.1.2.3")
+        kubelet = await self.begin(trust=True, strict=True, names=addresses)
+        for address in addresses:
+            self.config.outgoing.diversions[address, kubelet.port] = "127.0.0.1", kubelet.port
+            await self.move(kubelet.port, address)
+            self.assertEqual(await self.ask("GET", LOG), "fine")
+        self.assertEqual(
+            [call.headers["host"] for call in kubelet.calls], [f"[fd00::7]:{kubelet.port}", f"10.1.2.3:{kubelet.port}"]
+        )
+
+    def resolve(self, address: str) -> Names:
+        """Have every name lead to an address."""
+        outgoing, names = self.config.outgoing, Names(address)
+        outgoing._reactor = _Named(outgoing._reactor, names)
+        return names
+
+    async def test_methods(self) -> None:
+        """Every method leads there, HEAD among them."""
+        kubelet = await self.begin()
+        methods = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]
+        for method in methods:
+            self.assertEqual((await self.tell(method, f"{NODE}/healthz"))[0], 200, method)
+        self.assertEqual([call.method for call in kubelet.calls], methods)
+
+    async def test_root(self) -> None:
+        """A proxy without a path is left for one with a slash, that relative links lead behind it."""
+        kubelet = await self.begin()
+        self.assertEqual((await self.tell("GET", f"{NODE}?a=b"))[0], 301)
+        self.assertEqual(kubelet.calls, [])
+        self.assertEqual(await self.ask("POST", NODE, b"body"), "fine")
+        self.assertEqual([(call.path, call.body) for call in kubelet.calls], [("/", b"body")])
+
+
+class Names:
+    """Knows one address, and what was asked for."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.asked: list[str] = []
+
+    def resolveHostName(self, receiver: Any, host: str, *arguments: Any, **more: Any) -> None:
+        """See L{IHostnameResolver}."""
+        self.asked.append(host)
+        receiver.resolutionBegan(None)
+        receiver.addressResolved(IPv4Address("TCP", self.address, 0))
+        receiver.resolutionComplete()
+
+
+class _Named:
+    """A reactor with other names in the world."""
+
+    def __init__(self, inner: Any, names: Any) -> None:
+        self._inner = inner
+        self.nameResolver = names
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)

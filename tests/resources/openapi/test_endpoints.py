@@ -1,0 +1,616 @@
+"""Tests for L{kubetwist.resources.openapi.endpoints} and how its documents are made."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treq.testing import StubTreq
+from twisted.internet.defer import Deferred, execute
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import GroupVersion, GroupVersionKind, JSONObject
+from kubetwist.resources.aggregation.openapi import RemoteOpenAPI
+from kubetwist.resources.mux import Layer
+from kubetwist.resources.openapi.builder import Builder
+from kubetwist.resources.openapi.custom import custom_paths
+from kubetwist.resources.openapi.endpoints import (
+    OpenAPIV2,
+    OpenAPIV3,
+)
+from kubetwist.resources.openapi.operations import (
+    Definitions,
+    Path,
+    Release,
+    resource_paths,
+)
+from kubetwist.resources.openapi.schemas import (
+    reachable,
+    references,
+)
+from kubetwist.resources.servedresources import InstalledGroups
+from kubetwist.schema.openapi import V3_REFERENCE
+
+from ..installedfake import (
+    APPS,
+    CORE,
+    NotFound,
+    custom,
+    installed,
+)
+from .test_protobufv2 import every
+
+WIDGET = GroupVersionKind("example.com", "v1", "Widget")
+META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+
+
+class FakeDefinitions:
+    """A few types, as L{kubetwist.schema.definitions} gives them."""
+
+    broken = False
+
+    def openapi_schemas(self, ref_prefix: str) -> Mapping[str, JSONObject]:
+        """@see: L{kubetwist.resources.openapi.schemas.IDefinitions}."""
+        if self.broken:
+            raise RuntimeError("no types today")
+
+        def ref(name: str) -> JSONObject:
+            return {"$ref": ref_prefix + name}
+
+        def kinds(kind: str, *groups: str) -> list[dict[str, str]]:
+            return [{"group": group, "version": "v1", "kind": kind} for group in groups]
+
+        core, apps = "io.k8s.api.core.v1.", "io.k8s.api.apps.v1."
+        return {
+            f"{core}Pod": {
+                "type": "object",
+                "properties": {
+                    "metadata": ref(f"{META}ObjectMeta") | {"description": "About it."},
+                    "spec": ref(f"{core}PodSpec"),
+                },
+                "x-kubernetes-group-version-kind": kinds("Pod", ""),
+            },
+            f"{core}PodList": {
+                "type": "object",
+                "required": ["items"],
+                "properties": {"items": {"type": "array", "items": ref(f"{core}Pod")}},
+                "x-kubernetes-group-version-kind": kinds("PodList", ""),
+            },
+            f"{core}PodSpec": {
+                "type": "object",
+                "required": ["name", "count", "target", "selector", "port"],
+                "properties": {
+                    "name": {"type": "string"},
+                    "count": {"type": "integer"},
+                    "kept": {"type": "string", "default": "as is"},
+                    "target": ref(f"{core}PodSpec"),
+                    "optional": ref(f"{core}PodSpec"),
+                    "selector": ref(f"{META}LabelSelector"),
+                    "port": ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString") | {"description": "Where."},
+                },
+            },
+            f"{apps}Deployment": {"type": "object", "x-kubernetes-group-version-kind": kinds("Deployment", "apps")},
+            "io.k8s.api.autoscaling.v1.Scale": {
+                "type": "object",
+                "x-kubernetes-group-version-kind": kinds("Scale", "autoscaling"),
+            },
+            "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"description": "Both.", "type": "string"},
+            **{
+                META + name: {"type": "object"}
+                for name in ("ObjectMeta", "LabelSelector", "Status", "Patch", "APIVersions", "APIGroupList")
+            },
+            **{META + name: {"type": "object"} for name in ("APIGroup", "APIResourceList", "Unused")},
+            **{
+                META + name: {
+                    "type": "object",
+                    "x-kubernetes-group-version-kind": kinds(name, "", "apps", "batch", "policy"),
+                }
+                for name in ("DeleteOptions", "WatchEvent")
+            },
+            "io.k8s.apimachinery.pkg.version.Info": {"type": "object"},
+        }
+
+
+def paths_of(groups: InstalledGroups, group_version: GroupVersion, minor: int = 36) -> dict[str, dict[str, Any]]:
+    """The operations of a version, by path and method."""
+    schemas = FakeDefinitions().openapi_schemas(V3_REFERENCE)
+    names = Definitions((name, schema.get("x-kubernetes-group-version-kind", ())) for name, schema in schemas.items())
+    paths = resource_paths(group_version, groups.resources(group_version), names, Release(minor))
+    return {path.path: {one.method: one for one in path.operations} for path in paths}
+
+
+class OperationsTests(SynchronousTestCase):
+    """Tests for L{resource_paths}."""
+
+    def test_paths(self) -> None:
+        """A resource in namespaces has the paths of its verbs, within a namespace and, to read, across all."""
+        found = {path: set(methods) for path, methods in paths_of(installed(), APPS).items()}
+        self.assertEqual(
+            found,
+            {
+                "/apis/apps/v1/": {"get"},
+                "/apis/apps/v1/deployments": {"get"},
+                "/apis/apps/v1/namespaces/{namespace}/deployments": {"get", "post", "delete"},
+                "/apis/apps/v1/namespaces/{namespace}/deployments/{name}": {"get", "put", "patch", "delete"},
+                "/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale": {"get", "put", "patch"},
+                "/apis/apps/v1/watch/deployments": {"get"},
+                "/apis/apps/v1/watch/namespaces/{namespace}/deployments": {"get"},
+                "/apis/apps/v1/watch/namespaces/{namespace}/deployments/{name}": {"get"},
+            },
+        )
+
+    def test_cluster_scope(self) -> None:
+        """A resource outside of namespaces has no second path, and only the operations it has verbs for."""
+        found = {path: set(methods) for path, methods in paths_of(installed(), CORE).items() if "pods" not in path}
+        self.assertEqual(
+            found,
+            {
+                "/api/v1/": {"get"},
+                "/api/v1/namespaces": {"get", "post"},
+                "/api/v1/namespaces/{name}": {"get", "put", "patch", "delete"},
+                "/api/v1/watch/namespaces": {"get"},
+                "/api/v1/watch/namespaces/{name}": {"get"},
+            },
+        )
+
+    def test_names(self) -> None:
+        """Operations are named by verb, group, version, scope and kind, as generated clients name their methods."""
+        apps, core = paths_of(installed(), APPS), paths_of(installed(), CORE)
+        base = "/apis/apps/v1/namespaces/{namespace}/deployments"
+        pod = "/api/v1/namespaces/{namespace}/pods/{name}"
+        for operation, name in (
+            (apps["/apis/apps/v1/"]["get"], "getAppsV1APIResources"),
+            (apps["/apis/apps/v1/deployments"]["get"], "listAppsV1DeploymentForAllNamespaces"),
+            (apps[base]["post"], "createAppsV1NamespacedDeployment"),
+            (apps[base]["delete"], "deleteAppsV1CollectionNamespacedDeployment"),
+            (apps[f"{base}/{{name}}"]["get"], "readAppsV1NamespacedDeployment"),
+            (apps[f"{base}/{{name}}"]["put"], "replaceAppsV1NamespacedDeployment"),
+            (apps[f"{base}/{{name}}/scale"]["patch"], "patchAppsV1NamespacedDeploymentScale"),
+            (apps["/apis/apps/v1/watch/deployments"]["get"], "watchAppsV1DeploymentListForAllNamespaces"),
+            (core[f"{pod}/exec"]["post"], "connectCoreV1PostNamespacedPodExec"),
+            (core[f"{pod}/proxy/{{path}}"]["head"], "connectCoreV1HeadNamespacedPodProxyWithPath"),
+            (core["/api/v1/namespaces/{name}"]["delete"], "deleteCoreV1Namespace"),
+        ):
+            self.assertEqual(operation.name, name)
+
+    def test_tag(self) -> None:
+        """The tag is the group without its suffix, in one word, and the version."""
+        groups = InstalledGroups()
+        groups.add(custom("rbac.authorization.k8s.io", "v1"))
+        (root, *_) = paths_of(groups, GroupVersion("rbac.authorization.k8s.io", "v1")).values()
+        self.assertEqual(
+            (root["get"].tag, root["get"].name), ("rbacAuthorization_v1", "getRbacAuthorizationV1APIResources")
+        )
+
+    def test_types(self) -> None:
+        """Deleting answers with a Status unless the resource says otherwise; a scale is a Scale of another group."""
+        apps, core = paths_of(installed(), APPS), paths_of(installed(), CORE)
+        deployment = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
+        self.assertEqual(apps[deployment]["delete"].answer, f"{META}Status")
+        self.assertEqual(core["/api/v1/namespaces/{namespace}/pods/{name}"]["delete"].answer, "io.k8s.api.core.v1.Pod")
+        self.assertEqual(apps[f"{deployment}/scale"]["put"].body, "io.k8s.api.autoscaling.v1.Scale")
+        log = core["/api/v1/namespaces/{namespace}/pods/{name}/log"]["get"]
+        self.assertEqual((log.produces[0], log.action, log.name), ("text/plain", "get", "readCoreV1NamespacedPodLog"))
+        self.assertIn("tailLines", [one.name for one in log.parameters])
+        self.assertEqual(core["/api/v1/namespaces/{name}"]["delete"].answer, f"{META}Status")
+
+    def test_reading_custom_resources(self) -> None:
+        """Of custom resources, the revision that one is to be read at is told of as well."""
+        plain = [
+            Path(path, list(methods.values()))
+            for path, methods in paths_of(installed(), APPS).items()
+            if path == "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
+        ]
+        for paths, has in ((plain, False), (custom_paths(plain, WIDGET), True)):
+            (read,) = (one for path in paths for one in path.operations if one.method == "get")
+            self.assertEqual("resourceVersion" in [one.name for one in read.parameters], has)
+
+    def test_field_validation(self) -> None:
+        """C{fieldValidation} is a parameter of writes, by which kubectl sees that the server validates."""
+        deployment = paths_of(installed(), APPS)["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]
+        for method, has in (("put", True), ("patch", True), ("get", False), ("delete", False)):
+            names = {one.name for one in deployment[method].parameters}
+            self.assertEqual("fieldValidation" in names, has)
+
+    def test_releases(self) -> None:
+        """Parameters that came later are not in the documents of older releases."""
+        path = "/apis/apps/v1/deployments"
+        for minor, has in ((36, True), (35, False)):
+            names = {one.name for one in paths_of(installed(), APPS, minor)[path]["get"].parameters}
+            self.assertEqual("shardSelector" in names, has)
+
+    def test_terms(self) -> None:
+        """The descriptions of parameters use the terms that the reference's tests look for."""
+        read = paths_of(installed(), APPS)["/apis/apps/v1/deployments"]["get"]
+        texts = {one.name: one.description for one in read.parameters}
+        for name in ("labelSelector", "fieldSelector", "shardSelector"):
+            self.assertIn("list of returned objects", texts[name])
+        self.assertTrue(texts["watch"].startswith("Watch for changes to the described resources "))
+
+
+class SchemasTests(SynchronousTestCase):
+    """Tests for L{kubetwist.resources.openapi.schemas}."""
+
+    def test_reachable(self) -> None:
+        """A document has the types that it needs, also those that refer to themselves, and no others."""
+        schemas = FakeDefinitions().openapi_schemas(V3_REFERENCE)
+        found = reachable(schemas, ["io.k8s.api.core.v1.PodList", "nowhere"], None)
+        self.assertIn("io.k8s.api.core.v1.PodSpec", found)
+        self.assertNotIn(f"{META}Unused", found)
+
+    def test_kinds_of_every_group(self) -> None:
+        """Kinds that every group has are shown as those of the document's group and of the core group."""
+        name = f"{META}DeleteOptions"
+        found = reachable(FakeDefinitions().openapi_schemas(V3_REFERENCE), [name], APPS)
+        self.assertEqual([kind["group"] for kind in found[name]["x-kubernetes-group-version-kind"]], ["", "apps"])
+
+    @settings(max_examples=50)
+    @given(st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdefg"), max_size=3)))
+    def test_reachable_is_closed(self, graph: dict[str, list[str]]) -> None:
+        """Nothing that a document refers to is missing from it, if it is there at all."""
+        schemas = {name: {"items": [{"$ref": f"#/{to}"} for to in others]} for name, others in graph.items()}
+        found = reachable(schemas, ["a"], None)
+        for schema in found.values():
+            for name in references(schema):
+                self.assertTrue(name in found or name not in schemas)
+
+
+class OpenAPICase(SynchronousTestCase):
+    """
+    Asks for OpenAPI documents over HTTP in memory.
+
+    @ivar remote: What other servers serve.
+    @ivar others: Paths that are served beside APIs.
+    """
+
+    remote: RemoteOpenAPI | None = None
+    others: tuple[str, ...] = ()
+
+    def setUp(self) -> None:
+        """Each test has a server of its own, which builds at once."""
+        self.groups = installed()
+        self.definitions = FakeDefinitions()
+        self.built = 0
+        self.serve(self.run_now)
+
+    def run_now(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+        """In place of a thread."""
+        self.built += 1
+        return execute(function, *arguments)
+
+    def serve(self, run: Any) -> None:
+        """Make the server."""
+        builder = Builder(self.definitions, "1.36", self.others)
+        layer = Layer("test", NotFound())
+        layer.claim_below("/openapi/v2", OpenAPIV2(self.groups, lambda: builder, run, lambda: self.remote))
+        now = datetime(2026, 1, 2, tzinfo=UTC)
+        layer.claim_below("/openapi/v3", OpenAPIV3(self.groups, lambda: builder, run, lambda: now, lambda: self.remote))
+        self.client = StubTreq(layer)
+
+    def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, Any, bytes]:
+        """The code, the headers and the body of an answer."""
+        response = self.successResultOf(self.begin(path, method, **headers))
+        return response.code, response.headers, self.successResultOf(response.content())
+
+    def begin(self, path: str, method: str = "GET", **headers: str) -> Deferred[Any]:
+        """An answer that may take its time."""
+        # treq asks for gzip unless told otherwise.
+        sent = {"accept-encoding": "identity"} | {name.replace("_", "-"): value for name, value in headers.items()}
+        asked: Deferred[Any] = self.client.request(
+            method, f"http://kube.invalid{path}", headers=sent, allow_redirects=False
+        )
+        return asked
+
+    def get(self, path: str, **headers: str) -> Any:
+        """The JSON of an answer that is as it should be."""
+        code, _, body = self.ask(path, **headers)
+        self.assertEqual(code, 200, body)
+        return json.loads(body)
+
+
+class OpenAPIV3Tests(OpenAPICase):
+    """Tests for L{OpenAPIV3}."""
+
+    def test_index(self) -> None:
+        """The index lists the documents with URLs that change when they do."""
+        paths = self.get("/openapi/v3")["paths"]
+        self.assertEqual(
+            " ".join(paths),
+            "api api/v1 apis apis/apps apis/apps/v1 apis/autoscaling apis/autoscaling/v1 apis/autoscaling/v2 version",
+        )
+        url = paths["apis/apps/v1"]["serverRelativeURL"]
+        self.assertTrue(url.startswith("/openapi/v3/apis/apps/v1?hash="))
+        self.assertEqual(self.get(url)["info"], {"title": "Kubernetes", "version": "1.36"})
+
+    def test_document(self) -> None:
+        """A document has the paths of its version and the types they need."""
+        document = self.get("/openapi/v3/apis/apps/v1")
+        self.assertEqual(document["openapi"], "3.0.0")
+        scale = document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale"]
+        self.assertEqual([one["name"] for one in scale["parameters"]], ["name", "namespace", "pretty"])
+        self.assertEqual(
+            scale["put"]["x-kubernetes-group-version-kind"], {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+        )
+        self.assertEqual(
+            scale["put"]["requestBody"],
+            {
+                "content": {"*/*": {"schema": {"$ref": "#/components/schemas/io.k8s.api.autoscaling.v1.Scale"}}},
+                "required": True,
+            },
+        )
+        self.assertIn("application/apply-patch+yaml", scale["patch"]["requestBody"]["content"])
+        self.assertNotIn("io.k8s.api.core.v1.Pod", document["components"]["schemas"])
+        collection = document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments"]
+        self.assertNotIn("required", collection["delete"]["requestBody"])
+        self.assertEqual(collection["get"]["x-kubernetes-action"], "list")
+
+    def test_issuer(self) -> None:
+        """The documents about the issuer of tokens are described where they are served; they need no types."""
+        path = "/.well-known/openid-configuration"
+        self.assertEqual(self.ask(f"/openapi/v3{path}")[0], 404)
+        self.assertNotIn(f"{path}/", self.get("/openapi/v2")["paths"])
+        self.others = (path, "/metrics")
+        self.serve(self.run_now)
+        names = [name for name in self.get("/openapi/v3")["paths"] if not name.startswith("api")]
+        self.assertEqual(names, [path[1:], "version"])
+        document = self.get(f"/openapi/v3{path}")
+        (item,) = document["paths"].values()
+        self.assertEqual(
+            item["get"]["responses"]["200"]["content"], {"application/json": {"schema": {"type": "string"}}}
+        )
+        self.assertNotIn("schemas", document["components"])
+        operation = self.get("/openapi/v2")["paths"][f"{path}/"]["get"]
+        self.assertNotIn("consumes", operation)
+        self.assertEqual(operation["operationId"], item["get"]["operationId"])
+
+    def test_caching(self) -> None:
+        """What is asked for by its hash may be kept for ever, and by an old hash it is elsewhere."""
+        url = self.get("/openapi/v3")["paths"]["api"]["serverRelativeURL"]
+        _, headers, _ = self.ask(url)
+        self.assertEqual(headers.getRawHeaders("cache-control"), ["public, immutable"])
+        self.assertEqual(headers.getRawHeaders("expires"), ["Sat, 02 Jan 2027 00:00:00 GMT"])
+        self.assertEqual(headers.getRawHeaders("vary"), ["Accept"])
+        code, headers, body = self.ask("/openapi/v3/api?hash=STALE")
+        self.assertEqual((code, headers.getRawHeaders("location"), body), (301, [url], b""))
+        self.assertFalse(self.ask("/openapi/v3/api")[1].hasHeader("expires"))
+
+    def test_not_modified(self) -> None:
+        """A client that has the document is told so."""
+        (etag,) = self.ask("/openapi/v3/api")[1].getRawHeaders("etag")
+        self.assertEqual(self.ask("/openapi/v3/api", if_none_match=etag)[0::2], (304, b""))
+        self.assertEqual(self.ask("/openapi/v3/api", if_none_match=f'"x", W/{etag}')[0], 304)
+        self.assertEqual(self.ask("/openapi/v3/api", if_none_match='"x"')[0], 200)
+
+    def test_not_found(self) -> None:
+        """There is nothing to say of a document that is not there, not even of what type nothing is."""
+        for path in ("/openapi/v3/apis/apps/v7", "/openapi/v3/", "/openapi/v3/apis/nope?hash=x"):
+            code, headers, body = self.ask(path)
+            self.assertEqual((code, body, headers.hasHeader("content-type")), (404, b"", False))
+
+    def test_not_acceptable(self) -> None:
+        """Documents come in JSON and protobuf alone."""
+        self.assertEqual(self.ask("/openapi/v3/version", accept="text/html")[0::2], (406, b""))
+        for accept in ("application/*", "*/*", "text/html, application/json;q=0.1"):
+            self.assertEqual(self.ask("/openapi/v3/version", accept=accept)[0], 200)
+        self.assertEqual(self.ask("/openapi/v3", accept="text/html")[0], 200)
+
+    def test_protobuf(self) -> None:
+        """Documents come in protobuf, made once, and known by the same hash as in JSON."""
+        (etag,) = self.ask("/openapi/v3/apis/apps/v1")[1].getRawHeaders("etag")
+        for accept in (V3_PROTOBUF, V3_PROTOBUF.replace("v3.", "v3@")):
+            code, headers, body = self.ask("/openapi/v3/apis/apps/v1", accept=accept)
+            self.assertEqual((code, headers.getRawHeaders("content-type")), (200, [V3_PROTOBUF]))
+            self.assertEqual(headers.getRawHeaders("etag"), [etag])
+            self.assertEqual(every(body, 1), [b"3.0.0"])
+        self.assertEqual(self.built, 2)
+        code, headers, nothing = self.ask("/openapi/v3/apis/apps/v1", "HEAD", accept=V3_PROTOBUF)
+        self.assertEqual((code, nothing), (200, b""))
+        self.assertEqual(headers.getRawHeaders("content-length"), [str(len(body))])
+        _, headers, _ = self.ask("/openapi/v3/apis/apps/v1?hash=STALE", accept=V3_PROTOBUF)
+        self.assertEqual(headers.getRawHeaders("content-type"), [V3_PROTOBUF])
+
+    def test_other_methods(self) -> None:
+        """A client that has a document and does something else with it than read is told that it exists."""
+        (etag,) = self.ask("/openapi/v3/api")[1].getRawHeaders("etag")
+        self.assertEqual(self.ask("/openapi/v3/api", "POST", if_none_match=etag)[0::2], (412, b""))
+
+    def test_head(self) -> None:
+        """HEAD tells how long a document is."""
+        for path in ("/openapi/v3", "/openapi/v3/apis/apps/v1"):
+            _, _, body = self.ask(path)
+            code, headers, nothing = self.ask(path, "HEAD")
+            self.assertEqual((code, nothing), (200, b""))
+            self.assertEqual(headers.getRawHeaders("content-length"), [str(len(body))])
+
+    def test_gzip(self) -> None:
+        """Clients that take gzip get the document as it is kept."""
+        plain = self.ask("/openapi/v3/api/v1")[2]
+        code, headers, body = self.ask("/openapi/v3/api/v1", accept_encoding="gzip")
+        self.assertEqual(code, 200)
+        unpacked = zlib.decompress(body, 31) if body[:2] == b"\x1f\x8b" else body
+        self.assertEqual(unpacked, plain)
+        self.assertEqual(headers.getRawHeaders("vary"), ["Accept", "Accept-Encoding"])
+
+    def test_built_once(self) -> None:
+        """Documents are built when they are first asked for, and again only after a change."""
+        self.assertEqual(self.built, 0)
+        before = self.get("/openapi/v3")["paths"]
+        self.ask("/openapi/v3/api/v1")
+        self.assertEqual(self.built, 1)
+        self.groups.add(custom("apps", "v1"))
+        after = self.get("/openapi/v3")["paths"]
+        self.assertEqual(self.built, 2)
+        self.assertEqual([name for name in after if after[name] != before.get(name)], ["apis/apps/v1"])
+        self.groups.remove_group_version(APPS)
+        self.assertNotIn("apis/apps", self.get("/openapi/v3")["paths"])
+
+
+class WaitingTests(OpenAPICase):
+    """Tests for requests that come while documents are being built."""
+
+    def setUp(self) -> None:
+        """Building waits until the test says so."""
+        super().setUp()
+        self.work: list[Callable[[], None]] = []
+        self.serve(self.run_later)
+
+    def run_later(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+        """In place of a thread that takes long."""
+        done: Deferred[Any] = Deferred()
+        self.work.append(lambda: execute(function, *arguments).chainDeferred(done))
+        return done
+
+    def test_many_wait_for_one(self) -> None:
+        """Several requests wait for the same building."""
+        asked = [self.begin("/openapi/v3/api"), self.begin("/openapi/v3"), self.begin("/openapi/v3/nope")]
+        for one in asked:
+            self.assertNoResult(one)
+        (work,) = self.work
+        work()
+        self.client.flush()
+        self.assertEqual([self.successResultOf(one).code for one in asked], [200, 200, 404])
+
+    def test_gone(self) -> None:
+        """A client that does not wait for the end harms nobody."""
+        asked = self.begin("/openapi/v3/api")
+        asked.addErrback(lambda failure: None)
+        asked.cancel()
+        self.client.flush()
+        (work,) = self.work
+        work()
+        self.client.flush()
+        self.assertEqual(self.ask("/openapi/v3/api")[0], 200)
+
+    def test_failure(self) -> None:
+        """When documents can not be built this is logged, and the next request tries again."""
+        self.definitions.broken = True
+        asked = self.begin("/openapi/v3/api")
+        self.work.pop()()
+        self.client.flush()
+        self.assertEqual(self.successResultOf(asked).code, 503)
+        self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
+        self.definitions.broken = False
+        asked = self.begin("/openapi/v3/api")
+        self.work.pop()()
+        self.client.flush()
+        self.assertEqual(self.successResultOf(asked).code, 200)
+
+    def test_change_while_building(self) -> None:
+        """What changes while documents are built is in the ones after."""
+        asked = self.begin("/openapi/v3")
+        self.groups.remove_group_version(APPS)
+        self.work.pop()()
+        self.client.flush()
+        self.assertEqual(self.successResultOf(asked).code, 200)
+        asked = self.begin("/openapi/v3")
+        self.work.pop()()
+        self.client.flush()
+        body = json.loads(self.successResultOf(self.successResultOf(asked).content()))
+        self.assertNotIn("apis/apps", body["paths"])
+
+
+class OpenAPIV2Tests(OpenAPICase):
+    """Tests for L{OpenAPIV2}."""
+
+    def test_document(self) -> None:
+        """Everything is in one document, whose references all lead somewhere."""
+        document = self.get("/openapi/v2")
+        self.assertEqual(document["swagger"], "2.0")
+        self.assertIn("/apis/autoscaling/", document["paths"])
+        item = document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]
+        self.assertEqual(item["get"]["operationId"], "readCoreV1NamespacedPod")
+        self.assertEqual(item["put"]["parameters"][0]["schema"], {"$ref": "#/definitions/io.k8s.api.core.v1.Pod"})
+        shared = {name.partition("-")[0] for name in document["parameters"]}
+        self.assertTrue({"pretty", "namespace", "body", "labelSelector"} <= shared)
+        known = {f"#/parameters/{name}" for name in document["parameters"]}
+        for path in document["paths"].values():
+            for one in path.get("parameters", []):
+                self.assertTrue(one["name"] == "name" if "name" in one else one["$ref"] in known, one)
+
+    def test_parameters(self) -> None:
+        """
+        Parameters are shared under the names that the reference makes of them.
+
+        Not shared are names, bodies of kinds, and the two that kubectl looks for without following references.
+        """
+        document = self.get("/openapi/v2")
+        self.assertEqual(
+            document["parameters"]["namespace-vgWSWtn3"],
+            {
+                "uniqueItems": True,
+                "type": "string",
+                "description": "object name and auth scope, such as for teams and projects",
+                "name": "namespace",
+                "in": "path",
+                "required": True,
+            },
+        )
+        item = document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]
+        self.assertEqual(item["patch"]["parameters"][0], {"$ref": "#/parameters/body-78PwaGsr"})
+        self.assertEqual(item["delete"]["parameters"][0], {"$ref": "#/parameters/body-2Y1dVQaQ"})
+        apart = {name for name in document["parameters"] if name.startswith(("name-", "fieldValidation-", "dryRun-"))}
+        self.assertEqual(apart, set())
+        for method in ("put", "patch"):
+            own = [one["name"] for one in item[method]["parameters"] if "name" in one and one["in"] == "query"]
+            self.assertEqual(own, ["dryRun", "fieldValidation"])
+
+    def test_definitions(self) -> None:
+        """It has the definitions that its paths refer to, directly or not, and no others."""
+        document = self.get("/openapi/v2")
+        self.assertEqual(document["info"], {"title": "Kubernetes", "version": "1.36"})
+        self.assertNotIn(f"{META}Unused", document["definitions"])
+        self.assertIn("io.k8s.api.core.v1.PodSpec", document["definitions"])
+        self.groups.remove_group_version(APPS)
+        before, document = document, self.get("/openapi/v2")
+        gone = before["definitions"].keys() - document["definitions"].keys()
+        self.assertIn("io.k8s.api.apps.v1.Deployment", gone)
+        self.assertNotIn("io.k8s.api.core.v1.Pod", gone)
+
+    def test_headers(self) -> None:
+        """The answer depends on what the client accepts, and may be asked for again by its tag."""
+        _, headers, _ = self.ask("/openapi/v2")
+        self.assertEqual(headers.getRawHeaders("vary"), ["Accept-Encoding", "Accept"])
+        (etag,) = headers.getRawHeaders("etag")
+        self.assertEqual(self.ask("/openapi/v2", if_none_match=etag)[0], 304)
+
+    def test_not_acceptable(self) -> None:
+        """There is no HTML, and no protobuf of another version."""
+        for accept in ("text/html", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"):
+            code, headers, body = self.ask("/openapi/v2", "HEAD", accept=accept)
+            self.assertEqual((code, body, headers.hasHeader("content-type")), (406, b"", False))
+        self.assertEqual(self.ask("/openapi/v2", accept="text/html,*/*")[0], 200)
+
+    def test_protobuf(self) -> None:
+        """The document comes in protobuf, too, under either name of that, where the client likes that best."""
+        schemas = self.get("/openapi/v2")["definitions"]
+        _, headers, _ = self.ask("/openapi/v2")
+        (json_tag,) = headers.getRawHeaders("etag")
+        new_name = V2_PROTOBUF.replace("@", ".")
+        for accept in (V2_PROTOBUF, new_name, f"{V2_PROTOBUF},*/*", f"application/json;q=0.5,{V2_PROTOBUF}"):
+            code, headers, body = self.ask("/openapi/v2", accept=accept)
+            self.assertEqual((code, headers.getRawHeaders("content-type")), (200, [new_name]))
+            self.assertEqual(headers.getRawHeaders("vary"), ["Accept-Encoding", "Accept"])
+            self.assertEqual([name.decode() for name in every(body, 9, 1, 1)], list(schemas))
+        (etag,) = headers.getRawHeaders("etag")
+        self.assertNotEqual(etag, json_tag)
+        self.assertEqual(self.ask("/openapi/v2", accept=V2_PROTOBUF, if_none_match=etag)[0], 304)
+        for accept in ("*/*", "application/*", f"{V2_PROTOBUF};q=0.5,application/json"):
+            _, headers, _ = self.ask("/openapi/v2", accept=accept)
+            self.assertEqual(headers.getRawHeaders("content-type"), ["application/json"])
+        # The client unpacks what comes packed.
+        _, headers, unpacked = self.ask("/openapi/v2", accept=V2_PROTOBUF, accept_encoding="gzip")
+        self.assertEqual(unpacked, body)
+        _, headers, nothing = self.ask("/openapi/v2", "HEAD", accept=V2_PROTOBUF)
+        self.assertEqual((headers.getRawHeaders("content-length"), nothing), ([str(len(body))], b""))
+
+    def test_below(self) -> None:
+        """There is nothing below it."""
+        self.assertEqual(self.ask("/openapi/v2/x")[0::2], (404, b"404 page not found\n"))

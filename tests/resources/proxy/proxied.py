@@ -1,0 +1,158 @@
+"""A client, the server, a backend, and one request after the other between them: for the tests of proxying."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet import reactor as installed_reactor
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import TestCase
+
+from kubetwist.client.factory import Outgoing
+from kubetwist.client.restconfig import CallSettings
+from kubetwist.http.requestinfo import with_request_info
+from kubetwist.http.site import KubeRequest, KubeSite
+from kubetwist.resources.proxy.reverseproxy import (
+    proxy_request,
+    run,
+)
+from kubetwist.server.credentials.certificates import Authority, Subject
+from kubetwist.server.credentials.tlscontext import ServerContext
+from tests.wires import Backend, Wire, connect
+
+reactor: Any = installed_reactor
+
+
+class Proxied(TestCase):
+    """A server that passes everything on to one backend."""
+
+    timeout = 20
+    tls = False
+
+    async def setUp(self) -> None:
+        """The three of them."""
+        self.options: dict[str, Any] | None = {}
+        self.backend = Backend(reactor, tls=self.tls).start()
+        self.outgoing = Outgoing(reactor, lambda namespace, name: None)
+        self.client = self.outgoing.stream_client(CallSettings(url=self.backend.url, ca=self.backend.ca))
+        self.requests: list[KubeRequest] = []
+        self.over: list[Deferred[None]] = []
+        self.site = KubeSite(with_request_info(self._answer), reactor)
+        self.site.streams.append(lambda request: True)
+        self.ca = b""
+        if self.tls:
+            authority = Authority.make("front-ca")
+            self.ca = authority.pair.certificate
+            pair = authority.issue(Subject("front", names=("127.0.0.1",), server=True))
+            self.port = reactor.listenSSL(0, self.site, ServerContext(pair, "VersionTLS12"), interface="127.0.0.1")
+        else:
+            self.port = reactor.listenTCP(0, self.site, interface="127.0.0.1")
+        self.wires: list[Wire] = []
+
+    async def tearDown(self) -> None:
+        """End it all; nothing may hold on to a connection."""
+        await self.port.stopListening()
+        for wire in self.wires:
+            if wire.lost is None:
+                wire.kill()
+                await wire.end()
+        await self.outgoing.close()
+        await self.backend.stop()
+        await self.settled(lambda: not self.site.channels)
+        self.assertEqual((self.client.idle, self.client.busy), (0, 0))
+
+    def _answer(self, request: KubeRequest) -> None:
+        self.requests.append(request)
+        request.audit_id = "the-id"
+        request.cache_control = b"no-cache, private"
+        if self.options is not None:
+            run(proxy_request(request, self.client, request.uri, **self.options), request)
+
+    async def settled(self, condition: Any) -> None:
+        """Let the reactor go round until it is so; the test's own timeout ends it otherwise."""
+        while not condition():
+            turn: Deferred[None] = Deferred()
+            reactor.callLater(0.001, turn.callback, None)
+            await turn
+
+    async def connect(self) -> Wire:
+        """A client."""
+        wire = await connect(reactor, self.port.getHost().port, ca=self.ca)
+        self.wires.append(wire)
+        return wire
+
+    async def ask(self, head: bytes) -> tuple[Wire, Wire, bytes]:
+        """Send a request; the client, the backend, and the head that it got."""
+        wire = await self.connect()
+        wire.send(head)
+        there = await self.backend.connection()
+        return wire, there, await there.until(b"\r\n\r\n")
+
+    async def all_over(self) -> None:
+        """Wait until no request and no connection is left that is in use."""
+        await self.settled(lambda: not self.site.open_requests and not self.client.busy)
+
+
+class Flood:
+    """
+    Writes as much as a transport takes.
+
+    @ivar stuck: Fires when it takes no more.
+    """
+
+    def __init__(self, transport: Any, piece: bytes = b"x" * 65536) -> None:
+        self._transport = transport
+        self._piece = piece
+        self._call: Any = None
+        self._go = True
+        self.written = 0
+        self.stuck: Deferred[None] = Deferred()
+        transport.registerProducer(self, True)
+        self._write()
+
+    def _write(self) -> None:
+        self._call = None
+        if self._go:
+            self._transport.write(self._piece)
+            self.written += len(self._piece)
+        if self._go:
+            self._call = reactor.callLater(0, self._write)
+        else:
+            self._wait(100)
+
+    def _wait(self, turns: int) -> None:
+        """Stuck is what stays so while everything else has its turns."""
+        self._call = None
+        if turns:
+            self._call = reactor.callLater(0, self._wait, turns - 1)
+        elif not self.stuck.called:
+            self.stuck.callback(None)
+
+    def pauseProducing(self) -> None:
+        """Enough."""
+        self._go = False
+
+    def resumeProducing(self) -> None:
+        """More."""
+        self._go = True
+        if self._call is not None:
+            self._call.cancel()
+        self._call = reactor.callLater(0, self._write)
+
+    def stopProducing(self) -> None:
+        """The connection is gone."""
+        self._go = False
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
+
+    def stop(self) -> None:
+        """Write no more."""
+        self.stopProducing()
+        self._transport.unregisterProducer()
+
+
+UPGRADE = b"GET /x HTTP/1.1\r\nHost: front\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n"
+SWITCHED = (
+    b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Accept: a\r\n\r\n"
+)
