@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 _Result = TypeVar("_Result")
 
@@ -51,3 +51,39 @@ def briefly(function: Callable[..., _Result], *arguments: object) -> _Result:
         return function(*arguments)
     finally:
         allowance.reset(token)
+
+
+class Computing(Protocol):
+    """
+    What L{compute_rules} needs of a request: the L{kubetwist.registry.generic.scope.RequestScope}.
+
+    @ivar in_thread: Calls a function with arguments in the computation thread and returns an awaitable of its result;
+        L{None} if everything is computed immediately.
+    """
+
+    in_thread: Callable[..., Any] | None
+
+    def large(self, size: int = 0) -> bool:
+        """Return whether computations on the object run in the computation thread."""
+
+
+async def compute_rules(scope: Computing, size: int, function: Callable[..., _Result], *arguments: object) -> _Result:
+    """
+    Call a function that may evaluate expressions: immediately for small objects, otherwise in the computation thread.
+
+    What takes long for a small object is cancelled, and repeated in the thread.
+
+    @param size: Bytes of JSON that the function reads besides the body of the request.
+    @param function: Accesses only its arguments and immutable objects. It may be called twice with the same arguments.
+    @return: Its result.
+    """
+    in_thread = scope.in_thread
+    if in_thread is None:
+        return function(*arguments)
+    if not scope.large(size):
+        try:
+            return briefly(function, *arguments)
+        except TakesLong:
+            pass
+    result: _Result = await in_thread(function, *arguments)
+    return result

@@ -14,6 +14,7 @@ from ...api.errors import APIStatusError, Cause, invalid
 from ...api.names import generate_name, path_segment_problems
 from ...api.options import CreateOptions, WriteOptions
 from ...api.resource import JSONObject
+from ...cel.sparing import compute_rules
 from ...storage.errors import KeyExists
 from ..core.pod.validation.security import unprivileged
 from .allocation import TakenMeanwhile
@@ -85,7 +86,7 @@ class Creation(StoredObjects):
         meta["creationTimestamp"] = times.now()
         for text in await scope.compute(0, self.strategy.early_warnings, obj):
             scope.warn(text)
-        causes = await scope.compute_rules(0, self._prepared_creation, obj, scope)
+        causes = await compute_rules(scope, 0, self._prepared_creation, obj, scope)
         if causes:
             raise await scope.compute(0, self.invalid, meta.get("name", ""), causes)
         for text in await scope.compute(0, self.strategy.warnings, obj, None):

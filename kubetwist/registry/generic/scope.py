@@ -9,7 +9,6 @@ from attrs import define, evolve
 
 from ...api.errors import Cause
 from ...api.resource import UserInfo
-from ...cel.sparing import TakesLong, briefly
 
 
 def discard(text: str) -> None:
@@ -93,19 +92,6 @@ class RequestScope:
         if self.in_thread is not None and max(self.size, size) * self.weight > IN_REACTOR:
             return await self.in_thread(function, *arguments)
         return function(*arguments)
-
-    async def compute_rules(self, size: int, function: Callable[..., Any], *arguments: Any) -> Any:
-        """
-        Do the same as L{compute} for a function that may evaluate expressions, and repeat expensive ones in the thread.
-
-        @param function: It may be called twice with the same arguments.
-        """
-        if self.in_thread is None or max(self.size, size) * self.weight > IN_REACTOR:
-            return await self.compute(size, function, *arguments)
-        try:
-            return briefly(function, *arguments)
-        except TakesLong:
-            return await self.in_thread(function, *arguments)
 
     def within(self, namespace: str) -> RequestScope:
         """The same request, as it concerns one namespace."""

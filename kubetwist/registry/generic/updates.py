@@ -14,6 +14,7 @@ from ...api.errors import APIStatusError, Cause, Tolerated, invalid
 from ...api.jsonequality import same_json
 from ...api.options import WriteOptions
 from ...api.resource import GroupKind, GroupVersionKind, JSONObject
+from ...cel.sparing import compute_rules
 from ...storage.cache.record import Record
 from ...storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from . import deletion
@@ -161,7 +162,7 @@ class Updates(Creation):
         if rules.main:
             await self.permit(scope, obj, old, options)
         size = len(record.item)
-        causes = await scope.compute_rules(size, self._prepared_causes, obj, old, rules, scope)
+        causes = await compute_rules(scope, size, self._prepared_causes, obj, old, rules, scope)
         if causes:
             causes = told(causes, scope)
             if causes:
