@@ -24,11 +24,11 @@ from kubetwist.admission.attributes import AdmissionAttributes
 from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission.selection import build_chain
 from kubetwist.api.options import CreateOptions
+from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.client.factory import Outgoing
 from kubetwist.interfaces import IMutatingAdmission
 from kubetwist.registry.generic import bootstrap
-from kubetwist.registry.generic.scope import RequestScope
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.stores import Stores
 from kubetwist.schema.definitions import Definitions

@@ -18,9 +18,9 @@ from twisted.internet.task import react
 
 from kubetwist.api.authorization import AuthorizerAttributes
 from kubetwist.api.options import CreateOptions
+from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.authorization.rbac import RBAC
-from kubetwist.registry.generic.scope import RequestScope
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.rbac.bootstrap import reconcile as bootstraprbac
 from kubetwist.registry.rbac.ruleresolver import GROUP

@@ -214,7 +214,7 @@ class IStorageBackendFactory(Interface):
 
 # --- capabilities of a resource ----------------------------------------------------------------------------------
 #
-# C{scope} is a L{kubetwist.registry.generic.scope.RequestScope}: the user, the namespace, where warnings go.
+# C{scope} is a L{kubetwist.api.requestscope.RequestScope}: the user, the namespace, where warnings go.
 # A result is a L{kubetwist.storage.cache.record.Record} for stored objects and a dict for those made to answer. C{get}
 # and C{list} may give their result at once instead of an awaitable of it: most reads need not wait for anything.
 

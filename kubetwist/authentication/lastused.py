@@ -12,9 +12,9 @@ from twisted.logger import Logger
 
 from ..api.errors import APIStatusError
 from ..api.options import UpdateOptions
+from ..api.requestscope import RequestScope
 from ..api.resource import JSONObject
 from ..registry.generic.bootstrap import SERVER
-from ..registry.generic.scope import RequestScope
 
 LABEL: Final = "kubernetes.io/legacy-token-last-used"
 #: Secrets that are written to at a time; of others it is noted when they are used again.

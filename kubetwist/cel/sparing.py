@@ -55,7 +55,7 @@ def briefly(function: Callable[..., _Result], *arguments: object) -> _Result:
 
 class Computing(Protocol):
     """
-    What L{compute_rules} needs of a request: the L{kubetwist.registry.generic.scope.RequestScope}.
+    What L{compute_rules} needs of a request: the L{kubetwist.api.requestscope.RequestScope}.
 
     @ivar in_thread: Calls a function with arguments in the computation thread and returns an awaitable of its result;
         L{None} if everything is computed immediately.

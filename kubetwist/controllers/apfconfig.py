@@ -14,13 +14,13 @@ from twisted.logger import Logger
 
 from ..api import times
 from ..api.errors import APIStatusError
+from ..api.requestscope import RequestScope
 from ..api.resource import JSONObject
 from ..flowcontrol.levels import (
     FlowControl,
     dangling,
 )
 from ..registry.generic.bootstrap import FAIRNESS_TELLER, apply_status
-from ..registry.generic.scope import RequestScope
 from ..storage.errors import StorageError
 from .machinery.informer import (
     Informer,

@@ -17,9 +17,9 @@ from twisted.internet.interfaces import IReactorTime
 from ..api import times
 from ..api.errors import APIStatusError
 from ..api.options import UpdateOptions
+from ..api.requestscope import RequestScope
 from ..api.resource import JSONObject
 from ..registry.generic.bootstrap import SERVER, ensure
-from ..registry.generic.scope import RequestScope
 from .machinery.singleton import Keeper
 
 if TYPE_CHECKING:

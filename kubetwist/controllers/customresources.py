@@ -21,6 +21,7 @@ from zope.interface import implementer
 
 from ..api.errors import APIStatusError
 from ..api.options import DeleteOptions, ListOptions, WriteOptions
+from ..api.requestscope import RequestScope
 from ..api.resource import GroupVersion, JSONObject
 from ..api.times import now
 from ..interfaces import IWatchSink
@@ -30,7 +31,6 @@ from ..registry.apiextensions.structuralcondition import structure
 from ..registry.customresources.crd import condition, conditions, holds
 from ..registry.customresources.served import ServedResource
 from ..registry.generic.fieldmanager.manager import FieldManager
-from ..registry.generic.scope import RequestScope
 from ..registry.generic.store import Store
 from ..registry.generic.updates import UpdateRules
 from ..storage.cache.record import Record

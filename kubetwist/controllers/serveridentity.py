@@ -17,9 +17,9 @@ from twisted.logger import Logger
 from ..api import times
 from ..api.errors import APIStatusError
 from ..api.options import DeleteOptions, UpdateOptions
+from ..api.requestscope import RequestScope
 from ..api.resource import JSONObject
 from ..registry.generic.bootstrap import SERVER, ensure
-from ..registry.generic.scope import RequestScope
 from ..storage.errors import StorageError
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from zope.interface import implementer
 
 from ..api.errors import APIStatusError
 from ..api.options import GetOptions, ListOptions
+from ..api.requestscope import RequestScope
 from ..api.resource import GroupVersion, JSONObject
 from ..interfaces import IGetter, ILister
 from ..registry.customresources.codec import CustomCodec
 from ..registry.generic.reading import select
-from ..registry.generic.scope import RequestScope
 from ..registry.kinds import ResourceInfo
 from ..resources.customresources import CustomResources, CustomVersionResource
 from ..resources.endpoint import Endpoint

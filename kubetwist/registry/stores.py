@@ -16,6 +16,7 @@ from ..admission.chain import AdmissionChain
 from ..api.errors import APIStatusError
 from ..api.frozen import frozen
 from ..api.options import CreateOptions
+from ..api.requestscope import RequestScope
 from ..api.resource import GroupResource, GroupVersionKind, JSONObject
 from ..api.storage import Write
 from ..api.times import now
@@ -40,7 +41,6 @@ from .generic.bootstrap import SERVER
 from .generic.fieldmanager.manager import FieldManager, built_in_field_manager
 from .generic.fieldselectors import selectable_fields
 from .generic.objectwait import appeared
-from .generic.scope import RequestScope
 from .generic.store import Store
 from .generic.storedprotobuf import decode_stored, encode_stored
 from .generic.strategy import Strategy

@@ -11,12 +11,12 @@ from attrs import define, field
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
 
+from ..api.requestscope import RequestScope
 from ..api.resource import GroupVersion, GroupVersionKind
 from ..api.times import now
 from ..http.negotiation import BUILT_IN, CUSTOM, PATCH_TYPES, Forms
 from ..interfaces import ILister
 from ..registry.generic.codec import Codec
-from ..registry.generic.scope import RequestScope
 
 if TYPE_CHECKING:
     from ..http.site import KubeRequest

@@ -16,8 +16,8 @@ from .tables import TableEncoder, check_include
 from .traced import TracedEncoder
 
 if TYPE_CHECKING:
+    from ..api.requestscope import RequestScope
     from ..http.site import KubeRequest
-    from ..registry.generic.scope import RequestScope
     from .endpoint import Endpoint
 
 _WITH_BODY = (b"POST", b"PUT", b"PATCH")

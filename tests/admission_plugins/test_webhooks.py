@@ -8,10 +8,10 @@ from twisted.internet.defer import Deferred
 from zope.interface.verify import verifyObject
 
 from kubetwist.api.options import UpdateOptions
+from kubetwist.api.requestscope import RequestScope
 from kubetwist.client.errors import CallError
 from kubetwist.client.httpclient import Answer
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
-from kubetwist.registry.generic.scope import RequestScope
 from kubetwist.registry.generic.updates import UpdateRules
 from tests.admission_plugins.fakes import starting_over
 from tests.admission_plugins.webhookserver import WebhookTestCase, patch, webhook

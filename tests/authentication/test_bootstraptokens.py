@@ -9,11 +9,11 @@ from twisted.logger import globalLogPublisher
 from zope.interface.verify import verifyObject
 
 from kubetwist.api.options import DeleteOptions
+from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication import bootstraptokens
 from kubetwist.authentication.bootstraptokens import BootstrapTokens
 from kubetwist.interfaces import IAuthenticator
-from kubetwist.registry.generic.scope import RequestScope
 from tests.registry.storetools import StoreTestCase
 
 TOKEN = "abcdef.0123456789abcdef"

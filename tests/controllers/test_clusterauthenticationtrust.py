@@ -9,6 +9,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from kubetwist.api.options import DeleteOptions, UpdateOptions
+from kubetwist.api.requestscope import RequestScope
 from kubetwist.cli.kubeapi import Options
 from kubetwist.controllers.clusterauthenticationtrust import (
     NAME,
@@ -16,7 +17,6 @@ from kubetwist.controllers.clusterauthenticationtrust import (
     together,
     wanted_info,
 )
-from kubetwist.registry.generic.scope import RequestScope
 from tests.certificates import Issued, root, subject
 from tests.registry.storetools import StoreTestCase
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from kubetwist.api import times
 from kubetwist.api.options import DeleteOptions
+from kubetwist.api.requestscope import RequestScope
 from kubetwist.controllers.serveridentity import (
     COLLECTION,
     DURATION,
@@ -16,7 +17,6 @@ from kubetwist.controllers.serveridentity import (
     server_name,
 )
 from kubetwist.registry.generic.bootstrap import ensure
-from kubetwist.registry.generic.scope import RequestScope
 from tests.registry.sharedstores import SharedStoresTestCase
 
 

@@ -12,8 +12,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
 from kubetwist.api.options import CreateOptions, DeleteOptions, UpdateOptions
+from kubetwist.api.requestscope import RequestScope
 from kubetwist.interfaces import ISharedStorage
-from kubetwist.registry.generic.scope import RequestScope
 from kubetwist.registry.stores import Stores
 from kubetwist.storage.memory import MemoryStorage
 from tests.resources.server import all_kinds

@@ -14,8 +14,8 @@ from zope.interface import implementer
 from kubetwist.admission.chain import AdmissionChain
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions, DeleteOptions, UpdateOptions
+from kubetwist.api.requestscope import RequestScope
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
-from kubetwist.registry.generic.scope import RequestScope
 from kubetwist.registry.generic.store import Store
 from kubetwist.registry.stores import Stores
 from kubetwist.storage.memory import MemoryStorage

@@ -22,12 +22,12 @@ from ...api.options import (
     DeleteOptions,
     UpdateOptions,
 )
+from ...api.requestscope import RequestScope
 from ...api.resource import (
     GroupVersion,
     JSONObject,
 )
 from ...registry.generic.bootstrap import AUTOMANAGED, SERVER, api_service
-from ...registry.generic.scope import RequestScope
 from ...registry.generic.store import Store
 from ...registry.kinds import (
     Priority,

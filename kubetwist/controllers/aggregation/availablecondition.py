@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from ...api import times
 from ...api.errors import APIStatusError
 from ...api.options import UpdateOptions
+from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...registry.generic.bootstrap import SERVER
 from ...registry.generic.parts import status_rules
-from ...registry.generic.scope import RequestScope
 from ...registry.generic.store import Store
 from .apiservices import (
     LOCAL,

@@ -25,6 +25,7 @@ from ...api.options import (
     DeleteOptions,
     UpdateOptions,
 )
+from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...api.storage import (
     StorageEvent,
@@ -32,7 +33,6 @@ from ...api.storage import (
 )
 from ...interfaces import IStorageObserver
 from ...registry.generic.bootstrap import SERVER, ensure, is_about_loopback, kubernetes_endpoints, kubernetes_slice
-from ...registry.generic.scope import RequestScope
 from ...storage.errors import (
     KeyNotFound,
     StorageError,

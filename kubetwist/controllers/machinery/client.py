@@ -14,6 +14,7 @@ from ...api.options import (
     PatchOptions,
     UpdateOptions,
 )
+from ...api.requestscope import RequestScope
 from ...api.resource import (
     JSONObject,
     UserInfo,
@@ -25,7 +26,6 @@ from ...registry.customresources.store import CustomStore
 from ...registry.generic.codec import Codec
 from ...registry.generic.fieldmanager.manager import built_in_field_manager
 from ...registry.generic.parts import approval_rules, status_rules
-from ...registry.generic.scope import RequestScope
 from ...registry.generic.store import Store
 from ...registry.generic.updates import UpdateRules
 from ...storage.cache.record import Record

@@ -14,10 +14,10 @@ from twisted.internet.interfaces import IDelayedCall
 
 from ...api.errors import APIStatusError
 from ...api.options import CreateOptions
+from ...api.requestscope import RequestScope
 from ...api.resource import GroupVersionKind, JSONObject
 from ...api.times import format_time
 from ...registry.core.pod.binding import PodBinding
-from ...registry.generic.scope import RequestScope
 from ...registry.stores import seen
 from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED

@@ -8,11 +8,11 @@ from twisted.logger import Logger
 
 from ...api import times
 from ...api.options import DeleteOptions
+from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...storage.cache.record import Record
 from ...storage.errors import KeyNotFound, RevisionConflict
 from ..generic import deletion
-from ..generic.scope import RequestScope
 from ..generic.store import Store
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"

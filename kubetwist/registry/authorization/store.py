@@ -12,6 +12,7 @@ from ...api import times
 from ...api.authorization import AuthorizerAttributes, Decision
 from ...api.errors import APIStatusError, Cause
 from ...api.options import CreateOptions
+from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, JSONObject, UserInfo
 from ...api.selectors import (
     Requirement,
@@ -25,7 +26,6 @@ from ...interfaces import ICreator, IRuleResolver
 from ..core.componentstatus.store import ComponentStatuses
 from ..core.pod.binding import Bindings
 from ..generic.admitting import admit_virtual
-from ..generic.scope import RequestScope
 from ..kinds import ResourceInfo
 from .validation import validate_access_review, validate_local_access_review, validate_self_access_review
 

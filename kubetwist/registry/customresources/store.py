@@ -10,6 +10,7 @@ import orjson
 from ...admission.attributes import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
+from ...api.requestscope import RequestScope
 from ...api.resource import GroupVersionKind, JSONObject
 from ...storage.cache.listing import Listing
 from ...storage.cache.record import (
@@ -17,7 +18,6 @@ from ...storage.cache.record import (
     Record,
 )
 from ..generic.reading import await_first_state, begin_watch
-from ..generic.scope import RequestScope
 from ..generic.store import Store
 from ..generic.updates import UpdateRules
 from .codec import CustomCodec, stored_version

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ...admission.attributes import CONNECT, CREATE, AdmissionAttributes
 from ...api.options import CreateOptions
+from ...api.requestscope import RequestScope
 from ...api.resource import GroupVersionKind, JSONObject
-from .scope import RequestScope
 
 if TYPE_CHECKING:
     from ...admission.attributes import AdmissionContext

@@ -15,8 +15,8 @@ from attrs import frozen
 from ...api import times
 from ...api.errors import APIStatusError, Cause
 from ...api.options import CreateOptions, UpdateOptions
+from ...api.requestscope import RequestScope
 from ...api.resource import GroupVersion, JSONObject
-from .scope import RequestScope
 from .updates import UpdateRules
 from .validation.fields import NO_LOOPBACK
 

@@ -13,6 +13,7 @@ from ...api import objectmeta, times
 from ...api.errors import APIStatusError, Cause, invalid
 from ...api.names import generate_name, path_segment_problems
 from ...api.options import CreateOptions, WriteOptions
+from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...cel.sparing import compute_rules
 from ...storage.errors import KeyExists
@@ -22,7 +23,6 @@ from .empties import as_sent
 from .floats import put_floats, take_floats
 from .objects import StoredObjects
 from .owners import drop_repeated_owners
-from .scope import RequestScope
 
 #: How often a name made from generateName may turn out to be taken.
 NAME_ATTEMPTS = 8

@@ -12,6 +12,7 @@ from ...admission.attributes import AdmissionAttributes, AdmissionContext, Charg
 from ...api.errors import APIStatusError, Cause
 from ...api.latency import ETCD, Spending
 from ...api.options import DeleteOptions, WriteOptions
+from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
 from ...api.storage import Write
 from ...interfaces import IRewriting, IStorageBackend
@@ -30,7 +31,6 @@ from ...storage.protobuf import is_protobuf
 from ...tracing.spans import Span, Unrecorded, here
 from .allocation import NOTHING, Hold
 from .conversion import convert
-from .scope import RequestScope
 from .storedprotobuf import foreign
 from .strategy import Strategy
 

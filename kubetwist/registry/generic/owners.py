@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import orjson
 
+from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
-from .scope import RequestScope
 
 
 def drop_repeated_owners(scope: RequestScope, meta: JSONObject, *, patched: bool = False) -> None:

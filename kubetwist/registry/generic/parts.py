@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from zope.interface import implementer
 
 from ...api.options import GetOptions, WriteOptions
+from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...interfaces import IPatcher, IUpdater
 from ..certificates.strategy import CertificateSigningRequestStrategy
 from ..core.pod.strategy import PodStrategy
-from .scope import RequestScope
 from .updates import UpdateRules
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from ...storage.cache.record import Record
 from ...storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable, UnreadableValue
 
 if TYPE_CHECKING:
+    from ...api.requestscope import RequestScope
     from ..kinds import ResourceInfo
-    from .scope import RequestScope
     from .store import Store
 
 #: Seconds that a read waits for a revision that is not there yet.

@@ -11,11 +11,11 @@ from zope.interface import implementer
 
 from ...api.errors import APIStatusError
 from ...api.options import GetOptions, WriteOptions
+from ...api.requestscope import RequestScope
 from ...api.resource import GroupResource, GroupVersionKind, JSONObject
 from ...interfaces import IPatcher
 from .fieldmanager.scalehandler import from_scale, replicas_paths, to_scale
 from .scale import apply_scale, scale_of, validate_scale
-from .scope import RequestScope
 from .updates import AdmittedView, UpdateRules, parse_version
 
 if TYPE_CHECKING:

@@ -20,13 +20,13 @@ from ...api import times
 from ...api.errors import APIStatusError
 from ...api.listoptions import not_unreadable
 from ...api.options import DeleteOptions, GetOptions, ListOptions
+from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, JSONObject
 from ...interfaces import ICollectionDeleter, ICreator, IGetter, IGracefulDeleter, ILister, IPatcher, IWatcher
 from ...storage.cache.listing import Listing
 from ...storage.cache.record import Record
 from ...storage.errors import KeyNotFound, RevisionConflict
 from . import deletion, reading
-from .scope import RequestScope
 from .updates import Updates
 
 

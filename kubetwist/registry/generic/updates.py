@@ -13,6 +13,7 @@ from ...api import objectmeta
 from ...api.errors import APIStatusError, Cause, Tolerated, invalid
 from ...api.jsonequality import same_json
 from ...api.options import WriteOptions
+from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, GroupVersionKind, JSONObject
 from ...cel.sparing import compute_rules
 from ...storage.cache.record import Record
@@ -24,7 +25,6 @@ from .empties import as_sent, put_back, take_away
 from .fieldmanager.manager import keep_times
 from .floats import put_floats, take_floats
 from .owners import drop_repeated_owners
-from .scope import RequestScope
 
 #: How often an update that named no resourceVersion is repeated when others write in between.
 ATTEMPTS = 50

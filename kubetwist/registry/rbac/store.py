@@ -16,12 +16,12 @@ from ...api.authorization import AuthorizerAttributes, Decision
 from ...api.errors import APIStatusError
 from ...api.options import CreateOptions, WriteOptions
 from ...api.rbacrules import FULL_AUTHORITY, Rule, refusal, uncovered
+from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...api.users import MASTERS
 from ...storage.cache.record import Draft
 from ..generic.allocation import NOTHING, Hold
 from ..generic.keys import check_key
-from ..generic.scope import RequestScope
 from ..generic.store import Store
 from .ruleresolver import GROUP, UnknownRole
 

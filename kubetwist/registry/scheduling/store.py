@@ -6,7 +6,7 @@ from typing import Any
 
 from ...api.errors import APIStatusError
 from ...api.options import DeleteOptions
-from ..generic.scope import RequestScope
+from ...api.requestscope import RequestScope
 from ..generic.store import Store
 from .validation import SYSTEM_PRIORITIES
 

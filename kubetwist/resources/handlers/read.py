@@ -19,6 +19,10 @@ from ...api.options import (
     GetOptions,
     ListOptions,
 )
+from ...api.requestscope import (
+    IN_REACTOR,
+    RequestScope,
+)
 from ...api.resource import GroupResource
 from ...api.selectors import parse_field_selector
 from ...http.responses import (
@@ -29,10 +33,6 @@ from ...http.responses import (
 from ...interfaces import IWatcher
 from ...registry.generic.fieldselectors import check_field_selector
 from ...registry.generic.reading import continue_token
-from ...registry.generic.scope import (
-    IN_REACTOR,
-    RequestScope,
-)
 from ...storage.cache.listing import Listing
 from ...storage.cache.record import Record
 from ...streams.handshakes import is_websocket

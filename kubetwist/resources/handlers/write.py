@@ -64,8 +64,8 @@ from .read import (
 )
 
 if TYPE_CHECKING:
+    from ...api.requestscope import RequestScope
     from ...http.site import KubeRequest
-    from ...registry.generic.scope import RequestScope
 
 #: Metadata that clients can not choose for a new object: what they send is dropped before anybody looks.
 SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")

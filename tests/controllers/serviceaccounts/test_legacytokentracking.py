@@ -7,13 +7,13 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from kubetwist.api.options import DeleteOptions
+from kubetwist.api.requestscope import RequestScope
 from kubetwist.controllers.serviceaccounts import legacytokentracking as legacytokens
 from kubetwist.controllers.serviceaccounts.legacytokentracking import (
     CREATION,
     NAME,
     TokenTracking,
 )
-from kubetwist.registry.generic.scope import RequestScope
 from tests.registry.storetools import StoreTestCase
 
 SCOPE = RequestScope("kube-system")

@@ -10,10 +10,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.authorization import Decision, Verdict
 from kubetwist.api.options import CreateOptions
+from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.selectors import Requirement
 from kubetwist.authorization.union import AuthorizerUnion
 from kubetwist.registry.authorization.store import AccessReview, question
-from kubetwist.registry.generic.scope import RequestScope
 from kubetwist.registry.kinds import ResourceInfo
 from tests.registry.rbac.rbacserver import API, REVIEWS, USERS, RBACServer, binding, role, rule
 

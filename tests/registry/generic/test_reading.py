@@ -11,9 +11,9 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.listoptions import list_options
+from kubetwist.api.requestscope import RequestScope
 from kubetwist.registry.generic import reading
 from kubetwist.registry.generic.reading import REMEMBERED_LENGTH, Selection, read_list, select
-from kubetwist.registry.generic.scope import RequestScope
 from kubetwist.storage.cache.listing import Listing
 from kubetwist.storage.cache.record import Record
 from tests.registry.storetools import StoreTestCase

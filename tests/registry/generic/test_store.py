@@ -10,6 +10,7 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions
+from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.resource import GroupResource
 from kubetwist.interfaces import (
     ICollectionDeleter,
@@ -21,7 +22,6 @@ from kubetwist.interfaces import (
     IWatcher,
 )
 from kubetwist.registry.generic import creation
-from kubetwist.registry.generic.scope import RequestScope
 from kubetwist.storage.errors import StorageUnavailable
 from tests.registry.storetools import Plugin, StoreTestCase, content
 from tests.resources.server import config_map, pod

@@ -8,12 +8,12 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions, DeleteOptions, GetOptions, UpdateOptions
+from kubetwist.api.requestscope import RequestScope
 from kubetwist.interfaces import IPatcher, IUpdater
 from kubetwist.registry.core.namespace.store import finalize_rules
 from kubetwist.registry.generic import objects, updates
 from kubetwist.registry.generic.parts import Part, WritablePart, status_rules
 from kubetwist.registry.generic.scalestore import ScaleStore
-from kubetwist.registry.generic.scope import RequestScope
 from kubetwist.registry.generic.updates import parse_version, same
 from tests.registry.storetools import Plugin, StoreTestCase, content
 from tests.resources.server import config_map, pod

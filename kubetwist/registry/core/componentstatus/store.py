@@ -11,12 +11,12 @@ from zope.interface import implementer
 
 from ....api.errors import APIStatusError
 from ....api.options import GetOptions, ListOptions
+from ....api.requestscope import RequestScope
 from ....api.resource import GroupResource, JSONObject
 from ....api.selectors import parse_label_selector
 from ....interfaces import IGetter, ILister
 from ....storage.cache.listing import Listing
 from ....storage.cache.record import Record
-from ...generic.scope import RequestScope
 from ...kinds import ResourceInfo
 
 if TYPE_CHECKING:

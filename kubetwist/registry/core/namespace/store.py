@@ -12,11 +12,11 @@ from zope.interface import implementer_only
 from ....api import times
 from ....api.errors import Cause
 from ....api.options import DeleteOptions
+from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
 from ....interfaces import ICreator, IGetter, IGracefulDeleter, ILister, IPatcher, IWatcher
 from ....storage.cache.record import Record
 from ...generic import deletion
-from ...generic.scope import RequestScope
 from ...generic.store import Store
 from ...generic.updates import UpdateRules
 from ..node.validation import validate_namespace_finalize

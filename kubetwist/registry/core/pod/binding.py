@@ -13,12 +13,12 @@ from ....admission.attributes import AdmissionAttributes
 from ....api import times
 from ....api.errors import APIStatusError, aggregate
 from ....api.options import CreateOptions, UpdateOptions
+from ....api.requestscope import RequestScope
 from ....api.resource import GroupResource, GroupVersionKind, JSONObject
 from ....interfaces import ICreator, INamedCreator
 from ...generic import deletion
 from ...generic.admitting import virtual_attributes
 from ...generic.keys import check_key
-from ...generic.scope import RequestScope
 from ...generic.updates import UpdateRules
 from ...kinds import ResourceInfo, SubresourceInfo
 from ..serviceaccount.tokens import (

@@ -17,10 +17,10 @@ from zope.interface import implementer
 
 from ....api.errors import APIStatusError
 from ....api.podspecs import containers
+from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
 from ....interfaces import IConnecter
 from ...generic.admitting import admit_connection
-from ...generic.scope import RequestScope
 from ...generic.targets import Target, clean_path, proxied_port, split_name
 from ...kinds import ResourceInfo, SubresourceInfo
 from ..connectoptions import connect_options

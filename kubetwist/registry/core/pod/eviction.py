@@ -13,12 +13,12 @@ from ....api.decoding import BodyError
 from ....api.errors import APIStatusError, invalid
 from ....api.listoptions import delete_options_from_body
 from ....api.options import CreateOptions, DeleteOptions, UpdateOptions
+from ....api.requestscope import RequestScope
 from ....api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
 from ....api.selectors import label_selector_from_object
 from ....interfaces import INamedCreator
 from ...generic import deletion
 from ...generic.bootstrap import SERVER
-from ...generic.scope import RequestScope
 from ...generic.updates import UpdateRules
 
 if TYPE_CHECKING:

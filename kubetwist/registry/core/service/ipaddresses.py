@@ -10,11 +10,11 @@ import orjson
 
 from ....api import times
 from ....api.options import DeleteOptions
+from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
 from ....api.storage import Write
 from ....storage.errors import KeyExists
 from ....storage.wrappers import shared_storage
-from ...generic.scope import RequestScope
 from ...generic.store import Store
 from .allocator import Holdings
 

@@ -12,12 +12,12 @@ from attrs import evolve
 from ....admission.attributes import AdmissionAttributes, Charge
 from ....api.errors import APIStatusError
 from ....api.options import WriteOptions
+from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
 from ....api.storage import Write
 from ....storage.cache.record import Draft, Record
 from ....storage.errors import KeyExists, KeyNotFound
 from ...generic.allocation import NOTHING, Hold, TakenMeanwhile
-from ...generic.scope import RequestScope
 from ...generic.store import Store
 from ...generic.updates import UpdateRules
 from .allocator import Reservation, ServiceAllocator, added_ranges, holdings

@@ -17,9 +17,9 @@ from twisted.internet.defer import Deferred, FirstError, gatherResults
 from ....api.errors import APIStatusError
 from ....api.options import DeleteOptions, UpdateOptions
 from ....api.rbacrules import Rule, uncovered
+from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
 from ...generic.bootstrap import SERVER, ensure
-from ...generic.scope import RequestScope
 from ..ruleresolver import GROUP
 from .controllerroles import CONTROLLERS
 from .roles import AGGREGATED, BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, LABELLED, ROLES

@@ -23,10 +23,10 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from kubetwist.api.options import CreateOptions
+from kubetwist.api.requestscope import RequestScope
 from kubetwist.interfaces import INamedCreator
 from kubetwist.registry.core.pod.binding import TokenRequests
 from kubetwist.registry.core.serviceaccount.tokens import BadSigningKey, TokenIssuer
-from kubetwist.registry.generic.scope import RequestScope
 from kubetwist.resources.apis import ServerContext
 from tests.registry.storetools import StoreTestCase
 from tests.resources.server import pod

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from attrs import define, evolve
 
-from ...api.errors import Cause
-from ...api.resource import UserInfo
+from .errors import Cause
+from .resource import UserInfo
 
 
 def discard(text: str) -> None:
