@@ -1,80 +1,26 @@
-"""Tests for L{kubetwist.admission_plugins.podsecurity}: the plugin, labels, configuration and existing pods."""
+"""Tests for L{kubetwist.admission_plugins.podsecurity.plugin}."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from twisted.internet.defer import ensureDeferred
-from twisted.internet.task import Clock
-from zope.interface.verify import verifyObject
-
-from kubetwist.admission.chain import AdmissionChain
-from kubetwist.admission_plugins.configurations import InvalidConfiguration
-from kubetwist.admission_plugins.podsecurity.existing import MOST_PODS
 from kubetwist.admission_plugins.podsecurity.judgement import IGNORED, is_significant
-from kubetwist.admission_plugins.podsecurity.plugin import PodSecurity
 from kubetwist.api.podspecs import TEMPLATES
 from kubetwist.api.resource import JSONObject, UserInfo
-from kubetwist.interfaces import IValidatingAdmission
-from tests.admission_plugins.fakes import Context, PluginTestCase, Write, every_container, pod, write
+from tests.admission_plugins.fakes import Context, every_container, pod
+from tests.admission_plugins.podsecurity.plugintools import NamespaceTestCase, PodSecurityTestCase, labelled
 
 BASELINE = "host namespaces (hostNetwork=true)"
+
+
 ENFORCED = "pod-security.kubernetes.io/enforce-policy"
+
+
 VIOLATIONS = "pod-security.kubernetes.io/audit-violations"
+
+
 EXEMPT = "pod-security.kubernetes.io/exempt"
+
+
 ERROR = "pod-security.kubernetes.io/error"
-KIND = {"kind": "PodSecurityConfiguration", "apiVersion": "pod-security.admission.config.k8s.io/v1"}
-
-
-class Turns(Clock):
-    """
-    A clock that counts who steps back to let others have a turn.
-
-    @ivar turns: How often that was.
-    """
-
-    def __init__(self, seconds: float = 0.0) -> None:
-        """
-        @param seconds: How long the others take each time.
-        """
-        super().__init__()
-        self.turns = 0
-        self._seconds = seconds
-
-    def callLater(self, delay: float, *arguments: Any, **named: Any) -> Any:
-        """Note who waits for no time at all."""
-        if not delay:
-            self.turns += 1
-            self.rightNow += self._seconds
-        return super().callLater(delay, *arguments, **named)
-
-
-def labelled(**modes: str) -> JSONObject:
-    """Labels: C{enforce}, C{enforce_version} and so on."""
-    return {f"pod-security.kubernetes.io/{mode.replace('_', '-')}": value for mode, value in modes.items()}
-
-
-class PodSecurityTestCase(PluginTestCase):
-    """A test of the plugin in a namespace with labels."""
-
-    def setUp(self) -> None:
-        """A server without anything."""
-        self.context = Context()
-
-    def plugin(self, configuration: JSONObject | None = None) -> PodSecurity:
-        """The plugin."""
-        said = None if configuration is None else {**KIND, **configuration}
-        plugin = PodSecurity.configured(self.context, said)
-        verifyObject(IValidatingAdmission, plugin)
-        return plugin
-
-    def labels(self, **modes: str) -> None:
-        """Give the namespace labels."""
-        self.context.add("", "namespaces", {"metadata": {"name": "ns", "labels": labelled(**modes)}})
-
-    def write(self, obj: JSONObject | None, resource: str = "pods", operation: str = "CREATE", **more: Any) -> Write:
-        """A write in the namespace."""
-        return write(obj, resource, operation, context=self.context, **more)
 
 
 class PodTests(PodSecurityTestCase):
@@ -228,22 +174,8 @@ class TemplateTests(PodSecurityTestCase):
         self.assertIn("failed to lookup namespace", made.notes[ERROR])
 
 
-class NamespaceTests(PodSecurityTestCase):
-    """Labels are checked when they are written, and pods that are there looked at."""
-
-    def namespace(self, old: JSONObject | None = None, **modes: str) -> Write:
-        """A write of the namespace."""
-        obj = {"metadata": {"name": "ns", "labels": labelled(**modes)}}
-        before = None if old is None else {"metadata": {"name": "ns", "labels": old}}
-        return self.write(obj, "namespaces", "CREATE" if old is None else "UPDATE", old=before)
-
-    def add(self, name: str, controller: str = "", **spec: Any) -> None:
-        """Have a pod."""
-        obj = pod(name, **spec)
-        obj["metadata"]["namespace"] = "ns"
-        if controller:
-            obj["metadata"]["ownerReferences"] = [{"uid": "x"}, {"uid": controller, "controller": True}]
-        self.context.add("", "pods", obj)
+class NamespaceTests(NamespaceTestCase):
+    """Tests for the labels of namespaces."""
 
     def test_invalid(self) -> None:
         """Labels that make no sense are refused; those that are there already do not keep others from changing."""
@@ -274,26 +206,6 @@ class NamespaceTests(PodSecurityTestCase):
         for version in ("", "1.2", "v1.02", "v1", "v1.x", "v1.1 ", "v1.\u0661", "v1.99999999999999999999"):
             self.assertEqual(self.refusal(self.plugin(), self.namespace(enforce_version=version)).code, 422, version)
 
-    def test_existing_pods(self) -> None:
-        """A stricter level warns of the pods that would not be let in now, alike ones together."""
-        self.add("b", hostNetwork=True)
-        self.add("a", hostNetwork=True)
-        self.add("c", hostNetwork=True)
-        self.add("y", hostPID=True, hostNetwork=True)
-        self.add("z", hostPID=True, volumes=[{"name": "v", "hostPath": {}}])
-        self.add("x", hostPID=True, volumes=[{"name": "v", "hostPath": {}}])
-        self.add("fine")
-        made = self.namespace({}, enforce="baseline")
-        self.validate(self.plugin(), made)
-        self.assertEqual(
-            made.warnings,
-            [
-                'existing pods in namespace "ns" violate the new PodSecurity enforce level "baseline:latest"',
-                "a (and 3 other pods): host namespaces",
-                "x (and 1 other pod): host namespaces, hostPath volumes",
-            ],
-        )
-
     def test_no_look(self) -> None:
         """Where nothing becomes stricter, no pod is looked at."""
         self.add("a", hostNetwork=True)
@@ -309,42 +221,6 @@ class NamespaceTests(PodSecurityTestCase):
         self.validate(self.plugin(), made)
         self.assertEqual(len(made.warnings), 2)
 
-    def test_many_pods(self) -> None:
-        """So many pods are looked at and no more, one of each controller first, while others get their turns."""
-        for number in range(MOST_PODS + 20):
-            self.add(f"p{number:04}", controller="same")
-        self.add("zz", controller="other", hostNetwork=True)
-        self.add("exempt", hostNetwork=True, runtimeClassName="vm")
-        plugin = self.plugin({"exemptions": {"runtimeClasses": ["vm"]}})
-        made = self.namespace({}, enforce="baseline")
-        clock = self.context.reactor = Turns()
-        done = ensureDeferred(AdmissionChain([plugin], clock).validate(made.attributes))
-        clock.advance(0)
-        self.successResultOf(done)
-        self.assertGreaterEqual(clock.turns, 2 * (MOST_PODS // 50 - 1))
-        self.assertEqual(
-            made.warnings,
-            [
-                f"new PodSecurity enforce level only checked against the first {MOST_PODS} of {MOST_PODS + 21} "
-                "existing pods",
-                'existing pods in namespace "ns" violate the new PodSecurity enforce level "baseline:latest"',
-                "zz: host namespaces",
-            ],
-        )
-
-    def test_long(self) -> None:
-        """Looking ends after a second."""
-        for number in range(200):
-            self.add(f"p{number:03}")
-        made = self.namespace({}, enforce="baseline")
-        clock = self.context.reactor = Turns(0.3)
-        done = ensureDeferred(AdmissionChain([self.plugin()], clock).validate(made.attributes))
-        clock.advance(0)
-        self.successResultOf(done)
-        self.assertEqual(
-            made.warnings, ["new PodSecurity enforce level only checked against the first 100 of 200 existing pods"]
-        )
-
     def test_exempt(self) -> None:
         """Labels of an exempt namespace do nothing, and whoever sets them is told so."""
         plugin = self.plugin({"exemptions": {"namespaces": ["ns"]}})
@@ -356,40 +232,3 @@ class NamespaceTests(PodSecurityTestCase):
         made = self.namespace(enforce="privileged")
         self.validate(plugin, made)
         self.assertEqual(made.warnings, [])
-
-
-class ConfigurationTests(PodSecurityTestCase):
-    """The configuration is checked when the server starts."""
-
-    def test_invalid(self) -> None:
-        """What makes no sense is told with its path."""
-        for configuration, text in (
-            ({"defaults": {"enforce": "x"}}, 'defaults.enforce: Invalid value: "x": must be one of privileged'),
-            ({"defaults": {"warn-version": "x"}}, 'defaults.warn-version: Invalid value: "x": must be "latest"'),
-            ({"exemptions": {"usernames": [""]}}, 'exemptions.usernames[0]: Invalid value: "": username must not be'),
-            ({"exemptions": {"namespaces": ["a", "a"]}}, 'exemptions.namespaces[1]: Duplicate value: "a"'),
-            ({"exemptions": {"namespaces": ["A"]}}, 'exemptions.namespaces[0]: Invalid value: "A"'),
-            ({"exemptions": {"runtimeClasses": ["_"]}}, 'exemptions.runtimeClasses[0]: Invalid value: "_"'),
-            ({"exemptions": {"users": []}}, 'unknown field "exemptions.users"'),
-            ({"defaults": {"enforce": 1}}, "defaults.enforce: expected a string"),
-            ({"exemptions": {"usernames": "a"}}, "exemptions.usernames: expected a list"),
-            ({"kind": "Other"}, 'no kind "Other" is registered'),
-        ):
-            with self.assertRaises(InvalidConfiguration) as raised:
-                self.plugin(configuration)
-            self.assertIn(text, str(raised.exception))
-
-    def test_versions(self) -> None:
-        """Configurations of before it was v1 are read, too."""
-        for version in ("v1alpha1", "v1beta1", "v1"):
-            self.plugin({"apiVersion": f"pod-security.admission.config.k8s.io/{version}"})
-
-    def test_release(self) -> None:
-        """The latest version is that of the release that the server stands for."""
-        self.context.release = "1.33"
-        self.labels(enforce="baseline")
-        probed = pod()
-        probed["spec"]["containers"][0]["livenessProbe"] = {"tcpSocket": {"host": "h", "port": 1}}
-        self.validate(self.plugin(), self.write(probed))
-        self.context.release = "1.34"
-        self.assertIn("probe or lifecycle host", self.why(self.plugin(), self.write(probed)))

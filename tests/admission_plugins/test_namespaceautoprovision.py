@@ -1,4 +1,4 @@
-"""Tests for L{NamespaceExists} and L{NamespaceAutoProvision}; L{NamespaceLifecycle} is in C{test_builtin}."""
+"""Tests for L{NamespaceAutoProvision}."""
 
 from __future__ import annotations
 
@@ -6,35 +6,13 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.namespaceautoprovision import NamespaceAutoProvision
-from kubetwist.admission_plugins.namespaceexists import NamespaceExists
 from kubetwist.admission_plugins.namespacelifecycle import NamespaceLifecycle
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.resource import GroupResource
-from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
+from kubetwist.interfaces import IMutatingAdmission
 from tests.admission_plugins.fakes import Context, PluginTestCase, pod, write
 from tests.registry.storetools import StoreTestCase
-
-
-class ExistsTests(PluginTestCase):
-    """Tests for L{NamespaceExists}."""
-
-    def test_missing(self) -> None:
-        """Nothing is written in a namespace that is not there, and nothing deleted."""
-        plugin = NamespaceExists()
-        verifyObject(IValidatingAdmission, plugin)
-        for operation in ("CREATE", "UPDATE", "DELETE"):
-            error = self.refusal(plugin, write(pod(), "configmaps", operation))
-            self.assertEqual((error.code, error.message), (404, 'namespaces "ns" not found'))
-
-    def test_there(self) -> None:
-        """In others, and outside of all, it has nothing against anything; nor against namespaces themselves."""
-        context = Context()
-        context.add("", "namespaces", {"metadata": {"name": "ns"}})
-        plugin = NamespaceExists()
-        self.validate(plugin, write(pod(), context=context))
-        self.validate(plugin, write({"metadata": {"name": "n"}}, "nodes", namespace=""))
-        self.validate(plugin, write({"metadata": {"name": "new"}}, "namespaces"))
 
 
 class AutoProvisionTests(PluginTestCase):
@@ -73,24 +51,6 @@ class AutoProvisionTests(PluginTestCase):
                 self.assertEqual(self.why(self.plugin, made, admitting=True), why)
             else:
                 self.admit(self.plugin, made)
-
-
-class ReviewTests(PluginTestCase):
-    """Tests for L{NamespaceLifecycle} where somebody only asks."""
-
-    def test_reviews(self) -> None:
-        """Whoever asks what somebody may do in a namespace does not learn whether there is one."""
-        review = write({"metadata": {}}, "localsubjectaccessreviews.authorization.k8s.io")
-        self.admit(NamespaceLifecycle(), review)
-        self.assertEqual(self.refusal(NamespaceLifecycle(), write(pod()), admitting=True).code, 404)
-
-    def test_generated_name(self) -> None:
-        """A refusal names what an object's name begins with while it has none."""
-        context = Context()
-        context.add("", "namespaces", {"metadata": {"name": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"}})
-        obj = {"metadata": {"generateName": "x-"}}
-        error = self.refusal(NamespaceLifecycle(), write(obj, "configmaps", context=context, name=""), admitting=True)
-        self.assertTrue(error.message.startswith('configmaps "x-" is forbidden: unable to create new content in'))
 
 
 class StoredTests(StoreTestCase):

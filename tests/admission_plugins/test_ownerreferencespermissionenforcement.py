@@ -1,4 +1,4 @@
-"""Tests for the plugins that ask the authorizer, and for what may not be in a service."""
+"""Tests for L{OwnerReferencesPermissionEnforcement}."""
 
 from __future__ import annotations
 
@@ -6,86 +6,10 @@ from typing import Any
 
 from zope.interface.verify import verifyObject
 
-from kubetwist.admission_plugins.certificateapproval import CertificateApproval
-from kubetwist.admission_plugins.certificatesigning import CertificateSigning
-from kubetwist.admission_plugins.clustertrustbundleattest import ClusterTrustBundleAttest
-from kubetwist.admission_plugins.denyserviceexternalips import DenyServiceExternalIPs
 from kubetwist.admission_plugins.ownerreferencespermissionenforcement import OwnerReferencesPermissionEnforcement
 from kubetwist.api.resource import JSONObject
 from kubetwist.interfaces import IValidatingAdmission
 from tests.admission_plugins.fakes import Context, PluginTestCase, Rights, write
-
-SIGNER = "example.com/signer"
-
-
-def request(signer: str = SIGNER, **status: Any) -> JSONObject:
-    """A request for a certificate."""
-    return {"metadata": {"name": "csr"}, "spec": {"signerName": signer}, "status": status}
-
-
-class SignerTests(PluginTestCase):
-    """Tests for L{CertificateApproval}, L{CertificateSigning} and L{ClusterTrustBundleAttest}."""
-
-    def test_approval(self) -> None:
-        """Whoever approves must be allowed to for the signer, or for all signers of its domain."""
-        plugin, resource = CertificateApproval(), "certificatesigningrequests.certificates.k8s.io/approval"
-        verifyObject(IValidatingAdmission, plugin)
-        for allowed in ("", SIGNER, "example.com/*"):
-            rights = Rights({("approve", "signers", allowed)})
-            # What an update says the signer is does not matter.
-            made = write(request("other.com/x"), resource, "UPDATE", old=request(), context=Context(authorizer=rights))
-            if allowed:
-                self.validate(plugin, made)
-            else:
-                why = self.why(plugin, made)
-                self.assertEqual(why, f'user not permitted to approve requests with signerName "{SIGNER}"')
-            question = rights.asked[0]
-            self.assertEqual(
-                (question.user.name, question.group, question.version, question.namespace),
-                ("alice", "certificates.k8s.io", "*", ""),
-            )
-
-    def test_signing(self) -> None:
-        """Whoever issues a certificate, or says why not, must be allowed to sign."""
-        plugin, resource = CertificateSigning(), "certificatesigningrequests.certificates.k8s.io/status"
-        verifyObject(IValidatingAdmission, plugin)
-        for status in ({"certificate": "x"}, {"conditions": [{"type": "Failed"}]}):
-            for rights in (Rights(), Rights({("sign", "signers", SIGNER)})):
-                made = write(request(**status), resource, "UPDATE", old=request(), context=Context(authorizer=rights))
-                if rights.allowed:
-                    self.validate(plugin, made)
-                else:
-                    why = self.why(plugin, made)
-                    self.assertEqual(why, f'user not permitted to sign requests with signerName "{SIGNER}"')
-        unchanged = write(request(), resource, "UPDATE", old=request(), context=Context(authorizer=Rights()))
-        self.validate(plugin, unchanged)
-
-    def test_attest(self) -> None:
-        """Whoever says whom to trust must be allowed to for the signer; collecting garbage needs no right."""
-        plugin, resource = ClusterTrustBundleAttest(), "clustertrustbundles.certificates.k8s.io"
-        verifyObject(IValidatingAdmission, plugin)
-        context = Context(authorizer=Rights())
-
-        def bundle(signer: str, **more: Any) -> JSONObject:
-            meta = {"name": "b", **more.pop("metadata", {})}
-            return {"metadata": meta, "spec": {"signerName": signer, **more}}
-
-        why = self.why(plugin, write(bundle(SIGNER), resource, context=context))
-        self.assertEqual(why, f'user not permitted to attest for signerName "{SIGNER}"')
-        self.validate(plugin, write(bundle(""), resource, context=context))
-        collected = bundle(SIGNER, metadata={"ownerReferences": [{"uid": "u"}], "finalizers": ["a/b"]})
-        self.validate(plugin, write(collected, resource, "UPDATE", old=bundle(SIGNER), context=context))
-        changed = bundle(SIGNER, trustBundle="x")
-        self.assertEqual(
-            self.refusal(plugin, write(changed, resource, "UPDATE", old=bundle(SIGNER), context=context)).code, 403
-        )
-        allowed = Context(authorizer=Rights({("attest", "signers", SIGNER)}))
-        self.validate(plugin, write(changed, resource, "UPDATE", old=bundle(SIGNER), context=allowed))
-
-    def test_no_authorizer(self) -> None:
-        """Where there is no authorizer, all is allowed."""
-        resource = "clustertrustbundles.certificates.k8s.io"
-        self.validate(ClusterTrustBundleAttest(), write({"metadata": {}, "spec": {"signerName": SIGNER}}, resource))
 
 
 class OwnerTests(PluginTestCase):
@@ -175,23 +99,3 @@ class OwnerTests(PluginTestCase):
     def test_no_metadata(self) -> None:
         """What has no metadata has no owners."""
         self.validate(self.plugin, write({"spec": {}}, "pods/x", context=self.context(), name="x"))
-
-
-class ExternalIPTests(PluginTestCase):
-    """Tests for L{DenyServiceExternalIPs}."""
-
-    def test_cve_2020_8554(self) -> None:
-        """No service gets new external IPs; those that are there may stay, or go."""
-        plugin = DenyServiceExternalIPs()
-        verifyObject(IValidatingAdmission, plugin)
-
-        def service(*addresses: str) -> JSONObject:
-            return {"metadata": {"name": "s"}, "spec": {"externalIPs": list(addresses)} if addresses else {}}
-
-        why = self.why(plugin, write(service("1.2.3.4"), "services"))
-        self.assertEqual(why, "Use of external IPs is denied by admission control")
-        self.validate(plugin, write(service(), "services"))
-        old = service("1.2.3.4", "1.2.3.5")
-        self.validate(plugin, write(service("1.2.3.5"), "services", "UPDATE", old=old))
-        self.validate(plugin, write(service(), "services", "UPDATE", old=old))
-        self.assertEqual(self.refusal(plugin, write(service("1.2.3.6"), "services", "UPDATE", old=old)).code, 403)

@@ -1,0 +1,69 @@
+"""A server with lists of objects, such as classes, and questions to one plugin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission.attributes import AdmissionAttributes
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.frozen import frozen
+from kubetwist.api.resource import JSONObject, UserInfo
+from tests.admission_plugins.fakes import Context
+
+
+class Objects(Context):
+    """What plugins look up: objects by their resource."""
+
+    def __init__(self, **found: list[JSONObject]) -> None:
+        super().__init__()
+        self._found = found
+
+    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """See L{Context.view}."""
+        return next((one for one in self.views(group, resource) if one["metadata"]["name"] == name), None)
+
+    def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+        """See L{Context.views}."""
+        return [frozen(one) for one in self._found.get(resource, [])]
+
+
+def named(name: str, created: str = "2026-01-01T00:00:00Z", **fields: Any) -> JSONObject:
+    """An object."""
+    meta = {"name": name, "creationTimestamp": created, **fields.pop("metadata", {})}
+    return {"metadata": meta, **fields}
+
+
+class ClassTestCase(SynchronousTestCase):
+    """A test of single plugins."""
+
+    def call(
+        self,
+        method: Any,
+        resource: str,
+        obj: JSONObject,
+        old: JSONObject | None = None,
+        group: str = "",
+        subresource: str = "",
+        **found: list[JSONObject],
+    ) -> Deferred[None]:
+        """Ask a plugin for its opinion."""
+        operation = "UPDATE" if old else "CREATE"
+        context = Objects(**found)
+        attributes = AdmissionAttributes(
+            operation, group, "v1", resource, subresource, "", "ns", "x", obj, old, UserInfo("u"), False, context
+        )
+        return maybeDeferred(method, attributes)
+
+    def ask(self, *arguments: Any, **named: Any) -> None:
+        """Ask one that has nothing against it."""
+        self.successResultOf(self.call(*arguments, **named))
+
+    def why(self, *arguments: Any, **named: Any) -> str:
+        """Why a plugin refuses."""
+        error = self.failureResultOf(self.call(*arguments, **named), APIStatusError).value
+        assert isinstance(error, APIStatusError)
+        self.assertEqual(error.code, 403)
+        return error.message.partition("is forbidden: ")[2]

@@ -1,0 +1,49 @@
+"""A server whose plugins look up a few objects, and writes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kubetwist.admission.attributes import AdmissionAttributes
+from kubetwist.api.frozen import frozen
+from kubetwist.api.resource import JSONObject, UserInfo
+from tests.admission_plugins.fakes import Context
+
+
+class Objects(Context):
+    """What plugins look up: a dictionary by resource and name."""
+
+    def __init__(self, **found: JSONObject) -> None:
+        super().__init__()
+        self._found = found
+
+    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """See L{Context.view}."""
+        found = self._found.get(f"{resource}_{name}".replace("-", "_"))
+        return None if found is None else frozen(found)
+
+
+async def ask(method: Callable[[AdmissionAttributes], Any], attributes: AdmissionAttributes) -> None:
+    """Ask a plugin, whether it is asynchronous or not."""
+    answer = method(attributes)
+    if answer is not None:
+        await answer
+
+
+def attributes(
+    obj: JSONObject | None,
+    resource: str = "pods",
+    operation: str = "CREATE",
+    context: Objects | None = None,
+    name: str = "x",
+    namespace: str = "ns",
+    old: JSONObject | None = None,
+) -> AdmissionAttributes:
+    """One write."""
+    return AdmissionAttributes(
+        operation, "", "v1", resource, "", "", namespace, name, obj, old, UserInfo("u"), False, context or Objects()
+    )
+
+
+ACCOUNT: JSONObject = {"metadata": {"name": "default"}}

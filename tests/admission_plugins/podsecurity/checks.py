@@ -1,0 +1,40 @@
+"""Pods that the standards allow, and what they find in others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetwist.admission_plugins.podsecurity.levels import RESTRICTED, LevelVersion
+from kubetwist.admission_plugins.podsecurity.standards import (
+    Standards,
+    details,
+)
+from kubetwist.api.resource import JSONObject
+from tests.admission_plugins.fakes import every_container
+
+NEWEST = 37
+
+
+STANDARDS = Standards(NEWEST)
+
+
+#: What a container needs to be allowed by C{restricted}.
+HARDENED: JSONObject = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+
+#: And its pod.
+HARDENED_POD: JSONObject = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+def hardened(context: JSONObject | None = None, pod_context: JSONObject | None = None, **spec: Any) -> JSONObject:
+    """A pod that C{restricted} has nothing against, but for what is added."""
+    pod = every_container(securityContext={**HARDENED, **(context or {})})
+    pod["spec"]["securityContext"] = {**HARDENED_POD, **(pod_context or {})}
+    pod["spec"].update(spec)
+    return pod
+
+
+def judged(pod: JSONObject, level: str = RESTRICTED, minor: int | None = None) -> str:
+    """What a level has against a pod, in full."""
+    annotations = pod["metadata"].get("annotations") or {}
+    return details(STANDARDS.findings(LevelVersion(level, minor), annotations, pod["spec"]))

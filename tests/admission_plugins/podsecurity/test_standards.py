@@ -1,0 +1,75 @@
+"""Tests for L{kubetwist.admission_plugins.podsecurity.standards}."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission_plugins.podsecurity.levels import BASELINE, PRIVILEGED, RESTRICTED, LevelVersion
+from kubetwist.admission_plugins.podsecurity.standards import (
+    BASELINE_CHECKS,
+    RESTRICTED_CHECKS,
+    Standards,
+    reasons,
+)
+from tests.admission_plugins.fakes import every_container
+from tests.admission_plugins.podsecurity.checks import NEWEST, STANDARDS, hardened, judged
+
+
+class LevelTests(SynchronousTestCase):
+    """Tests for L{Standards}."""
+
+    def test_nothing_wrong(self) -> None:
+        """A hardened pod passes in every version; a bare one passes baseline."""
+        for minor in range(NEWEST + 1):
+            self.assertEqual(judged(hardened(), RESTRICTED, minor), "")
+            self.assertEqual(judged(every_container(), BASELINE, minor), "")
+
+    def test_bare(self) -> None:
+        """What a bare pod lacks is told in the order of the checks' names, all containers of each in one list."""
+        three = 'containers "i", "c", "e"'
+        self.assertEqual(
+            judged(every_container()),
+            f"allowPrivilegeEscalation != false ({three} must set securityContext.allowPrivilegeEscalation=false), "
+            f'unrestricted capabilities ({three} must set securityContext.capabilities.drop=["ALL"]), '
+            f"runAsNonRoot != true (pod or {three} must set securityContext.runAsNonRoot=true), "
+            f"seccompProfile (pod or {three} must set securityContext.seccompProfile.type to "
+            '"RuntimeDefault" or "Localhost")',
+        )
+
+    def test_privileged(self) -> None:
+        """Privileged allows everything."""
+        pod = every_container(securityContext={"privileged": True})
+        self.assertEqual(judged(pod, PRIVILEGED), "")
+
+    def test_order(self) -> None:
+        """Checks come by name, those of baseline first, as the reference sorts them."""
+        for checks in (BASELINE_CHECKS, RESTRICTED_CHECKS):
+            names = [check.name for check in checks]
+            self.assertEqual(names, sorted(names))
+
+    def test_versions(self) -> None:
+        """Later versions than the server's, and the latest one, are the server's."""
+        old = Standards(33)
+        pod = every_container(livenessProbe={"httpGet": {"host": "10.0.0.1", "port": 1}})
+        for minor in (None, 34, 99):
+            self.assertEqual(old.findings(LevelVersion(BASELINE, minor), {}, pod["spec"]), [])
+            self.assertIn("probe or lifecycle host", judged(pod, BASELINE, minor))
+        self.assertEqual(judged(pod, BASELINE, 33), "")
+
+    def test_reasons(self) -> None:
+        """In short, only the reasons are told."""
+        found = STANDARDS.findings(LevelVersion(RESTRICTED), {}, every_container(hostNetwork=True)["spec"])
+        self.assertEqual(
+            reasons(found),
+            "allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, seccompProfile",
+        )
+
+    @given(minor=st.integers(0, NEWEST), fields=st.dictionaries(st.sampled_from(("hostPID", "hostIPC")), st.booleans()))
+    def test_restricted_is_stricter(self, minor: int, fields: dict[str, bool]) -> None:
+        """What baseline forbids, restricted forbids, in every version."""
+        pod = hardened({"privileged": True, "procMount": "Unmasked"}, **fields)
+        below = set(judged(pod, BASELINE, minor).split(", "))
+        self.assertTrue(below <= set(judged(pod, RESTRICTED, minor).split(", ")))

@@ -1,0 +1,42 @@
+"""Pods and claims that ask for resources, and plugins in front of stores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetwist.admission.chain import AdmissionChain
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.options import CreateOptions
+from tests.registry.storetools import StoreTestCase
+from tests.resources.server import pod
+
+
+def sized(name: str, **resources: Any) -> dict[str, Any]:
+    """A pod whose container asks for something."""
+    obj = pod(name)
+    obj["spec"]["containers"][0]["resources"] = resources
+    return obj
+
+
+def claim(name: str, storage: str) -> dict[str, Any]:
+    """A claim of storage."""
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+class PluginTestCase(StoreTestCase):
+    """A test of plugins in front of stores."""
+
+    resources = ("pods", "persistentvolumeclaims", "limitranges", "resourcequotas", "configmaps", "services")
+
+    def use(self, *plugins: Any) -> None:
+        """Put them in front of all writes."""
+        self.stores.use(AdmissionChain(plugins))
+
+    def why(self, resource: str, obj: dict[str, Any], **options: Any) -> str:
+        """Why an object is refused."""
+        store = self.store(resource)
+        store.strategy.default(obj)
+        error: APIStatusError = self.refused(store.create(self.scope, obj, CreateOptions(**options)))
+        self.assertEqual((error.code, error.reason), (403, "Forbidden"))
+        return error.message.partition("is forbidden: ")[2]

@@ -1,0 +1,23 @@
+"""Tests for L{AlwaysAdmit}."""
+
+from __future__ import annotations
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission_plugins.alwaysadmit import AlwaysAdmit
+from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
+from tests.admission_plugins.fakes import PluginTestCase, pod, write
+
+
+class AlwaysAdmitTests(PluginTestCase):
+    """Tests for L{AlwaysAdmit}."""
+
+    def test_admit(self) -> None:
+        """AlwaysAdmit has nothing against anything, and is not even asked."""
+        plugin = AlwaysAdmit()
+        verifyObject(IMutatingAdmission, plugin)
+        verifyObject(IValidatingAdmission, plugin)
+        made = write(pod())
+        self.admit_twice(plugin, made)
+        self.validate(plugin, made)
+        self.assertEqual(made.attributes.object, pod())

@@ -1,0 +1,56 @@
+"""Tests for L{AlwaysPullImages}."""
+
+from __future__ import annotations
+
+import orjson
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission_plugins.alwayspullimages import AlwaysPullImages
+from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
+from tests.admission_plugins.fakes import PluginTestCase, every_container, write
+
+CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
+
+
+class AlwaysPullImagesTests(PluginTestCase):
+    """Tests for L{AlwaysPullImages}."""
+
+    plugin = AlwaysPullImages()
+
+    def test_every_container(self) -> None:
+        """Containers of every kind, and volumes that are images, are pulled each time."""
+        verifyObject(IMutatingAdmission, self.plugin)
+        verifyObject(IValidatingAdmission, self.plugin)
+        obj = every_container(imagePullPolicy="Never")
+        obj["spec"]["volumes"] = [{"name": "v", "image": {"pullPolicy": "IfNotPresent"}}, {"name": "e", "emptyDir": {}}]
+        made = write(obj)
+        spec = self.admit_twice(self.plugin, made)["spec"]
+        for kind in CONTAINER_LISTS:
+            self.assertEqual([one["imagePullPolicy"] for one in spec[kind]], ["Always"], kind)
+        self.assertEqual(
+            spec["volumes"], [{"name": "v", "image": {"pullPolicy": "Always"}}, {"name": "e", "emptyDir": {}}]
+        )
+        self.validate(self.plugin, made)
+
+    def test_changed_back(self) -> None:
+        """What another plugin has changed back is refused, whatever kind of container it is in."""
+        for kind in CONTAINER_LISTS:
+            obj = every_container(imagePullPolicy="Always")
+            obj["spec"][kind][0]["imagePullPolicy"] = "Never"
+            self.assertEqual(
+                self.why(self.plugin, write(obj)),
+                f'spec.{kind}[0].imagePullPolicy: Unsupported value: "Never": supported values: "Always"',
+            )
+
+    def test_updates(self) -> None:
+        """An update without new images is left alone, so that pods that are there can still be changed."""
+        old = every_container(imagePullPolicy="Never")
+        same = orjson.loads(orjson.dumps(old))
+        self.assertEqual(self.admit(self.plugin, write(same, operation="UPDATE", old=old)), old)
+        self.validate(self.plugin, write(same, operation="UPDATE", old=old))
+        for kind in CONTAINER_LISTS:
+            changed = orjson.loads(orjson.dumps(old))
+            changed["spec"][kind][0]["image"] = "new"
+            spec = self.admit(self.plugin, write(changed, operation="UPDATE", old=old))["spec"]
+            self.assertEqual(spec["containers"][0]["imagePullPolicy"], "Always")

@@ -1,0 +1,33 @@
+"""Tests for L{CertificateApproval}."""
+
+from __future__ import annotations
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission_plugins.certificateapproval import CertificateApproval
+from kubetwist.interfaces import IValidatingAdmission
+from tests.admission_plugins.fakes import Context, PluginTestCase, Rights, write
+from tests.admission_plugins.signers import SIGNER, request
+
+
+class CertificateApprovalTests(PluginTestCase):
+    """Tests for L{CertificateApproval}."""
+
+    def test_approval(self) -> None:
+        """Whoever approves must be allowed to for the signer, or for all signers of its domain."""
+        plugin, resource = CertificateApproval(), "certificatesigningrequests.certificates.k8s.io/approval"
+        verifyObject(IValidatingAdmission, plugin)
+        for allowed in ("", SIGNER, "example.com/*"):
+            rights = Rights({("approve", "signers", allowed)})
+            # What an update says the signer is does not matter.
+            made = write(request("other.com/x"), resource, "UPDATE", old=request(), context=Context(authorizer=rights))
+            if allowed:
+                self.validate(plugin, made)
+            else:
+                why = self.why(plugin, made)
+                self.assertEqual(why, f'user not permitted to approve requests with signerName "{SIGNER}"')
+            question = rights.asked[0]
+            self.assertEqual(
+                (question.user.name, question.group, question.version, question.namespace),
+                ("alice", "certificates.k8s.io", "*", ""),
+            )

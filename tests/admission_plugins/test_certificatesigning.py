@@ -1,0 +1,29 @@
+"""Tests for L{CertificateSigning}."""
+
+from __future__ import annotations
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission_plugins.certificatesigning import CertificateSigning
+from kubetwist.interfaces import IValidatingAdmission
+from tests.admission_plugins.fakes import Context, PluginTestCase, Rights, write
+from tests.admission_plugins.signers import SIGNER, request
+
+
+class CertificateSigningTests(PluginTestCase):
+    """Tests for L{CertificateSigning}."""
+
+    def test_signing(self) -> None:
+        """Whoever issues a certificate, or says why not, must be allowed to sign."""
+        plugin, resource = CertificateSigning(), "certificatesigningrequests.certificates.k8s.io/status"
+        verifyObject(IValidatingAdmission, plugin)
+        for status in ({"certificate": "x"}, {"conditions": [{"type": "Failed"}]}):
+            for rights in (Rights(), Rights({("sign", "signers", SIGNER)})):
+                made = write(request(**status), resource, "UPDATE", old=request(), context=Context(authorizer=rights))
+                if rights.allowed:
+                    self.validate(plugin, made)
+                else:
+                    why = self.why(plugin, made)
+                    self.assertEqual(why, f'user not permitted to sign requests with signerName "{SIGNER}"')
+        unchanged = write(request(), resource, "UPDATE", old=request(), context=Context(authorizer=Rights()))
+        self.validate(plugin, unchanged)

@@ -1,0 +1,28 @@
+"""Tests for L{DefaultIngressClass}."""
+
+from __future__ import annotations
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission_plugins.defaultingressclass import DefaultIngressClass
+from kubetwist.api.resource import JSONObject
+from kubetwist.interfaces import IMutatingAdmission
+from tests.admission_plugins.classes import ClassTestCase, named
+
+
+class DefaultIngressClassTests(ClassTestCase):
+    """Tests for L{DefaultIngressClass}."""
+
+    def test_ingress(self) -> None:
+        """Ingresses likewise; the annotation of old names a class, too."""
+        mark = {"annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}}
+        classes = [named("b", metadata=mark), named("a", metadata=mark)]
+        plugin = DefaultIngressClass()
+        verifyObject(IMutatingAdmission, plugin)
+        group = "networking.k8s.io"
+        obj: JSONObject = {"metadata": {}, "spec": {}}
+        self.ask(plugin.admit, "ingresses", obj, group=group, ingressclasses=classes)
+        self.assertEqual(obj["spec"], {"ingressClassName": "a"})
+        old: JSONObject = {"metadata": {"annotations": {"kubernetes.io/ingress.class": "x"}}, "spec": {}}
+        self.ask(plugin.admit, "ingresses", old, group=group, ingressclasses=classes)
+        self.assertEqual(old["spec"], {})

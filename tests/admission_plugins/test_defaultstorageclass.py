@@ -1,0 +1,32 @@
+"""Tests for L{DefaultStorageClass}."""
+
+from __future__ import annotations
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission_plugins.defaultstorageclass import DefaultStorageClass
+from kubetwist.api.resource import JSONObject
+from kubetwist.interfaces import IMutatingAdmission
+from tests.admission_plugins.classes import ClassTestCase, named
+
+
+class DefaultStorageClassTests(ClassTestCase):
+    """Tests for L{DefaultStorageClass}."""
+
+    def test_storage(self) -> None:
+        """The newest default class is taken where a claim names none; naming the empty one is naming one."""
+        mark = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+        classes = [
+            named("old", "2026-01-01T00:00:00Z", metadata=mark),
+            named("new", "2026-02-01T00:00:00Z", metadata=mark),
+            named("newer", "2026-03-01T00:00:00Z"),
+        ]
+        plugin = DefaultStorageClass()
+        verifyObject(IMutatingAdmission, plugin)
+        for spec, wanted in (({}, "new"), ({"storageClassName": ""}, ""), ({"storageClassName": "x"}, "x")):
+            obj: JSONObject = {"metadata": {}, "spec": dict(spec)}
+            self.ask(plugin.admit, "persistentvolumeclaims", obj, storageclasses=classes)
+            self.assertEqual(obj["spec"]["storageClassName"], wanted)
+        bare: JSONObject = {"metadata": {}, "spec": {}}
+        self.ask(plugin.admit, "persistentvolumeclaims", bare)
+        self.assertEqual(bare["spec"], {})

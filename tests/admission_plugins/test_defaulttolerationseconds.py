@@ -1,0 +1,44 @@
+"""Tests for L{DefaultTolerationSeconds}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission_plugins.defaulttolerationseconds import DefaultTolerationSeconds
+from tests.admission_plugins.fakes import Context, PluginTestCase, pod, write
+from tests.admission_plugins.objects import ask, attributes
+
+
+class TolerationTests(SynchronousTestCase):
+    """Tests for L{DefaultTolerationSeconds}."""
+
+    def admit(self, **spec: Any) -> list[Any]:
+        """The tolerations of a pod after admission."""
+        obj = pod(**spec)
+        self.successResultOf(ask(DefaultTolerationSeconds().admit, attributes(obj)))
+        found: list[Any] = obj["spec"].get("tolerations", [])
+        return found
+
+    def test_added(self) -> None:
+        """A pod stays for five minutes on a node that fails."""
+        keys = [(one["key"], one["tolerationSeconds"]) for one in self.admit()]
+        self.assertEqual(keys, [("node.kubernetes.io/not-ready", 300), ("node.kubernetes.io/unreachable", 300)])
+
+    def test_own(self) -> None:
+        """What the pod says itself stands; one that tolerates everything gets nothing."""
+        own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
+        self.assertEqual(len(self.admit(tolerations=[own])), 2)
+        everything = [{"operator": "Exists"}]
+        self.assertEqual(self.admit(tolerations=everything), everything)
+
+
+class ConfiguredTests(PluginTestCase):
+    """Plugins that are told something when the server starts."""
+
+    def test_toleration_seconds(self) -> None:
+        """How long pods stay on a node that fails is a flag's affair."""
+        plugin = DefaultTolerationSeconds.configured(Context(toleration_seconds=(10, 0)), None)
+        spec = self.admit_twice(plugin, write(pod()))["spec"]
+        self.assertEqual([one["tolerationSeconds"] for one in spec["tolerations"]], [10, 0])

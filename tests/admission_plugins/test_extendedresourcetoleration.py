@@ -1,0 +1,45 @@
+"""Tests for L{ExtendedResourceToleration}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission_plugins.extendedresourcetoleration import ExtendedResourceToleration
+from kubetwist.api.resource import JSONObject
+from kubetwist.interfaces import IMutatingAdmission
+from tests.admission_plugins.fakes import PluginTestCase, every_container, write
+
+
+class ExtendedResourceTests(PluginTestCase):
+    """Tests for L{ExtendedResourceToleration}."""
+
+    plugin = ExtendedResourceToleration()
+
+    def admitted(self, *names: str, **spec: Any) -> list[JSONObject]:
+        """The tolerations of a pod that asks for resources in an init container and a regular one."""
+        obj = every_container()
+        obj["spec"].update(spec)
+        for kind, name in zip(("containers", "initContainers"), names, strict=False):
+            obj["spec"][kind][0]["resources"] = {"requests": {name: "1", "cpu": "1"}}
+        found: list[JSONObject] = self.admit_twice(self.plugin, write(obj))["spec"].get("tolerations", [])
+        return found
+
+    def test_added(self) -> None:
+        """A pod tolerates the taints named after what it asks for, sorted; native resources have none."""
+        verifyObject(IMutatingAdmission, self.plugin)
+        wanted = [
+            {"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in ("example.com/a", "example.com/b")
+        ]
+        self.assertEqual(self.admitted("example.com/b", "example.com/a"), wanted)
+        self.assertEqual(self.admitted("memory", "hugepages-2Mi"), [])
+        self.assertEqual(self.admitted("requests.example.com/a", "x.kubernetes.io/a"), [])
+
+    def test_there(self) -> None:
+        """The same toleration with a time is replaced, and what tolerates something else is kept."""
+        there = {"key": "example.com/a", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 5}
+        other = {"key": "example.com/a", "operator": "Exists", "effect": "NoExecute"}
+        plain = {"key": "example.com/a", "operator": "Exists", "effect": "NoSchedule"}
+        self.assertEqual(self.admitted("example.com/a", tolerations=[there, other]), [plain, other])
+        self.assertEqual(self.admitted("example.com/a", tolerations=[plain]), [plain])

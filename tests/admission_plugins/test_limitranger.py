@@ -1,0 +1,84 @@
+"""Tests for L{LimitRanger}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission_plugins.limitranger import ANNOTATION, LimitRanger
+from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
+from tests.admission_plugins.quotatools import PluginTestCase, claim, sized
+from tests.resources.server import pod
+
+
+class LimitRangerTests(PluginTestCase):
+    """Tests for L{LimitRanger}."""
+
+    def limit(self, **limit: Any) -> None:
+        """Have a limit range with one limit, and the plugin look at it."""
+        self.made(self.store("limitranges"), {"metadata": {"name": "lr"}, "spec": {"limits": [limit]}})
+        plugin = LimitRanger()
+        verifyObject(IMutatingAdmission, plugin)
+        verifyObject(IValidatingAdmission, plugin)
+        self.use(plugin)
+
+    def test_defaults(self) -> None:
+        """Containers get what they do not say, and an annotation tells what that was."""
+        self.limit(type="Container", default={"cpu": "500m"}, defaultRequest={"cpu": "100m", "memory": "1Gi"})
+        made = self.made(self.store("pods"), sized("p", requests={"cpu": "200m"}))
+        resources = made["spec"]["containers"][0]["resources"]
+        self.assertEqual(resources, {"requests": {"cpu": "200m", "memory": "1Gi"}, "limits": {"cpu": "500m"}})
+        name = made["spec"]["containers"][0]["name"]
+        self.assertEqual(
+            made["metadata"]["annotations"][ANNOTATION],
+            f"LimitRanger plugin set: memory request for container {name}; cpu limit for container {name}",
+        )
+
+    def test_nothing_to_say(self) -> None:
+        """Where nothing is missing there is no annotation."""
+        self.limit(type="Container", max={"cpu": "2"})
+        made = self.made(self.store("pods"), sized("p", requests={"cpu": "1"}, limits={"cpu": "1"}))
+        self.assertNotIn("annotations", made["metadata"])
+
+    def test_bounds(self) -> None:
+        """A container keeps between minimum and maximum, and its limit near its request; all that is wrong is told."""
+        self.limit(type="Container", min={"cpu": "50m"}, max={"cpu": "2"}, maxLimitRequestRatio={"cpu": "10"})
+        over = sized("p", requests={"cpu": "1"}, limits={"cpu": "3"})
+        self.assertEqual(self.why("pods", over), "maximum cpu usage per Container is 2, but limit is 3")
+        under = sized("p", requests={"cpu": "10m"}, limits={"cpu": "1"})
+        self.assertEqual(
+            self.why("pods", under),
+            "[minimum cpu usage per Container is 50m, but request is 10m, "
+            "cpu max limit to request ratio per Container is 10, but provided ratio is 100.000000]",
+        )
+
+    def test_pods(self) -> None:
+        """Limits of pods are about the sum of their containers."""
+        self.limit(type="Pod", max={"memory": "1Gi"})
+        obj = sized("p", limits={"memory": "600Mi"})
+        obj["spec"]["containers"].append({**obj["spec"]["containers"][0], "name": "other"})
+        self.assertEqual(self.why("pods", obj), "maximum memory usage per Pod is 1Gi, but limit is 1200Mi")
+        self.assertIn("No limit is specified", self.why("pods", sized("p")))
+
+    def test_whole_pods(self) -> None:
+        """Of what is said for a pod as a whole processors and memory count; what it takes to run it does not."""
+        self.limit(type="Pod", max={"cpu": "1"}, min={"memory": "1Gi"})
+        obj = sized("p", requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "1", "memory": "1Gi"})
+        obj["spec"]["overhead"] = {"cpu": "1"}
+        self.made(self.store("pods"), obj)
+        whole = pod("q")
+        whole["spec"]["resources"] = {"requests": {"memory": "1Gi"}, "limits": {"cpu": "2"}}
+        self.assertEqual(self.why("pods", whole), "maximum cpu usage per Pod is 1, but limit is 2")
+
+    def test_claims(self) -> None:
+        """Claims of storage keep within their limits, too."""
+        self.limit(type="PersistentVolumeClaim", min={"storage": "1Gi"}, max={"storage": "5Gi"})
+        said = "storage usage per PersistentVolumeClaim is"
+        self.assertEqual(
+            self.why("persistentvolumeclaims", claim("c", "1Mi")), f"minimum {said} 1Gi, but request is 1Mi"
+        )
+        self.assertEqual(
+            self.why("persistentvolumeclaims", claim("c", "6Gi")), f"maximum {said} 5Gi, but request is 6Gi"
+        )
+        self.made(self.store("persistentvolumeclaims"), claim("c", "2Gi"))

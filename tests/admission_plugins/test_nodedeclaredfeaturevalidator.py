@@ -1,0 +1,40 @@
+"""Tests for L{NodeDeclaredFeatureValidator}."""
+
+from __future__ import annotations
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission_plugins.nodedeclaredfeaturevalidator import NodeDeclaredFeatureValidator
+from kubetwist.interfaces import IValidatingAdmission
+from tests.admission_plugins.fakes import write
+from tests.admission_plugins.podtools import ResizeTestCase
+
+
+class FeatureTests(ResizeTestCase):
+    """Tests for L{NodeDeclaredFeatureValidator}."""
+
+    def test_features(self) -> None:
+        """A guaranteed pod gets other CPUs, and a pod other resources as a whole, where its node can do so."""
+        plugin = NodeDeclaredFeatureValidator()
+        verifyObject(IValidatingAdmission, plugin)
+        old, new = self.sized(), self.sized("2")
+        old["status"] = {"qosClass": "Guaranteed"}
+        new["spec"]["resources"] = {"requests": {"cpu": "2"}}
+        made = write(new, "pods/resize", "UPDATE", old=old, context=self.node())
+        self.assertEqual(
+            self.why(plugin, made),
+            "pod update requires features GuaranteedQoSPodCPUResize, InPlacePodLevelResourcesVerticalScaling which "
+            'are not available on node "n"',
+        )
+        able = self.node(declaredFeatures=["GuaranteedQoSPodCPUResize", "InPlacePodLevelResourcesVerticalScaling"])
+        self.validate(plugin, write(new, "pods/resize", "UPDATE", old=old, context=able))
+        self.assertEqual(self.why(plugin, write(new, "pods/resize", "UPDATE", old=old)), 'node "n" not found')
+
+    def test_no_features(self) -> None:
+        """Other changes, other pods, and quantities written differently need nothing of the node."""
+        plugin, old = NodeDeclaredFeatureValidator(), self.sized()
+        old["status"] = {"qosClass": "Burstable"}
+        self.validate(plugin, write(self.sized("2"), "pods/resize", "UPDATE", old=old))
+        old["status"] = {"qosClass": "Guaranteed"}
+        self.validate(plugin, write(self.sized("1000m"), "pods/resize", "UPDATE", old=old))
+        self.validate(plugin, write(self.sized(tolerations=[{"operator": "Exists"}]), "pods", "UPDATE", old=old))

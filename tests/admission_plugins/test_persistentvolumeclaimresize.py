@@ -1,0 +1,56 @@
+"""Tests for L{PersistentVolumeClaimResize}."""
+
+from __future__ import annotations
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission_plugins.persistentvolumeclaimresize import PersistentVolumeClaimResize
+from kubetwist.api.resource import JSONObject
+from kubetwist.interfaces import IValidatingAdmission
+from tests.admission_plugins.classes import ClassTestCase, named
+from tests.admission_plugins.fakes import Context, PluginTestCase, write
+
+
+class ResizeTests(ClassTestCase):
+    """Tests for L{PersistentVolumeClaimResize}."""
+
+    def test_resize(self) -> None:
+        """Bound claims grow where their class says so; to shrink is not for this plugin to refuse."""
+        plugin = PersistentVolumeClaimResize()
+        verifyObject(IValidatingAdmission, plugin)
+
+        def grown(size: str, storage_class: str, phase: str = "Bound") -> tuple[JSONObject, JSONObject]:
+            def claim(storage: str) -> JSONObject:
+                spec = {"storageClassName": storage_class, "resources": {"requests": {"storage": storage}}}
+                return {"metadata": {}, "spec": spec, "status": {"phase": phase}}
+
+            return claim(size), claim("1Gi")
+
+        classes = [named("grows", allowVolumeExpansion=True), named("stays")]
+        resource = "persistentvolumeclaims"
+        self.ask(plugin.validate, resource, *grown("2Gi", "grows"), storageclasses=classes)
+        self.ask(plugin.validate, resource, *grown("1Mi", "stays"), storageclasses=classes)
+        why = self.why(plugin.validate, resource, *grown("2Gi", "stays"), storageclasses=classes)
+        self.assertIn("must support resize", why)
+        why = self.why(plugin.validate, resource, *grown("2Gi", "grows", "Pending"), storageclasses=classes)
+        self.assertIn("Only bound", why)
+
+
+class AnnotationTests(PluginTestCase):
+    """Tests for the annotation that named classes before there was a field."""
+
+    def test_annotation(self) -> None:
+        """The annotation counts more than the field, and a claim that changes its class does not grow."""
+        context = Context()
+        context.add("storage.k8s.io", "storageclasses", {"metadata": {"name": "grows"}, "allowVolumeExpansion": True})
+
+        def claim(size: str, said: str) -> JSONObject:
+            spec = {"storageClassName": "stays", "resources": {"requests": {"storage": size}}}
+            meta = {"name": "c", "annotations": {"volume.beta.kubernetes.io/storage-class": said}}
+            return {"metadata": meta, "spec": spec, "status": {"phase": "Bound"}}
+
+        plugin, resource = PersistentVolumeClaimResize(), "persistentvolumeclaims"
+        grown = write(claim("2Gi", "grows"), resource, "UPDATE", old=claim("1Gi", "grows"), context=context)
+        self.validate(plugin, grown)
+        other = write(claim("2Gi", "grows"), resource, "UPDATE", old=claim("1Gi", "other"), context=context)
+        self.assertIn("must support resize", self.why(plugin, other))

@@ -1,0 +1,55 @@
+"""Tests for L{PodGroupProtection}."""
+
+from __future__ import annotations
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission_plugins.podgroupprotection import PodGroupProtection
+from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
+from tests.admission_plugins.fakes import Context, PluginTestCase, pod, write
+from tests.admission_plugins.podgroups import GROUP, server
+
+
+class ProtectionTests(PluginTestCase):
+    """Tests for L{PodGroupProtection}."""
+
+    plugin = PodGroupProtection()
+
+    def test_finalizer(self) -> None:
+        """A new group waits for its pods when it is deleted."""
+        verifyObject(IMutatingAdmission, self.plugin)
+        verifyObject(IValidatingAdmission, self.plugin)
+        for resource, finalizer in (
+            ("podgroups", "scheduling.k8s.io/podgroup-protection"),
+            ("compositepodgroups", "scheduling.k8s.io/compositepodgroup-protection"),
+        ):
+            made = write({"metadata": {"name": "g", "finalizers": ["a/b"]}, "spec": {}}, f"{resource}.{GROUP}")
+            self.assertEqual(self.admit_twice(self.plugin, made)["metadata"]["finalizers"], ["a/b", finalizer])
+        self.assertNotIn("finalizers", self.admit(self.plugin, write(pod()))["metadata"])
+
+    def test_going(self) -> None:
+        """Nothing new comes into a group that is deleted; one that is not there is nobody's business here."""
+        member = pod(schedulingGroup={"podGroupName": "g"})
+        why = self.why(self.plugin, write(member, context=server("podgroups", "g", going=True)))
+        self.assertEqual(why, 'cannot create Pod referencing PodGroup "g" because it is being deleted')
+        self.validate(self.plugin, write(member, context=server("podgroups", "g")))
+        self.validate(self.plugin, write(member))
+        self.validate(self.plugin, write(pod()))
+        part = {"metadata": {"name": "p"}, "spec": {"parentCompositePodGroupName": "g"}}
+        context = server("compositepodgroups", "g", going=True)
+        for resource, kind in (("podgroups", "PodGroup"), ("compositepodgroups", "CompositePodGroup")):
+            self.assertEqual(
+                self.why(self.plugin, write(part, f"{resource}.{GROUP}", context=context)),
+                f'cannot create {kind} referencing CompositePodGroup "g" because it is being deleted',
+            )
+
+
+class ReleaseTests(PluginTestCase):
+    """Tests for L{PodGroupProtection} in other releases."""
+
+    def test_closed_groups(self) -> None:
+        """That nothing new comes into a group that is deleted is from 1.37 on."""
+        member = pod(schedulingGroup={"podGroupName": "g"})
+        made = write(member, context=server("podgroups", "g", going=True))
+        self.validate(PodGroupProtection.configured(Context(release="1.36"), None), made)
+        self.why(PodGroupProtection.configured(Context(release="1.37"), None), made)

@@ -1,0 +1,42 @@
+"""Tests for L{PodGroupWorkloadExists}."""
+
+from __future__ import annotations
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission_plugins.podgroupworkloadexists import PodGroupWorkloadExists
+from kubetwist.interfaces import IValidatingAdmission
+from tests.admission_plugins.fakes import Context, PluginTestCase, write
+from tests.admission_plugins.podgroups import GROUP, server
+
+PODGROUPS = f"podgroups.{GROUP}"
+
+
+class WorkloadTests(PluginTestCase):
+    """Tests for L{PodGroupWorkloadExists}."""
+
+    plugin = PodGroupWorkloadExists()
+
+    def test_workload(self) -> None:
+        """A group of a workload needs it there, not on its way out, and with the template."""
+        verifyObject(IValidatingAdmission, self.plugin)
+        reference = {"workload": {"workloadName": "w", "podGroupTemplateName": "t"}}
+        group = {"metadata": {"name": "g"}, "spec": {"podGroupTemplateRef": reference}}
+        for context, why in (
+            (Context(), 'Workload "w" not found'),
+            (server("workloads", "w", going=True), 'Workload "w" is being deleted'),
+            (
+                server("workloads", "w", podGroupTemplates=[{"name": "u"}]),
+                'PodGroupTemplate "t" not found in Workload "w"',
+            ),
+        ):
+            self.assertEqual(
+                self.why(self.plugin, write(group, PODGROUPS, context=context)), f"PodGroup rejected: {why}"
+            )
+        self.validate(
+            self.plugin, write(group, PODGROUPS, context=server("workloads", "w", podGroupTemplates=[{"name": "t"}]))
+        )
+
+    def test_alone(self) -> None:
+        """A group of no workload needs none."""
+        self.validate(self.plugin, write({"metadata": {"name": "g"}, "spec": {}}, PODGROUPS))

@@ -1,0 +1,87 @@
+"""Tests for L{PodNodeSelector}."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission_plugins.configurations import InvalidConfiguration
+from kubetwist.admission_plugins.podnodeselector import PodNodeSelector, parse_labels
+from kubetwist.api.errors import APIStatusError
+from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
+from tests.admission_plugins.fakes import Context, PluginTestCase, pod, write
+from tests.admission_plugins.podtools import in_namespace
+
+
+class NodeSelectorTests(PluginTestCase):
+    """Tests for L{PodNodeSelector}."""
+
+    CONFIGURATION: ClassVar[Any] = {
+        "podNodeSelectorPluginConfig": {"clusterDefaultNodeSelector": "env=any", "ns": "env=any,a=b"}
+    }
+
+    def plugin(self, configuration: Any = None) -> PodNodeSelector:
+        """The plugin."""
+        plugin = PodNodeSelector.configured(Context(), configuration)
+        verifyObject(IMutatingAdmission, plugin)
+        verifyObject(IValidatingAdmission, plugin)
+        return plugin
+
+    def test_annotation(self) -> None:
+        """A pod selects what its namespace says, besides its own."""
+        made = write(pod(nodeSelector={"x": "y"}), context=in_namespace(node_selector="env=prod, disk=ssd"))
+        spec = self.admit_twice(self.plugin(), made)["spec"]
+        self.assertEqual(spec["nodeSelector"], {"env": "prod", "disk": "ssd", "x": "y"})
+
+    def test_default(self) -> None:
+        """A namespace that says nothing has the cluster's default; one that says nothing on purpose has nothing."""
+        made = write(pod(), context=in_namespace())
+        self.assertEqual(
+            self.admit_twice(self.plugin(self.CONFIGURATION), made)["spec"]["nodeSelector"], {"env": "any"}
+        )
+        made = write(pod(), context=in_namespace(node_selector=""))
+        self.assertNotIn("nodeSelector", self.admit_twice(self.plugin(self.CONFIGURATION), made)["spec"])
+
+    def test_refused(self) -> None:
+        """A pod that says otherwise than its namespace, or what its namespace may not, is refused."""
+        made = write(pod(nodeSelector={"env": "test"}), context=in_namespace(node_selector="env=prod"))
+        for admitting in (True, False):
+            why = self.why(self.plugin(), made, admitting=admitting)
+            self.assertEqual(why, "pod node label selector conflicts with its namespace node label selector")
+        made = write(pod(nodeSelector={"c": "d"}), context=in_namespace())
+        why = self.why(self.plugin(self.CONFIGURATION), made, admitting=True)
+        self.assertEqual(why, "pod node label selector labels conflict with its namespace whitelist")
+
+    def test_bad_annotation(self) -> None:
+        """An annotation that makes no sense is an error with its text, not a traceback."""
+        for written, text in (
+            ("a", "invalid selector: [a]"),
+            ("a=b=c", "invalid selector: [a b c]"),
+            ("=b", '<nil>: Invalid value: "": name part must be non-empty'),
+            ("a=b c", '[a]: Invalid value: "b c": a valid label must be'),
+        ):
+            error = self.refusal(
+                self.plugin(), write(pod(), context=in_namespace(node_selector=written)), admitting=True
+            )
+            self.assertEqual((error.code, error.reason), (500, ""))
+            self.assertIn(text, error.message)
+
+    @given(st.text(alphabet="ab=, ./!", max_size=12))
+    def test_any_selector(self, text: str) -> None:
+        """Whatever is written, there are labels or one error."""
+        try:
+            found = parse_labels(text)
+        except APIStatusError as error:
+            self.assertEqual(error.code, 500)
+        else:
+            self.assertEqual(len(found), len({part.split("=")[0].strip() for part in text.split(",") if text}))
+
+    def test_configuration(self) -> None:
+        """A configuration that makes no sense stops the server."""
+        for configuration in ({"podNodeSelectorPluginConfig": {"ns": 1}}, {"x": 1}, {"podNodeSelectorPluginConfig": 1}):
+            with self.assertRaises(InvalidConfiguration):
+                self.plugin(configuration)

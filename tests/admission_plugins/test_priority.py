@@ -1,0 +1,78 @@
+"""Tests for L{Priority}."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission_plugins.priority import Priority
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.resource import JSONObject
+from tests.admission_plugins.cluster import cluster
+from tests.admission_plugins.fakes import PluginTestCase, pod, write
+from tests.admission_plugins.objects import Objects, ask, attributes
+
+
+class PriorityTests(SynchronousTestCase):
+    """Tests for L{Priority}."""
+
+    CLASS: ClassVar[JSONObject] = {"metadata": {"name": "low"}, "value": -5, "preemptionPolicy": "Never"}
+
+    def admit(self, **spec: Any) -> JSONObject:
+        """A pod's spec after admission."""
+        obj = pod(**spec)
+        context = Objects(priorityclasses_low=self.CLASS)
+        self.successResultOf(ask(Priority().admit, attributes(obj, context=context)))
+        found: JSONObject = obj["spec"]
+        return found
+
+    def test_classes(self) -> None:
+        """A pod without a class has priority 0, others that of their class."""
+        spec = self.admit()
+        self.assertEqual((spec["priority"], spec["preemptionPolicy"]), (0, "PreemptLowerPriority"))
+        spec = self.admit(priorityClassName="low")
+        self.assertEqual((spec["priority"], spec["preemptionPolicy"]), (-5, "Never"))
+        self.assertEqual(self.admit(priorityClassName="system-node-critical")["priority"], 2000001000)
+
+    def test_refused(self) -> None:
+        """A class that is not there, or a number of the client's own, is refused."""
+        for spec, text in (
+            ({"priorityClassName": "none"}, "no PriorityClass with name none was found"),
+            ({"priority": 7}, "the integer value of priority (7) must not be provided in pod spec"),
+            ({"preemptionPolicy": "Never"}, "the string value of PreemptionPolicy (Never) must not be provided"),
+        ):
+            failure = self.failureResultOf(ask(Priority().admit, attributes(pod(**spec))), APIStatusError)
+            self.assertEqual(failure.value.code, 403)
+            self.assertIn(text, failure.value.message)
+
+    def test_update(self) -> None:
+        """A PUT that leaves the priority out keeps it."""
+        obj, old = pod(), pod(priority=3, preemptionPolicy="Never")
+        self.successResultOf(ask(Priority().admit, attributes(obj, operation="UPDATE", old=old)))
+        self.assertEqual((obj["spec"]["priority"], obj["spec"]["preemptionPolicy"]), (3, "Never"))
+
+
+class DefaultPriorityTests(PluginTestCase):
+    """Tests for L{Priority} and the class that is the default."""
+
+    def test_default(self) -> None:
+        """A pod without a class gets the default one; of several, the lowest."""
+        context = cluster()
+        low = {"metadata": {"name": "low"}, "value": 3, "globalDefault": True, "preemptionPolicy": "Never"}
+        context.add("scheduling.k8s.io", "priorityclasses", low)
+        spec = self.admit_twice(Priority(), write(pod(), context=context))["spec"]
+        self.assertEqual((spec["priorityClassName"], spec["priority"], spec["preemptionPolicy"]), ("low", 3, "Never"))
+
+    def test_one_default(self) -> None:
+        """There is no second default class; the one that there is can be changed."""
+        context, resource = cluster(), "priorityclasses.scheduling.k8s.io"
+        other = {"metadata": {"name": "other"}, "value": 1, "globalDefault": True}
+        text = "PriorityClass usual is already marked as default. Only one default can exist"
+        self.assertEqual(self.why(Priority(), write(other, resource, context=context)), text)
+        was = {**other, "globalDefault": False}
+        self.assertEqual(self.why(Priority(), write(other, resource, "UPDATE", old=was, context=context)), text)
+        usual = {"metadata": {"name": "usual"}, "value": 7, "globalDefault": True}
+        self.validate(Priority(), write(usual, resource, "UPDATE", old=usual, context=context))
+        self.validate(Priority(), write(was, resource, context=context))
+        self.validate(Priority(), write(other, resource))

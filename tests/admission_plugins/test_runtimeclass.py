@@ -1,0 +1,67 @@
+"""Tests for L{RuntimeClass}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission_plugins.runtimeclass import RuntimeClass
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.resource import JSONObject
+from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
+from tests.admission_plugins.classes import ClassTestCase, named
+
+
+class RuntimeClassTests(ClassTestCase):
+    """Tests for L{RuntimeClass}."""
+
+    boxed = named(
+        "boxed",
+        overhead={"podFixed": {"cpu": "250m"}},
+        scheduling={"nodeSelector": {"box": "yes"}, "tolerations": [{"key": "box", "operator": "Exists"}]},
+    )
+
+    def admitted(self, **spec: Any) -> JSONObject:
+        """The spec that a pod of that class has then."""
+        obj = {"metadata": {}, "spec": {"runtimeClassName": "boxed", **spec}}
+        plugin = RuntimeClass()
+        verifyObject(IMutatingAdmission, plugin)
+        verifyObject(IValidatingAdmission, plugin)
+        self.ask(plugin.admit, "pods", obj, runtimeclasses=[self.boxed])
+        self.ask(plugin.validate, "pods", obj, runtimeclasses=[self.boxed])
+        found: JSONObject = obj["spec"]  # type: ignore[assignment]
+        return found
+
+    def test_fills_in(self) -> None:
+        """A pod gets the overhead, the node selector and the tolerations of its class."""
+        spec = self.admitted(nodeSelector={"disk": "ssd"}, overhead={"cpu": "0.25"})
+        self.assertEqual(spec["overhead"], {"cpu": "250m"})
+        self.assertEqual(spec["nodeSelector"], {"disk": "ssd", "box": "yes"})
+        self.assertEqual(spec["tolerations"], [{"key": "box", "operator": "Exists"}])
+
+    def test_refuses(self) -> None:
+        """A pod that contradicts its class is refused, and one whose class is not there."""
+        plugin = RuntimeClass()
+
+        def why(**spec: Any) -> str:
+            obj = {"metadata": {}, "spec": {"runtimeClassName": "boxed", **spec}}
+            return self.why(plugin.admit, "pods", obj, runtimeclasses=[self.boxed])
+
+        self.assertEqual(
+            why(nodeSelector={"box": "no"}),
+            "conflict: runtimeClass.scheduling.nodeSelector[box] = yes; pod.spec.nodeSelector[box] = no",
+        )
+        self.assertIn("Overhead doesn't match", why(overhead={"cpu": "1"}))
+        self.assertEqual(why(runtimeClassName="gone"), 'pod rejected: RuntimeClass "gone" not found')
+
+    def test_no_name(self) -> None:
+        """A class without a name can not be looked up."""
+        asked = self.call(RuntimeClass().admit, "pods", {"metadata": {}, "spec": {"runtimeClassName": ""}})
+        error = self.failureResultOf(asked, APIStatusError).value
+        self.assertEqual((error.code, error.message), (500, "resource name may not be empty"))
+
+    def test_overhead_without_class(self) -> None:
+        """Only classes give overhead."""
+        obj = {"metadata": {}, "spec": {"overhead": {"cpu": "1"}}}
+        self.assertIn("without corresponding RuntimeClass", self.why(RuntimeClass().validate, "pods", obj))

@@ -1,0 +1,177 @@
+"""Tests for L{ServiceAccount}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission_plugins.serviceaccount import MOUNT_PATH, ServiceAccount
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.resource import JSONObject
+from tests.admission_plugins.fakes import Context, PluginTestCase, every_container, pod, write
+from tests.admission_plugins.objects import ACCOUNT, Objects, ask, attributes
+
+
+class ServiceAccountTests(SynchronousTestCase):
+    """Tests for L{ServiceAccount}."""
+
+    def admit(self, obj: JSONObject, **account: Any) -> JSONObject:
+        """Admit a pod where there is one account."""
+        context = Objects(serviceaccounts_default={**ACCOUNT, **account})
+        self.successResultOf(ask(ServiceAccount().admit, attributes(obj, context=context)))
+        spec: JSONObject = obj["spec"]
+        return spec
+
+    def test_default(self) -> None:
+        """A pod that names no account gets the namespace's default one, and a volume with its token."""
+        spec = self.admit(pod())
+        self.assertEqual((spec["serviceAccountName"], spec["serviceAccount"]), ("default", "default"))
+        volume = spec["volumes"][0]
+        self.assertTrue(volume["name"].startswith("kube-api-access-"))
+        self.assertEqual(
+            spec["containers"][0]["volumeMounts"],
+            [{"name": volume["name"], "readOnly": True, "mountPath": MOUNT_PATH}],
+        )
+        kinds = [next(iter(source)) for source in volume["projected"]["sources"]]
+        self.assertEqual(kinds, ["serviceAccountToken", "configMap", "downwardAPI"])
+
+    def test_no_token(self) -> None:
+        """A pod, and else its account, can do without the token."""
+        self.assertNotIn("volumes", self.admit(pod(automountServiceAccountToken=False)))
+        self.assertNotIn("volumes", self.admit(pod(), automountServiceAccountToken=False))
+        wanting = pod(automountServiceAccountToken=True)
+        self.assertIn("volumes", self.admit(wanting, automountServiceAccountToken=False))
+
+    def test_own_mount(self) -> None:
+        """A container that has something else there keeps it."""
+        mount = {"name": "mine", "mountPath": MOUNT_PATH}
+        spec = self.admit(pod(containers=[{"name": "c", "volumeMounts": [mount]}], volumes=[{"name": "mine"}]))
+        self.assertEqual(spec["containers"][0]["volumeMounts"], [mount])
+        self.assertEqual(spec["volumes"], [{"name": "mine"}])
+
+    def test_pull_secrets(self) -> None:
+        """The account's pull secrets are the pod's, unless it has its own."""
+        secrets = [{"name": "reg"}]
+        self.assertEqual(self.admit(pod(), imagePullSecrets=secrets)["imagePullSecrets"], secrets)
+        own = self.admit(pod(imagePullSecrets=[{"name": "mine"}]), imagePullSecrets=secrets)
+        self.assertEqual(own["imagePullSecrets"], [{"name": "mine"}])
+
+    def test_missing(self) -> None:
+        """A pod of an account that is not there is refused."""
+        failure = self.failureResultOf(
+            ask(ServiceAccount().admit, attributes(pod(serviceAccountName="ghost"))), APIStatusError
+        )
+        self.assertEqual(
+            (failure.value.code, failure.value.message),
+            (
+                403,
+                'pods "x" is forbidden: error looking up service account ns/ghost: serviceaccount "ghost" not found',
+            ),
+        )
+
+    def test_mirror_pod(self) -> None:
+        """What a kubelet runs by itself has no account."""
+        obj = pod(serviceAccountName="default")
+        obj["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+        failure = self.failureResultOf(ask(ServiceAccount().admit, attributes(obj)), APIStatusError)
+        self.assertIn("a mirror pod may not reference service accounts", failure.value.message)
+
+    def test_enforced_secrets(self) -> None:
+        """An account may restrict its pods to its own secrets, in volumes, variables and whole environments."""
+        account = {
+            "metadata": {"name": "default", "annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}},
+            "secrets": [{"name": "ok"}],
+        }
+        for spec in (
+            {"volumes": [{"name": "v", "secret": {"secretName": "other"}}]},
+            {"containers": [{"name": "c", "envFrom": [{"secretRef": {"name": "other"}}]}]},
+            {"containers": [{"name": "c", "env": [{"name": "X", "valueFrom": {"secretKeyRef": {"name": "other"}}}]}]},
+            {"imagePullSecrets": [{"name": "other"}]},
+        ):
+            context = Objects(serviceaccounts_default=account)
+            admitted = ask(ServiceAccount().admit, attributes(pod(**spec), context=context))
+            failure = self.failureResultOf(admitted, APIStatusError)
+            self.assertIn("is not allowed because service account default does not reference", failure.value.message)
+
+
+ENFORCED = "kubernetes.io/enforce-mountable-secrets"
+
+
+class SecretTests(PluginTestCase):
+    """Tests for L{ServiceAccount} where an account says which secrets its pods may have."""
+
+    def context(self, enforced: str = "true") -> Context:
+        """A server with such an account."""
+        context = Context()
+        meta = {"name": "default", "namespace": "ns", "annotations": {ENFORCED: enforced}}
+        context.add("", "serviceaccounts", {"metadata": meta, "secrets": [{"name": "ok"}]})
+        return context
+
+    def test_cve_2023_2728(self) -> None:
+        """Ephemeral containers can not get at other secrets, either."""
+        old = pod(serviceAccountName="default")
+        for field, what in (
+            ({"env": [{"name": "X", "valueFrom": {"secretKeyRef": {"name": "no"}}}]}, "with envVar X"),
+            ({"envFrom": [{"secretRef": {"name": "no"}}]}, "with envFrom"),
+        ):
+            new = pod(serviceAccountName="default", ephemeralContainers=[{"name": "e", **field}])
+            made = write(new, "pods/ephemeralcontainers", "UPDATE", old=old, context=self.context())
+            error = self.refusal(ServiceAccount(), made)
+            text = (
+                f'ephemeral container e {what} referencing secret.secretName="no" is not allowed because service '
+                "account default does not reference that secret"
+            )
+            # The reference has an error without a reason here, other than for a new pod.
+            self.assertEqual((error.code, error.reason, error.message), (500, "", text))
+        fine = {"name": "e", "envFrom": [{"secretRef": {"name": "ok"}}]}
+        new = pod(serviceAccountName="default", ephemeralContainers=[fine])
+        self.validate(
+            ServiceAccount(), write(new, "pods/ephemeralcontainers", "UPDATE", old=old, context=self.context())
+        )
+
+    def test_cve_2024_3177(self) -> None:
+        """A whole environment from a secret is a use of it, in containers of every kind."""
+        for kind, name in (("initContainers", "init container"), ("containers", "container")):
+            obj = every_container()
+            obj["spec"]["serviceAccountName"] = "default"
+            obj["spec"][kind][0]["envFrom"] = [{"configMapRef": {"name": "c"}}, {"secretRef": {"name": "no"}}]
+            why = self.why(ServiceAccount(), write(obj, context=self.context()))
+            self.assertEqual(
+                why,
+                f'{name} {obj["spec"][kind][0]["name"]} with envFrom referencing secret.secretName="no" is not allowed '
+                "because service account default does not reference that secret",
+            )
+
+    def test_changed_later(self) -> None:
+        """What another plugin has put in after the first look is found in the second one."""
+        obj = pod(serviceAccountName="default")
+        made = write(obj, context=self.context())
+        self.admit(ServiceAccount(), made)
+        obj["spec"]["volumes"].append({"name": "v", "secret": {"secretName": "no"}})
+        self.assertIn('volume with secret.secretName="no"', self.why(ServiceAccount(), made))
+        obj["spec"]["serviceAccountName"] = ""
+        self.assertEqual(self.why(ServiceAccount(), made), "no service account specified for pod ns/x")
+
+    def test_said(self) -> None:
+        """The annotation is read as Go reads what is true."""
+        obj = pod(serviceAccountName="default", volumes=[{"name": "v", "secret": {"secretName": "no"}}])
+        for text in ("1", "t", "T", "TRUE", "true", "True"):
+            self.why(ServiceAccount(), write(obj, context=self.context(text)))
+        for text in ("", "yes", "tRUE", "0", "false"):
+            self.validate(ServiceAccount(), write(obj, context=self.context(text)))
+
+    def test_mirrors(self) -> None:
+        """Pods that a kubelet runs by itself use no secrets, wherever they may be named."""
+        for spec in (
+            {"imagePullSecrets": [{"name": "s"}]},
+            {"volumes": [{"name": "v", "secret": {"secretName": "s"}}]},
+            {"volumes": [{"name": "v", "projected": {"sources": [{"secret": {"name": "s"}}]}}]},
+            {"volumes": [{"name": "v", "csi": {"nodePublishSecretRef": {"name": "s"}}}]},
+            {"ephemeralContainers": [{"name": "e", "envFrom": [{"secretRef": {"name": "s"}}]}]},
+        ):
+            obj = pod(**spec)
+            obj["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+            for admitting in (True, False):
+                why = self.why(ServiceAccount(), write(obj), admitting=admitting)
+                self.assertEqual(why, "a mirror pod may not reference secrets")

@@ -1,0 +1,23 @@
+"""Tests for L{StorageObjectInUseProtection}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission_plugins.storageobjectinuseprotection import StorageObjectInUseProtection
+from kubetwist.api.resource import JSONObject
+from tests.admission_plugins.objects import ask, attributes
+
+
+class ProtectionTests(SynchronousTestCase):
+    """Tests for L{StorageObjectInUseProtection}."""
+
+    def test_protection(self) -> None:
+        """Volumes and claims wait for their users when they are deleted."""
+        for resource, finalizer in (
+            ("persistentvolumes", "kubernetes.io/pv-protection"),
+            ("persistentvolumeclaims", "kubernetes.io/pvc-protection"),
+        ):
+            obj: JSONObject = {"metadata": {}}
+            self.successResultOf(ask(StorageObjectInUseProtection().admit, attributes(obj, resource)))
+            self.assertEqual(obj["metadata"]["finalizers"], [finalizer])

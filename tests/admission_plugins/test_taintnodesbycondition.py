@@ -1,0 +1,20 @@
+"""Tests for L{TaintNodesByCondition}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission_plugins.taintnodesbycondition import TaintNodesByCondition
+from kubetwist.api.resource import JSONObject
+from tests.admission_plugins.objects import ask, attributes
+
+
+class TaintTests(SynchronousTestCase):
+    """Tests for L{TaintNodesByCondition}."""
+
+    def test_taint(self) -> None:
+        """A new node takes no pods before it is found ready, and is told once."""
+        node: JSONObject = {"metadata": {"name": "n"}}
+        for _ in range(2):
+            self.successResultOf(ask(TaintNodesByCondition().admit, attributes(node, "nodes")))
+        self.assertEqual(node["spec"]["taints"], [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}])
