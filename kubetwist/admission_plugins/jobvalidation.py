@@ -10,7 +10,7 @@ from attrs import frozen
 from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
 from .configurations import minor

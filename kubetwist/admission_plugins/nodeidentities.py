@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ..admission.attributes import CREATE, AdmissionAttributes
 from ..api.authorization import Decision
 from ..api.errors import APIStatusError
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.resource import GroupResource, JSONObject
 from ..registry.core.pod.references import MIRROR_ANNOTATION, claim_of
 from .authorizing import verdict

@@ -18,7 +18,7 @@ from zope.interface import implementer
 
 from ..admission.attributes import CREATE, DELETE, UPDATE, AdmissionAttributes
 from ..api.errors import APIStatusError
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.resource import GroupResource, JSONObject
 from ..api.users import node_of
 from ..interfaces import IMutatingAdmission

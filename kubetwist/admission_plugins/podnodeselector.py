@@ -11,7 +11,7 @@ from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
 from ..api.errors import APIStatusError
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.names import label_value_problems, qualified_name_problems
 from ..api.resource import GroupResource
 from ..interfaces import IMutatingAdmission, IValidatingAdmission

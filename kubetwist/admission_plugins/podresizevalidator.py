@@ -9,7 +9,7 @@ from attrs import frozen
 from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.quantity import Quantity
 from ..interfaces import IValidatingAdmission
 from ..registry.core.pod.resources import pod_amounts

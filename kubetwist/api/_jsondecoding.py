@@ -17,7 +17,7 @@ from typing import Any, Final
 import orjson
 
 from ._documents import ENCODER_DEPTH, MAX_DEPTH, TOO_DEEP, BodyError, Decoded
-from .goquote import quoted_char
+from .go.quote import quoted_char
 from .repeatedkeys import Repeating, merged, repeated_paths
 
 # An encoder that gets the value within this many lists fails for values that nest too deep.

@@ -34,8 +34,12 @@ from yaml.reader import ReaderError
 from yaml.scanner import ScannerError
 
 from ._documents import MAX_DEPTH, BodyError, Decoded
-from .goquote import quoted
-from .gosyntax import GoMap, decimal_text, yaml_syntax
+from .go.quote import quoted
+from .go.syntax import (
+    GoMap,
+    decimal_text,
+    yaml_syntax,
+)
 
 #: Values and keys that a document may have, aliases expanded.
 MAX_NODES: Final = 400_000

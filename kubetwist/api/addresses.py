@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from .goquote import quoted
+from .go.quote import quoted
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network

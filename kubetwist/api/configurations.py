@@ -12,7 +12,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from .decoding import BodyError, decode_yaml, json_type
-from .goquote import quoted
+from .go.quote import quoted
 from .resource import JSONObject
 
 #: Bytes of such a file.

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from .goquote import quoted
-from .gosyntax import float_text
+from .go.quote import quoted
+from .go.syntax import float_text
 from .resource import GroupKind, GroupResource
 
 #: How many things that are wrong with an object are told, and how many characters they have; never less than one.

@@ -14,8 +14,11 @@ from email.utils import parseaddr
 from ipaddress import AddressValueError, IPv6Address
 from typing import Final
 
-from .durations import parse_duration
-from .gourl import URLError, parse_request_uri
+from .go.durations import parse_duration
+from .go.url import (
+    URLError,
+    parse_request_uri,
+)
 
 Check = Callable[[str], bool]
 

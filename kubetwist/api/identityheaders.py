@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, unquote
 
-from .goquote import quoted
+from .go.quote import quoted
 from .resource import UserInfo
 
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")

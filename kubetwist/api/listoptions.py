@@ -15,7 +15,11 @@ from typing import Any, Final
 from ._documents import json_type
 from .continuetokens import ContinueTokenError, decode_continue, encode_continue
 from .errors import APIStatusError, Cause, forbidden, go_json, invalid, not_supported, required, too_long
-from .goquote import is_print, quoted, unicode_number
+from .go.quote import (
+    is_print,
+    quoted,
+    unicode_number,
+)
 from .names import byte_length
 from .options import CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, UpdateOptions, WriteOptions
 from .resource import GroupKind

@@ -25,7 +25,7 @@ from typing import Any, Final, Literal
 import orjson
 
 from .errors import Cause, forbidden, invalid, required, too_long
-from .goquote import quoted
+from .go.quote import quoted
 from .listoptions import field_manager_causes
 from .names import (
     NameProblems,

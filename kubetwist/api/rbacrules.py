@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any, Final
 
 from .authorization import AuthorizerAttributes
-from .goquote import quoted
+from .go.quote import quoted
 
 Rule = Mapping[str, Any]
 

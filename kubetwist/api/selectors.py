@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar, overload
 
 from attrs import frozen
 
-from .goquote import quoted
+from .go.quote import quoted
 from .names import is_qualified_name, label_value_problems, qualified_name_problems
 
 Labels = Mapping[str, str]

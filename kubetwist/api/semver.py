@@ -11,7 +11,7 @@ from typing import Final
 
 from attrs import frozen
 
-from .goquote import quoted
+from .go.quote import quoted
 
 _numbers = re.compile("[0-9]*").fullmatch
 _alphanumeric = re.compile("[a-zA-Z0-9-]*").fullmatch

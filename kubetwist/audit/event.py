@@ -16,7 +16,7 @@ from attrs import define, evolve, field
 
 from ..api.addresses import parse_ip, shown_ip
 from ..api.decoding import BodyError, decode_json, decode_yaml
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.resource import JSONObject, UserInfo
 from .policy import API_VERSION, LEVELS, REQUEST
 

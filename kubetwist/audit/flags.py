@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 
 BATCH: Final = "batch"
 BLOCKING: Final = "blocking"

@@ -15,7 +15,7 @@ from twisted.logger import Logger
 
 from ..api.decoding import BodyError, decode_yaml, json_type
 from ..api.errors import Cause, aggregate, invalid, required
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.names import is_dns1123_subdomain_problems
 from ..api.resource import JSONObject, UserInfo
 

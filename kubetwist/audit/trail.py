@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
-from ..api.durations import format_duration
+from ..api.go.durations import format_duration
 from ..api.latency import ADMISSION
 from ..api.resource import JSONObject, UserInfo
 from .event import About, Event, Payload

@@ -15,7 +15,7 @@ from typing import Any, Final
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.resource import UserInfo
 from ..api.times import posix_now, seconds_since_epoch
 from ..interfaces import IAuthenticator

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..api.decoding import json_type
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.resource import UserInfo
 from .certificates import CREDENTIAL_ID
 from .configuration import JWTConfiguration, Source

@@ -22,8 +22,11 @@ from ..api.configurations import (
     decode_configuration,
 )
 from ..api.errors import Cause, aggregate, duplicate, invalid, required, too_many
-from ..api.goquote import quoted
-from ..api.gourl import URLError, parse_url
+from ..api.go.quote import quoted
+from ..api.go.url import (
+    URLError,
+    parse_url,
+)
 from ..api.names import domain_prefixed_path_problems
 from ..api.resource import JSONObject
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 
 #: How OpenID Connect tokens may be signed; never with a secret that both sides know.
 SIGNING_ALGORITHMS: Final = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")

@@ -25,7 +25,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ..api.configurations import BadConfiguration
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.resource import JSONObject, UserInfo
 from ..api.times import posix_now
 from ..interfaces import IAuthenticator

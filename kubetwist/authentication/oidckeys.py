@@ -15,7 +15,7 @@ import orjson
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.times import posix_now
 from .configuration import Issuer
 from .errors import AuthenticationFailed

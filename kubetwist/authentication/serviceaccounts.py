@@ -23,7 +23,7 @@ from attrs import define, field
 
 from zope.interface import implementer
 
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.resource import JSONObject, UserInfo
 from ..api.times import posix_now, seconds_since_epoch
 from ..api.users import service_account_groups, service_account_user, split_service_account

@@ -21,7 +21,7 @@ from ..api.authorization import (
     Decision,
     Verdict,
 )
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.resource import (
     JSONObject,
     UserInfo,

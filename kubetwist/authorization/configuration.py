@@ -23,10 +23,6 @@ from ..api.configurations import (
     Struct,
     decode_configuration,
 )
-from ..api.durations import (
-    format_duration,
-    parse_nanoseconds,
-)
 from ..api.errors import (
     Cause,
     aggregate,
@@ -34,6 +30,10 @@ from ..api.errors import (
     invalid,
     not_supported,
     required,
+)
+from ..api.go.durations import (
+    format_duration,
+    parse_nanoseconds,
 )
 from ..api.names import is_dns1123_subdomain_problems
 from ..api.resource import JSONObject

@@ -22,7 +22,7 @@ from ..api.authorization import (
     Decision,
     Verdict,
 )
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.rbacrules import RoleRules
 from ..api.resource import (
     JSONObject,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ..api.authorization import AuthorizerAttributes
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.rbacrules import (
     Rule,
     allows,

@@ -12,7 +12,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kubetwist.api.durations import parse_nanoseconds
+from kubetwist.api.go.durations import parse_nanoseconds
 from kubetwist.cel.errors import CelError
 from kubetwist.cel.standard.times import SECOND, read_timestamp
 from kubetwist.cel.values import LISTS, MISSING, Duration, ListValue, MapValue, Timestamp, Value, equal

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
-from ..api.durations import parse_duration
+from ..api.go.durations import parse_duration
 from ..http.connection.memorylimit import parse_memory
 from ..logs.verbosity import parse_level, parse_modules
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 
 #: What a name is that can not be verified: a common name alone does not count.
 COMMON_NAME_ONLY: Final = "x509: certificate relies on legacy Common Name field, use SANs instead"

@@ -21,7 +21,7 @@ from twisted.internet.protocol import Protocol
 from twisted.web.iweb import IBodyProducer
 from zope.interface import implementer
 
-from ..api.durations import format_duration
+from ..api.go.durations import format_duration
 from .dialing import (
     CheckedEndpoint,
     Diversions,

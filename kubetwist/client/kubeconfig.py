@@ -10,7 +10,7 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any, Final
 
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from .errors import BadSettings
 from .restconfig import CallSettings
 

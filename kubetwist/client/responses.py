@@ -14,7 +14,7 @@ from ..api.errors import (
     APIStatusError,
     named,
 )
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.resource import GroupResource
 from .httpclient import Answer
 

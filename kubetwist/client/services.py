@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..api.errors import APIStatusError
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.resource import (
     GroupResource,
     JSONObject,

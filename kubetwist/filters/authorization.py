@@ -12,7 +12,7 @@ from twisted.logger import Logger
 
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
 from ..api.errors import APIStatusError
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.resource import GroupResource
 from ..api.selectors import ParsedLater, Requirement, parse_field_selector, parse_label_selector
 from ..http.requestinfo import sanitized

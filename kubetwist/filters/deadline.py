@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..api.durations import parse_duration
 from ..api.errors import APIStatusError
+from ..api.go.durations import parse_duration
 
 if TYPE_CHECKING:
     from ..http.site import Handler, KubeRequest

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from twisted.logger import Logger
 
 from ..api.authorization import AuthorizerAttributes, Verdict
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.rbacrules import quoted_list
 from ..api.resource import GroupResource
 from ..logs.ratelimit import RateLimiter, RepeatFilter

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from twisted.internet.defer import Deferred
 
 from ..api.errors import APIStatusError
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.identityheaders import OddHeader, check_names, extra_key, single, text
 from ..api.resource import UserInfo
 from ..interfaces import IAuthorizer

@@ -20,7 +20,7 @@ from twisted.internet.defer import Deferred
 
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
 from ..api.errors import Cause, aggregate, invalid, required
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.names import domain_prefixed_path_problems
 from ..api.resource import UserInfo
 from ..api.users import (

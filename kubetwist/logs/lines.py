@@ -15,7 +15,7 @@ from twisted.logger import FileLogObserver, FilteringLogObserver, LogLevel, Pred
 from twisted.logger import eventAsText as event_as_text
 from twisted.logger import formatEventAsClassicLogText as classic_text
 
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from .verbosity import Verbosity
 
 #: The fields of an event that L{tell} makes: what it is about, and what is told of it.

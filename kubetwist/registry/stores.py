@@ -21,7 +21,7 @@ from ..api.resource import GroupResource, GroupVersionKind, JSONObject
 from ..api.storage import Write
 from ..api.times import now
 from ..interfaces import IAuthorizer, IStorageBackend, IUnreadableDeleter
-from ..schema.wire import WireError
+from ..schema.protobuf.wire import WireError
 from ..storage.cache.reader import Codec
 from ..storage.cache.record import Record
 from ..storage.cache.watchcache import (

@@ -13,7 +13,7 @@ import orjson
 
 from ..admission.forms import Form
 from ..api.frozen import thawed
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.resource import GroupVersion, GroupVersionKind, GroupVersionResource, JSONObject
 from .generic.codec import Codec, MissingField, by_name
 from .generic.conversion import convert

@@ -16,12 +16,12 @@ import orjson
 
 from ..api.jsonpieces import decoded, members
 from ..api.resource import GroupVersionKind, JSONObject
-from .mergebuilder import MergeTypeBuilder
-from .mergetypes import MergeType
+from .merge.builder import MergeTypeBuilder
+from .merge.types import MergeType
 from .nodes import StructNode
 from .objecttype import ObjectType
 from .openapi import openapi_schema
-from .protobuf import ProtobufTypes
+from .protobuf.codec import ProtobufTypes
 from .typebuilder import TypeBuilder
 
 _FOLDER = re.compile(r"v(?P<minor>1\.[0-9]+)\.[0-9]+-local")

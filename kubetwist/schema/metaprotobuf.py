@@ -13,8 +13,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..api.resource import JSONObject
-from .protobufwriting import envelope
-from .wire import VARINT, put_counted, put_key, put_varint
+from .protobuf.encoding import envelope
+from .protobuf.wire import (
+    VARINT,
+    put_counted,
+    put_key,
+    put_varint,
+)
 
 #: Writes a field from its value, or from L{None} where there is none.
 Field = Callable[[Any], bytes]

@@ -11,9 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from threading import RLock
 from typing import Any, Final, NoReturn
 
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.repeatedkeys import entries, merged
-from .goshape import ALWAYS, NULLABLE, OMITTED, OMITZERO
+from .gofields import (
+    ALWAYS,
+    NULLABLE,
+    OMITTED,
+    OMITZERO,
+)
 from .leaves import Coercion, Reader
 from .mismatch import DecodeError, Mismatch, Unreadable, converter_message, json_message
 

@@ -2,7 +2,7 @@
 Definitions in the form in which servers publish them.
 
 OpenAPI 3 has C{default} where Go always writes a value or the type declares one, and C{allOf} around references with
-siblings; OpenAPI 2 has neither. Both have C{enum}. The values come from L{kubetwist.schema.goshape},
+siblings; OpenAPI 2 has neither. Both have C{enum}. The values come from L{kubetwist.schema.gofields},
 L{kubetwist.schema.enums} and the table of declared defaults here.
 """
 
@@ -15,7 +15,13 @@ from typing import Any, Final
 
 from ..api.resource import JSONObject
 from .enums import described_values, enum_values
-from .goshape import ALWAYS, LEAVES, json_kind, referred, shape
+from .gofields import (
+    ALWAYS,
+    LEAVES,
+    json_kind,
+    referred,
+    shape,
+)
 
 V2_REFERENCE: Final = "#/definitions/"
 V3_REFERENCE: Final = "#/components/schemas/"

@@ -10,9 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..api.decoding import json_type
+from ..api.go.sort import stable_sort
+from ..api.go.text import (
+    go_string,
+    go_text,
+    go_type,
+)
 from ..api.resource import JSONObject
-from .gosort import stable_sort
-from .gotext import go_string, go_text, go_type
 from .nodes import ListNode, MapNode, Node, StructNode
 from .objecttype import ObjectType
 

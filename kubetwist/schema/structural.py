@@ -4,7 +4,7 @@ Structural schemas: what a CustomResourceDefinition says of its objects' shape, 
 One pass over a value copies it, drops the fields that the schema does not have, drops nulls where nothing may be null,
 reads the metadata of embedded resources, and fills in defaults. The functions know no paths, as nearly all objects are
 without fault; L{walk} tells where something is wrong. What values must satisfy beyond their shape is checked by
-L{kubetwist.schema.schemavalues}.
+L{kubetwist.schema.validation.validator}.
 """
 
 from __future__ import annotations

@@ -7,7 +7,13 @@ from typing import Any
 
 from ..api.resource import JSONObject
 from . import leaves
-from .goshape import Shape, go_name, json_kind, referred, shape
+from .gofields import (
+    Shape,
+    go_name,
+    json_kind,
+    referred,
+    shape,
+)
 from .leaves import Reader
 from .mismatch import Unreadable
 from .nodes import Field, Leaf, ListNode, MapNode, Node, StructNode

@@ -16,7 +16,7 @@ from attrs import frozen
 from twisted.plugin import IPlugin, getPlugins
 from zope.interface import implementer
 
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.providers import interface_error
 from ..api.rbacrules import quoted_list
 from ..interfaces import (

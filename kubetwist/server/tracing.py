@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from twisted.internet.threads import deferToThreadPool
 
 from ..api.configurations import BadConfiguration
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..controllers.serveridentity import server_name
 from ..filters.tracing import RequestTracing
 from ..tracing.configuration import TracingConfiguration, load_tracing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..api.errors import ReportedError
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 
 
 class StorageError(Exception):

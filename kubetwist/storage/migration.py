@@ -16,7 +16,7 @@ from attrs import define, field
 
 from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..api.storage import (
     Page,
     StoredValue,
@@ -24,10 +24,17 @@ from ..api.storage import (
 )
 from ..api.times import posix_now, seconds_since_epoch
 from ..interfaces import IExpiringStorage, IForwardStorage, IStorageBackend
-from ..schema.messages import MESSAGE, NUMBER, TEXT, VALUE, Message, Step
-from ..schema.protobuf import read_envelope
-from ..schema.protobufleaves import micro_time
-from ..schema.wire import int32
+from ..schema.protobuf.codec import read_envelope
+from ..schema.protobuf.leaves import micro_time
+from ..schema.protobuf.messages import (
+    MESSAGE,
+    NUMBER,
+    TEXT,
+    VALUE,
+    Message,
+    Step,
+)
+from ..schema.protobuf.wire import int32
 from .errors import KeyNotFound
 from .expiry import Timer
 from .protobuf import is_protobuf

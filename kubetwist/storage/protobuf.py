@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from twisted.internet.defer import Deferred
 
 from ..api.storage import StoredValue
-from ..schema.protobuf import MAGIC
+from ..schema.protobuf.codec import MAGIC
 
 if TYPE_CHECKING:
     from .expiry import Timer

@@ -11,7 +11,7 @@ from attrs import frozen
 from ..api._documents import BodyError
 from ..api._jsondecoding import decode_json
 from ..api.errors import APIStatusError, go_json
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from .channels import V1, V2, V3, V4, V5
 
 #: The header of a stream that says what it carries.

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from ..api.decoding import BodyError, decode_json
-from ..api.goquote import quoted
+from ..api.go.quote import quoted
 from ..client.errors import Unreachable
 from .commands import encode_status, internal
 

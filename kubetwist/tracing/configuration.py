@@ -13,7 +13,10 @@ from attrs import frozen
 
 from ..api.configurations import OPTIONAL_INT32, OPTIONAL_STRING, BadConfiguration, Struct, decode_configuration
 from ..api.errors import Cause, aggregate, invalid
-from ..api.gourl import URLError, parse_url
+from ..api.go.url import (
+    URLError,
+    parse_url,
+)
 
 #: The rate at which everything is traced.
 MILLION: Final = 1_000_000

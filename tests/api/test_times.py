@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.api.times} and L{kubetwist.api.durations}."""
+"""Tests for L{kubetwist.api.times} and L{kubetwist.api.go.durations}."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.durations import format_duration, parse_duration, parse_nanoseconds
+from kubetwist.api.go.durations import (
+    format_duration,
+    parse_duration,
+    parse_nanoseconds,
+)
 from kubetwist.api.times import format_time, now, now_micro, parse_micro_time, parse_time, seconds_since_epoch
 
 moments = st.datetimes(

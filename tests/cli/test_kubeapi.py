@@ -11,7 +11,7 @@ from typing import Any
 from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.durations import parse_duration
+from kubetwist.api.go.durations import parse_duration
 from kubetwist.cli.flagtable import FLAGS
 from kubetwist.cli.flagtypes import shown_duration
 from kubetwist.cli.kubeapi import Options
@@ -239,7 +239,7 @@ class FlagTests(SynchronousTestCase):
 
 
 class DurationTests(SynchronousTestCase):
-    """Tests for L{kubetwist.api.durations}."""
+    """Tests for L{kubetwist.api.go.durations}."""
 
     def test_durations(self) -> None:
         """Durations are read as Go reads them."""

@@ -19,7 +19,10 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from kubetwist.testing import SubprocessServer
 from kubetwist.testing.etcd import EtcdServer, why_no_etcd
-from tests.schema.test_protobufwriting import foreign, message
+from tests.schema.protobuf.test_encoding import (
+    foreign,
+    message,
+)
 
 from .test_etcd import ask, eventually, stored
 from .test_migration import FLAGS, encryption, twist

@@ -8,7 +8,7 @@ import orjson
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.schema.protobuf import read_envelope
+from kubetwist.schema.protobuf.codec import read_envelope
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition, kite
 from tests.resources.server import events
 

@@ -13,7 +13,7 @@ from kubetwist.api.errors import APIStatusError
 from kubetwist.api.storage import Write
 from kubetwist.controllers.customresources import RETRY_FIRST, DefinitionController
 from kubetwist.resources.openapi.builder import Builder
-from kubetwist.schema import schemacompiling
+from kubetwist.schema.validation import compiling as schemacompiling
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
 from tests.resources.server import definitions
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.schema.protobuf import read_envelope
+from kubetwist.schema.protobuf.codec import read_envelope
 from tests.resources.customserver import KITES, CustomServer, definition
 from tests.resources.server import Server, chunks, config_map, definitions
 

@@ -25,9 +25,9 @@ from kubetwist.flowcontrol.turns import Turns
 from kubetwist.http.site import traverse
 from kubetwist.resources.handlers import read as reads
 from kubetwist.resources.protobufencoding import AT_ONCE
-from kubetwist.schema.protobuf import read_envelope
-from kubetwist.schema.protobufwriting import envelope
-from kubetwist.schema.wire import WireError
+from kubetwist.schema.protobuf.codec import read_envelope
+from kubetwist.schema.protobuf.encoding import envelope
+from kubetwist.schema.protobuf.wire import WireError
 from tests.audit.events import Kept
 from tests.http.harness import Allow, Everyone, make_site
 from tests.resources.handlers.test_watch import END

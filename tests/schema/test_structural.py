@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.schema.structural}, L{kubetwist.schema.listrules} and L{kubetwist.schema.structuralrules}."""
+"""Tests for L{kubetwist.schema.structural}, C{structuralrules}, and L{kubetwist.schema.validation.listrules}."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.schema.listrules import embedded_causes, list_causes
 from kubetwist.schema.mismatch import DecodeError
 from kubetwist.schema.structural import OBJECT_META, CustomType, Structural
 from kubetwist.schema.structuralrules import structural_causes, unsupported
+from kubetwist.schema.validation.listrules import (
+    embedded_causes,
+    list_causes,
+)
 from tests.schema.release import definitions
 
 TEXT = {"type": "string"}

@@ -9,8 +9,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import JSONObject
-from kubetwist.schema.mergebuilder import MergeTypeBuilder
-from kubetwist.schema.mergetypes import Record
+from kubetwist.schema.merge.builder import MergeTypeBuilder
+from kubetwist.schema.merge.types import Record
 from kubetwist.schema.typebuilder import TypeBuilder
 
 #: Seconds within which a thread that does not wait for another one ends.

@@ -22,7 +22,7 @@ from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.migration import Migration, MigrationError, Moved
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.testing.storage import StorageReactor
-from tests.schema import protobufencoder as wire
+from tests.schema.protobuf import encoder as wire
 
 PREFIX = "/registry/"
 

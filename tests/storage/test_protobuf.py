@@ -31,7 +31,11 @@ from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.errors import ForeignValue, UnreadableValue
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.protobuf import AT_ONCE, is_protobuf, portions
-from tests.schema.protobufencoder import counted, enveloped, number
+from tests.schema.protobuf.encoder import (
+    counted,
+    enveloped,
+    number,
+)
 
 #: A config map as kube-apiserver keeps it, octet by octet: C{kind: ConfigMap}, C{metadata.name: a}, what Go writes
 #: though it is empty, C{creationTimestamp: 2026-11-01T10:00:00Z}, and C{data: {k: v}}.

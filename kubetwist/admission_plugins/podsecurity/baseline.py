@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.podspecs import containers
 from ...api.resource import JSONObject
 from .finding import (

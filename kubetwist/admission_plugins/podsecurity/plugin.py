@@ -12,7 +12,7 @@ from zope.interface import implementer
 
 from ...admission.attributes import AdmissionAttributes
 from ...api.errors import APIStatusError
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.podspecs import TEMPLATES, pod_template
 from ...api.resource import GroupKind
 from ...interfaces import IValidatingAdmission

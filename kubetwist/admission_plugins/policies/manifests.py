@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...api.decoding import BodyError, decode_yaml
 from ...api.errors import APIStatusError
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.objectmeta import creation_causes
 from ...api.resource import GroupVersionKind, JSONObject
 from ...registry.generic.codec import Codec

@@ -39,7 +39,7 @@ from .patches import MutationFailed, apply_configuration, apply_operations
 if TYPE_CHECKING:
     from ...cel.library.authz import Authorizer
     from ...registry.stores import Stores
-    from ...schema.mergetypes import MergeType
+    from ...schema.merge.types import MergeType
 
 APPLY_CONFIGURATION = "ApplyConfiguration"
 JSON_PATCH = "JSONPatch"

@@ -14,7 +14,7 @@ from twisted.logger import Logger
 from ...admission.attributes import AdmissionAttributes
 from ...admission.forms import Form
 from ...api.errors import APIStatusError
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.latency import MUTATING_WEBHOOK, VALIDATING_WEBHOOK, Spending
 from ...client.errors import (
     BadSettings,

@@ -13,7 +13,7 @@ from typing import Any, Final
 from attrs import evolve, frozen
 
 from ...admission.configuration import check_kind
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...client.kubeconfig import read_users
 from ...client.restconfig import CallSettings
 

@@ -13,7 +13,7 @@ from ...admission.attributes import AdmissionAttributes, Reinvocation
 from ...admission.forms import Form
 from ...api.decoding import BodyError, decode_json
 from ...api.errors import APIStatusError
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.jsonpatch import PatchError, apply_json_patch
 from ...registry.versions import Versions
 from .calling import CallFailed, ask, encoded, note

@@ -14,7 +14,7 @@ from ...admission.attributes import AdmissionAttributes
 from ...admission.forms import Form
 from ...api.decoding import BodyError, decode_json, json_type
 from ...api.errors import APIStatusError
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.resource import GroupVersionKind, GroupVersionResource, JSONObject
 from ...api.users import user_object
 

@@ -9,8 +9,15 @@ from __future__ import annotations
 from ipaddress import IPv4Address
 from typing import Final
 
-from kubetwist.api.goquote import quoted
-from kubetwist.api.netip import Address, AddressError, Prefix, is_mapped, parse_address, parse_prefix
+from kubetwist.api.go.netip import (
+    Address,
+    AddressError,
+    Prefix,
+    is_mapped,
+    parse_address,
+    parse_prefix,
+)
+from kubetwist.api.go.quote import quoted
 from kubetwist.cel.errors import CelError, no_such_overload
 from kubetwist.cel.functions import Library, Overload, function, member, overload
 from kubetwist.cel.types import BOOL, INT, STRING, opaque

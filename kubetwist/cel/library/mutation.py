@@ -11,7 +11,7 @@ import base64
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kubetwist.api.goquote import quoted
+from kubetwist.api.go.quote import quoted
 from kubetwist.cel.errors import CelError
 from kubetwist.cel.standard.times import show_duration, show_timestamp
 from kubetwist.cel.types import DYN, STRING, Kind, ObjectType, Type, list_of

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from kubetwist.api.gourl import URLError, parse_request_uri
+from kubetwist.api.go.url import (
+    URLError,
+    parse_request_uri,
+)
 from kubetwist.api.names import (
     is_dns1035_label_problems,
     is_dns1123_label_problems,

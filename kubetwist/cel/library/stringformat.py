@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kubetwist.api.goquote import quoted
+from kubetwist.api.go.quote import quoted
 from kubetwist.cel.ast import Call, Expr, ListExpr, Literal, MapExpr, walk
 from kubetwist.cel.checker import Checked
 from kubetwist.cel.errors import CelError, CostLimitExceeded

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubetwist.api.gourl import URL, URLError, parse_request_uri, parse_url
+from kubetwist.api.go.url import (
+    URL,
+    URLError,
+    parse_request_uri,
+    parse_url,
+)
 from kubetwist.cel.errors import CelError
 from kubetwist.cel.functions import Library, Overload, function, member, overload
 from kubetwist.cel.types import BOOL, STRING, ObjectType, list_of, map_of

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Final
 
-from kubetwist.api.durations import parse_nanoseconds
-from kubetwist.api.goquote import quoted
+from kubetwist.api.go.durations import parse_nanoseconds
+from kubetwist.api.go.quote import quoted
 from kubetwist.cel import types
 from kubetwist.cel.errors import CelError
 from kubetwist.cel.functions import Function, function, member

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.interfaces import IReactorTime
 
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.resource import JSONObject
 from ...client.services import NoSuchService
 from ...registry.stores import seen

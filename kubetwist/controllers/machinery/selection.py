@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.providers import interface_error
 
 #: Every controller of kube-controller-manager, and the names that it had before; see its C{names} and aliases.

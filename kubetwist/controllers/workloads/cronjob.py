@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from ...api.errors import APIStatusError
 from ...api.frozen import thawed
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.resource import (
     GroupVersionKind,
     JSONObject,

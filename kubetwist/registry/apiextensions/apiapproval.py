@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from ...api.errors import Cause, invalid, required
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.resource import JSONObject
 
 ANNOTATION: Final = "api-approved.kubernetes.io"

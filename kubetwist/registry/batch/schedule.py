@@ -10,7 +10,7 @@ from typing import Final
 
 from attrs import frozen
 
-from ...api.durations import parse_nanoseconds
+from ...api.go.durations import parse_nanoseconds
 
 _BOUNDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 _MONTHS: Final = {

@@ -24,6 +24,7 @@ from twisted.plugin import getPlugins
 from twisted.python.failure import Failure
 
 from ...api.errors import APIStatusError, Cause
+from ...api.go.text import go_type
 from ...api.objectmeta import annotation_causes, label_causes
 from ...api.providers import interface_error
 from ...api.resource import GroupVersionKind, JSONObject
@@ -35,7 +36,6 @@ from ...client.errors import (
 )
 from ...client.responses import check_answer
 from ...interfaces import IConversionPlugin
-from ...schema.gotext import go_type
 from ...tracing.spans import Value, here
 from .crd import converting_plugin
 

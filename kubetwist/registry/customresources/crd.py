@@ -12,16 +12,16 @@ import orjson
 
 from ...api.jsonpath import MISSING, JSONPath
 from ...api.resource import GroupVersionKind, JSONObject
-from ...schema.rulepaths import has_rules
-from ...schema.schemavalues import ValueSchema
 from ...schema.structural import OBJECT_META, CustomType
+from ...schema.validation.rulepaths import has_rules
+from ...schema.validation.validator import ValueSchema
 from ..kinds import ResourceInfo, version_preference
 from .printers import Printer
 
 if TYPE_CHECKING:
-    from ...schema.celrules import RuleTree
     from ...schema.definitions import Definitions
     from ...schema.nodes import StructNode
+    from ...schema.validation.celrules import RuleTree
     from .conversion import Conversion
 
 #: Opts in to conversion by the plugin of that name.
@@ -117,7 +117,7 @@ class CustomVersion:
         schema = self.schema
         if not has_rules(schema):
             return None
-        from ...schema.celrules import RuleTree
+        from ...schema.validation.celrules import RuleTree
 
         return RuleTree.of(schema, root=True)
 

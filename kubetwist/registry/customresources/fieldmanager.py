@@ -1,4 +1,4 @@
-"""Who owns which fields of custom resources: their versions, as L{kubetwist.schema.ownership} asks for them."""
+"""Who owns which fields of custom resources: their versions, as L{kubetwist.schema.merge.ownership} asks for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import orjson
 
 from ...api.errors import APIStatusError
 from ...api.resource import GroupVersionKind, JSONObject
-from ...schema.mergetypes import MergeType, TypedError
+from ...schema.merge.types import (
+    MergeType,
+    TypedError,
+)
 from ...schema.structural import OBJECT_META
 from ...schema.structuralrules import everywhere
 from ..generic.fieldmanager.manager import BuiltInVersions, FieldManager, parsed_version
@@ -96,7 +99,7 @@ class CustomScaleManager(FieldManager):
 
 
 class CustomVersions:
-    """The versions of a custom resource; see L{kubetwist.schema.ownership.Versions}."""
+    """The versions of a custom resource; see L{kubetwist.schema.merge.ownership.Versions}."""
 
     def __init__(self, definition: CustomDefinition) -> None:
         self._definition = definition
@@ -119,7 +122,7 @@ class CustomVersions:
         raise TypedError(f"request to convert CR to an invalid group/version: {api_version}")
 
     def type_of(self, api_version: str) -> MergeType:
-        """See L{kubetwist.schema.ownership.Versions.type_of}."""
+        """See L{kubetwist.schema.merge.ownership.Versions.type_of}."""
         found = self._types.get(api_version)
         if found is None:
             version = self._version(api_version)
@@ -130,7 +133,7 @@ class CustomVersions:
 
     def convert(self, obj: JSONObject, source: str, target: str, hub: str) -> JSONObject:
         """
-        See L{kubetwist.schema.ownership.Versions.convert}.
+        See L{kubetwist.schema.merge.ownership.Versions.convert}.
 
         @raise ConversionNeeded: A webhook or plugin must convert the object first.
         """

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import orjson
 
+from ...api.go.text import go_text
 from ...api.jsonpath import MISSING, Budget, JSONPath, JSONPathError
 from ...api.resource import JSONObject
-from ...schema.gotext import go_text
 from ..generic.printers.ages import AgeCell, parse_time
 
 #: What is shown where a definition names no columns.

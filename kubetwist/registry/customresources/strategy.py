@@ -6,13 +6,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ...api.errors import Cause, invalid
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
+from ...api.go.text import go_type
 from ...api.jsonequality import same_json
 from ...api.names import qualified_name_problems
 from ...api.resource import JSONObject
-from ...schema.gotext import go_type
-from ...schema.listrules import embedded_causes, list_causes
-from ...schema.schemavalues import Correlation, TooManyAlternatives, ValueSchema
+from ...schema.validation.listrules import (
+    embedded_causes,
+    list_causes,
+)
+from ...schema.validation.validator import (
+    Correlation,
+    TooManyAlternatives,
+    ValueSchema,
+)
 from ..generic.strategy import Strategy
 
 if TYPE_CHECKING:

@@ -13,7 +13,10 @@ from ...api.resource import GroupKind, GroupVersion, GroupVersionKind, JSONObjec
 from ...api.writtennumbers import with_written_numbers, without_written_numbers
 from ...schema.leaves import Problems
 from ...schema.objecttype import DecodeError, ObjectType
-from ...schema.protobuf import WireError, read_envelope
+from ...schema.protobuf.codec import (
+    WireError,
+    read_envelope,
+)
 from ...storage.cache.record import Record, without_kind
 from .conversion import convert, convertible
 from .internaltypes import INTERNAL_ANNOTATIONS, ConversionError, convert_zero, read_annotations, without_internal

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.resource import JSONObject
 
 if TYPE_CHECKING:

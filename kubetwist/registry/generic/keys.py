@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...api.errors import APIStatusError
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.names import path_segment_problems
 
 

@@ -16,7 +16,10 @@ from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
 from ...api.storage import Write
 from ...interfaces import IRewriting, IStorageBackend
-from ...schema.managedfields import MalformedEntries, read_foreign
+from ...schema.merge.managedfields import (
+    MalformedEntries,
+    read_foreign,
+)
 from ...storage.cache.record import Draft, Record, RecordOfOtherForm
 from ...storage.cache.watchcache import WatchCache
 from ...storage.errors import (

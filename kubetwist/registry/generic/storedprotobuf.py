@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.resource import GroupVersion, GroupVersionKind, JSONObject
-from ...schema.protobuf import read_envelope
-from ...schema.protobufwriting import envelope
+from ...schema.protobuf.codec import read_envelope
+from ...schema.protobuf.encoding import envelope
 from ...storage.errors import ForeignValue
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from ...api.errors import Cause, duplicate, invalid, required, too_long
+from ...api.go.structs import go_struct
 from ...api.names import byte_length, qualified_name_problems, regex_problem
 from ...api.resource import JSONObject
-from ...schema.gostructs import go_struct
 from ..generic.validation.fields import (
     Causes,
     at_most_whole,

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.rbacrules import RoleRules, Rule
 from ...api.resource import JSONObject, UserInfo
 from ...api.users import service_account_user

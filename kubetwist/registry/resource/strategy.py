@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.names import long_name_problems
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...api.errors import Cause, forbidden, invalid, required
+from ...api.go.structs import go_struct
 from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
-from ...schema.gostructs import go_struct
 from ..core.pod.validation.resources import validate_requirements
 from ..core.pod.validation.spec import validate_tolerations
 from ..generic.validation.fields import (

@@ -6,10 +6,10 @@ from collections import Counter
 from typing import Final
 
 from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long
+from ...api.go.structs import go_struct
 from ...api.names import byte_length, qualified_name_problems
 from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
-from ...schema.gostructs import go_struct
 from ..core.persistentvolume.validation import validate_inline_volume_spec
 from ..core.pod.validation.volumes import csi_driver_name
 from ..generic.validation.fields import (

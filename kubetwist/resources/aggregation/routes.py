@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 from twisted.internet.defer import Deferred
 from twisted.web.server import NOT_DONE_YET
 
-from ...api.gourl import (
+from ...api.go.url import (
     escape_path,
     normalized_query,
 )

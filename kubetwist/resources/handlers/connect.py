@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...api.errors import APIStatusError
-from ...api.gourl import URL
+from ...api.go.url import URL
 from ...client.errors import (
     AddressNotAllowed,
     BadSettings,

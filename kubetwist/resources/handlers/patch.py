@@ -18,6 +18,7 @@ from ...api.errors import (
     APIStatusError,
     forget_frames,
 )
+from ...api.go.text import go_text
 from ...api.jsonpatch import (
     apply_json_patch,
     check_operations,
@@ -43,7 +44,6 @@ from ...registry.generic.codec import (
     warnings_of,
 )
 from ...registry.generic.internaltypes import ConversionError
-from ...schema.gotext import go_text
 from ...schema.nodes import Node
 from ...schema.objecttype import ObjectType
 from ...schema.strategicmerge import (

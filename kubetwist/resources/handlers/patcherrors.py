@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from ...schema.goorder import (
+from ...schema.gofieldorder import (
     go_ordered,
     inner,
 )

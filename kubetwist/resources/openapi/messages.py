@@ -10,7 +10,7 @@ from typing import Any, Final
 import orjson
 
 from ...api.resource import JSONObject
-from ...schema.wire import (
+from ...schema.protobuf.wire import (
     FIXED64,
     LENGTH,
     VARINT,

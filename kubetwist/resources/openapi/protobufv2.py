@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ...api.resource import JSONObject
-from ...schema.wire import (
+from ...schema.protobuf.wire import (
     VARINT,
     put_key,
     put_varint,

@@ -15,7 +15,7 @@ from ...api.jsonpieces import (
     members,
 )
 from ...api.resource import JSONObject
-from ...schema.wire import (
+from ...schema.protobuf.wire import (
     FIXED64,
     VARINT,
     put_key,

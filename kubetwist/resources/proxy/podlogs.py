@@ -14,7 +14,7 @@ from twisted.internet.interfaces import IConsumer
 from zope.interface import implementer
 
 from ...api.errors import APIStatusError
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.resource import GroupResource
 from ...client.errors import (
     AddressNotAllowed,

@@ -14,7 +14,7 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...http.site import TEXT, KubeRequest
 from ...logs.profiling import Sampler, heap_text, stacks_text
 from ...logs.redaction import without_passwords

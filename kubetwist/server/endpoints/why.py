@@ -20,7 +20,7 @@ from twisted.web.server import NOT_DONE_YET
 
 from ...api.authorization import AuthorizerAttributes, Decision, Verdict
 from ...api.errors import APIStatusError
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.rbacrules import quoted_list
 from ...api.resource import JSONObject, UserInfo
 from ...api.selectors import SelectorError, parse_field_selector, parse_label_selector

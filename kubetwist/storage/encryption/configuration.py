@@ -26,10 +26,16 @@ from ...api.configurations import (
     Struct,
     decode_configuration,
 )
-from ...api.durations import format_duration, parse_nanoseconds
 from ...api.errors import Cause, aggregate, invalid, required
-from ...api.goquote import quoted
-from ...api.gourl import URLError, parse_url
+from ...api.go.durations import (
+    format_duration,
+    parse_nanoseconds,
+)
+from ...api.go.quote import quoted
+from ...api.go.url import (
+    URLError,
+    parse_url,
+)
 from ...api.resource import GroupResource, JSONObject
 
 AESGCM, AESCBC, SECRETBOX, KMS, IDENTITY = "aesgcm", "aescbc", "secretbox", "kms", "identity"

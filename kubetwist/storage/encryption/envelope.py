@@ -19,9 +19,20 @@ from twisted.internet.defer import Deferred
 
 from ...api.errors import invalid, required
 from ...api.names import is_dns1123_label_problems, is_dns1123_subdomain_problems
-from ...schema.wire import LENGTH, WireError, length
+from ...schema.protobuf.fields import (
+    Annotations,
+    Fields,
+    count,
+    number,
+    octets,
+    pairs,
+)
+from ...schema.protobuf.wire import (
+    LENGTH,
+    WireError,
+    length,
+)
 from .ciphers import GCM, Cipher, SeededGCM, TransformError
-from .messages import Annotations, Fields, count, number, octets, pairs
 from .metrics import KeyUses
 from .transformers import Plain
 

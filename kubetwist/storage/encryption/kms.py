@@ -20,7 +20,7 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ..expiry import Timer
 from .ciphers import SEED as SEED_SIZE
 from .ciphers import TransformError, TransformUnavailable

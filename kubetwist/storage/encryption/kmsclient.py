@@ -12,12 +12,16 @@ from typing import Any, Final, TypeVar
 
 from twisted.internet.defer import Deferred
 
-from ...schema.wire import WireError
+from ...schema.protobuf.fields import (
+    Fields,
+    octets,
+    pairs,
+)
+from ...schema.protobuf.wire import WireError
 from ..worker import ThreadedReactor
 from .configuration import KeyService
 from .envelope import SEED, Source
 from .kms import ServiceError, ServiceStatus
-from .messages import Fields, octets, pairs
 
 T = TypeVar("T")
 

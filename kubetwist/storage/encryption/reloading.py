@@ -12,7 +12,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...api.configurations import LIMIT, BadConfiguration
-from ...api.goquote import quoted
+from ...api.go.quote import quoted
 from ...api.resource import GroupResource
 from ...metrics.registry import Reading
 from ..worker import ThreadedReactor

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from ...schema.wire import (
+from ...schema.protobuf.fields import number
+from ...schema.protobuf.wire import (
     LENGTH,
     VARINT,
     int64,
 )
-from ..encryption.messages import number
 from .messages import scan
 
 _UINT64: Final = (1 << 64) - 1

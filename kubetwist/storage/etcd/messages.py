@@ -18,7 +18,12 @@ from ...api.storage import (
     StoredValue,
     Write,
 )
-from ...schema.wire import (
+from ...schema.protobuf.fields import (
+    count,
+    number,
+    octets,
+)
+from ...schema.protobuf.wire import (
     FIXED32,
     FIXED64,
     LENGTH,
@@ -26,11 +31,6 @@ from ...schema.wire import (
     WireError,
     skip,
     varint,
-)
-from ..encryption.messages import (
-    count,
-    number,
-    octets,
 )
 from .errors import BadAnswer
 

@@ -17,11 +17,11 @@ from kubetwist.controllers.endpointreconcilers.lease import (
     endpoint_addresses,
     lease_value,
 )
-from kubetwist.schema.protobuf import read_envelope
+from kubetwist.schema.protobuf.codec import read_envelope
 from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable
 from tests.registry.sharedstores import SharedStoresTestCase
 from tests.resources.server import definitions
-from tests.schema.protobufencoder import counted
+from tests.schema.protobuf.encoder import counted
 
 PREFIX = "/registry/masterleases/"
 

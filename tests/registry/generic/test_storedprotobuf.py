@@ -18,13 +18,18 @@ from kubetwist.registry.generic.storedprotobuf import decode_stored, encode_stor
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.stores import ALWAYS_JSON
 from kubetwist.schema.definitions import Definitions, available_versions
-from kubetwist.schema.wire import WireError
+from kubetwist.schema.protobuf.wire import WireError
 from kubetwist.storage.errors import ForeignValue
 from kubetwist.storage.protobuf import is_protobuf
 from tests.registry.sharedstores import SharedStoresTestCase
 from tests.registry.storetools import StoreTestCase
 from tests.resources.server import config_map, definitions
-from tests.schema.protobufencoder import Encoder, counted, enveloped, number
+from tests.schema.protobuf.encoder import (
+    Encoder,
+    counted,
+    enveloped,
+    number,
+)
 
 PREFIX = "/registry/"
 

@@ -8,7 +8,11 @@ from typing import Any
 
 import grpc
 
-from kubetwist.storage.encryption.messages import Fields, octets, pairs
+from kubetwist.schema.protobuf.fields import (
+    Fields,
+    octets,
+    pairs,
+)
 
 
 class KMSPlugin:

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.encryption.envelope} and L{kubetwist.storage.encryption.messages}."""
+"""Tests for L{kubetwist.storage.encryption.envelope} and L{kubetwist.schema.protobuf.fields}."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.schema.wire import WireError
+from kubetwist.schema.protobuf.fields import (
+    Fields,
+    count,
+    octets,
+    pairs,
+)
+from kubetwist.schema.protobuf.wire import WireError
 from kubetwist.storage.encryption.ciphers import SeededGCM, TransformError
 from kubetwist.storage.encryption.envelope import KEY, SEED, Envelope, MissingKey, Sealing, Source
-from kubetwist.storage.encryption.messages import Fields, count, octets, pairs
 from kubetwist.storage.encryption.transformers import Plain
 
 PLACE = b"/registry/secrets/default/db"

@@ -12,7 +12,10 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.storage import Write
-from kubetwist.schema.wire import LENGTH, VARINT
+from kubetwist.schema.protobuf.wire import (
+    LENGTH,
+    VARINT,
+)
 from kubetwist.storage.etcd import EtcdStorage
 from kubetwist.storage.etcd.client import EtcdClient
 from kubetwist.storage.etcd.frames import DATA

@@ -20,8 +20,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.storage import Write
 from kubetwist.client.restconfig import CallSettings
 from kubetwist.client.tls import ClientTLS
+from kubetwist.schema.protobuf.fields import octets
 from kubetwist.server.credentials.certificates import Authority, Pair, Subject, private_pem
-from kubetwist.storage.encryption.messages import octets
 from kubetwist.storage.errors import (
     KeyNotFound,
     OutcomeUnknown,

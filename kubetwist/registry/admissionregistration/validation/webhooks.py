@@ -8,7 +8,10 @@ from attrs import frozen
 
 from ....admission.expressions import Compiler, Names
 from ....api.errors import LONGEST_CAUSES, Cause, duplicate, invalid, required
-from ....api.gourl import URLError, parse_url
+from ....api.go.url import (
+    URLError,
+    parse_url,
+)
 from ....api.names import fully_qualified_name_problems, is_dns1035_label_problems, qualified_name_problems
 from ....api.resource import JSONObject
 from ...generic.validation.fields import (

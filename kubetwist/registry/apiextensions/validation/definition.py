@@ -17,14 +17,14 @@ from attrs import evolve
 
 from ....api.errors import MOST_CAUSES, Cause, duplicate, forbidden, go_json, invalid, required
 from ....api.formats import is_recognized
-from ....api.goquote import is_print
+from ....api.go.quote import is_print
+from ....api.go.structs import go_struct
 from ....api.jsonequality import same_json
 from ....api.names import byte_length, is_dns1035_label_problems, is_dns1123_subdomain_problems
 from ....api.resource import JSONObject
-from ....schema.gostructs import go_struct
 from ....schema.nodes import StructNode
-from ....schema.rulepaths import follow_field_path
 from ....schema.structuralrules import everywhere, structural_causes, unsupported
+from ....schema.validation.rulepaths import follow_field_path
 from ...admissionregistration.validation.webhooks import webhook_service, webhook_url
 from ...generic.validation.fields import unsupported as unsupported_name
 from ...generic.validation.fields import unsupported_string

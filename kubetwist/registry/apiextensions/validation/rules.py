@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ....api.errors import Cause, forbidden, go_json, internal, invalid, not_supported, required
 from ....api.resource import JSONObject
-from ....schema.rulepaths import valid_field_path
 from ....schema.structuralrules import unsupported
+from ....schema.validation.rulepaths import valid_field_path
 
 if TYPE_CHECKING:
     from ....cel.schemas import Declaration
-    from ....schema.celrules import CompiledRule
+    from ....schema.validation.celrules import CompiledRule
 
 #: The estimated cost that one expression, and all of a schema, may have.
 COST_LIMIT: Final = 10_000_000
@@ -108,7 +108,7 @@ class RuleContext:
     def _found(self) -> Declaration | None:
         from ....cel.names import escape
         from ....cel.schemas import declare
-        from ....schema.celrules import SELF_TYPE
+        from ....schema.validation.celrules import SELF_TYPE
 
         if self._parent is not None and self._parent._inside:
             above = self._parent.declaration
@@ -158,7 +158,7 @@ def rule_causes(context: RuleContext, path: str, uncorrelated: str | None) -> li
 
     @param uncorrelated: The part of the schema, above or here, whose old and new items nobody can tell apart.
     """
-    from ....schema.celrules import compile_rules
+    from ....schema.validation.celrules import compile_rules
 
     where = f"{path}.x-kubernetes-validations"
     declaration = context.declaration

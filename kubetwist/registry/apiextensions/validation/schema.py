@@ -14,15 +14,21 @@ from typing import Any, Final
 from attrs import evolve, field, frozen
 
 from ....api.errors import Cause, forbidden, go_json, invalid, not_supported, required
+from ....api.go.structs import go_struct
 from ....api.resource import JSONObject
-from ....schema.gostructs import go_struct
-from ....schema.listrules import embedded_causes
 from ....schema.mismatch import DecodeError, Mismatch, Unreadable
 from ....schema.nodes import StructNode
-from ....schema.rulepaths import RULES_BUDGET, has_rules
-from ....schema.schemavalues import TooManyAlternatives, ValueSchema
 from ....schema.structural import CustomType, Structural, copied, with_read_metadata
 from ....schema.structuralrules import alternatives, everywhere, structural_causes, unsupported
+from ....schema.validation.listrules import embedded_causes
+from ....schema.validation.rulepaths import (
+    RULES_BUDGET,
+    has_rules,
+)
+from ....schema.validation.validator import (
+    TooManyAlternatives,
+    ValueSchema,
+)
 from .rules import RuleContext, rule_causes, text_causes
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
@@ -366,7 +372,7 @@ class _Budget:
         """The rules that a default breaks, as an old value and as a new one."""
         if not has_rules(schema):
             return []
-        from ....schema.celrules import RuleTree
+        from ....schema.validation.celrules import RuleTree
 
         tree = RuleTree.of(schema, root=root)
         if tree is None:

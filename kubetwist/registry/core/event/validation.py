@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ....api.errors import Cause, invalid, required
+from ....api.go.structs import go_struct
 from ....api.names import qualified_name_problems
 from ....api.resource import JSONObject
-from ....schema.gostructs import go_struct
 from ...generic.validation.fields import Causes, check, dns_subdomain, go_json, immutable, invalid_shown
 
 #: Where events are about what has no namespace; the latter only of those that have an C{eventTime}.

@@ -7,11 +7,11 @@ from posixpath import normpath
 from typing import Any, Final
 
 from ....api.errors import Cause, forbidden, invalid, required
-from ....api.godiff import diff
+from ....api.go.diff import diff
+from ....api.go.structs import go_struct
 from ....api.names import qualified_name_problems
 from ....api.objectmeta import Parts
 from ....api.resource import JSONObject
-from ....schema.gostructs import go_struct
 from ...generic.validation.fields import (
     Causes,
     check,

@@ -20,7 +20,7 @@ from typing import Final, TypeVar
 from attrs import define, field, frozen
 
 from ....api.errors import APIStatusError, invalid
-from ....api.goquote import quoted
+from ....api.go.quote import quoted
 from ....api.resource import GroupKind, JSONObject
 from ....metrics.registry import Distribution
 from .addressranges import AddressRange, usable_ranges

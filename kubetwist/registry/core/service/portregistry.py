@@ -22,11 +22,20 @@ from twisted.logger import Logger
 
 from ....api.errors import APIStatusError
 from ....api.storage import Write
-from ....schema.messages import TEXT, VALUE, Message, Step
-from ....schema.protobuf import read_envelope
-from ....schema.protobufleaves import octets
-from ....schema.protobufwriting import envelope
-from ....schema.wire import CUT_SHORT, WireError, put_counted
+from ....schema.protobuf.codec import read_envelope
+from ....schema.protobuf.encoding import envelope
+from ....schema.protobuf.leaves import octets
+from ....schema.protobuf.messages import (
+    TEXT,
+    VALUE,
+    Message,
+    Step,
+)
+from ....schema.protobuf.wire import (
+    CUT_SHORT,
+    WireError,
+    put_counted,
+)
 from ....storage.cache.record import Draft, Record
 from ....storage.cache.watchcache import WatchCache
 from ....storage.errors import ForeignValue, KeyExists, KeyNotFound, RevisionConflict, StorageError

@@ -12,10 +12,17 @@ from typing import Any
 import orjson
 
 from ....api.resource import JSONObject
-from ....schema.fieldpath import scalar_text
-from ....schema.fieldset import LEAF, FieldSet, difference
-from ....schema.mergetypes import TypedError
-from ....schema.ownership import Conflicts, Ownership
+from ....schema.merge.fieldpath import scalar_text
+from ....schema.merge.fieldset import (
+    LEAF,
+    FieldSet,
+    difference,
+)
+from ....schema.merge.ownership import (
+    Conflicts,
+    Ownership,
+)
+from ....schema.merge.types import TypedError
 
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 

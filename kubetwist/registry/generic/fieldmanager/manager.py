@@ -1,8 +1,8 @@
 """
 Keeps C{metadata.managedFields} true on every write to one endpoint, and carries out server-side apply.
 
-The rules are in L{kubetwist.schema.ownership}; here is what is around them: which entries count, versions of built-in
-kinds, errors as clients see them. What C{kubectl} gets on top is in
+The rules are in L{kubetwist.schema.merge.ownership}; here is what is around them: which entries count, versions of
+built-in kinds, errors as clients see them. What C{kubectl} gets on top is in
 L{kubetwist.registry.generic.fieldmanager.lastapplied}.
 """
 
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ....api.errors import APIStatusError, Cause
 from ....api.jsonequality import same_json
 from ....api.resource import GroupVersion, GroupVersionKind, JSONObject
-from ....schema.fieldpath import shown
-from ....schema.managedfields import (
+from ....schema.merge.fieldpath import shown
+from ....schema.merge.managedfields import (
     APPLY,
     UPDATE,
     MalformedEntries,
@@ -27,8 +27,16 @@ from ....schema.managedfields import (
     read_foreign,
     write,
 )
-from ....schema.mergetypes import MergeType, TypedError
-from ....schema.ownership import Conflicts, Filters, Ownership, Versions
+from ....schema.merge.ownership import (
+    Conflicts,
+    Filters,
+    Ownership,
+    Versions,
+)
+from ....schema.merge.types import (
+    MergeType,
+    TypedError,
+)
 from ..conversion import convert
 from . import lastapplied
 from .resetfields import allowed_fields

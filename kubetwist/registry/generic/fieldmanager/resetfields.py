@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ....schema.fieldset import of_paths
-from ....schema.ownership import Filter
+from ....schema.merge.fieldset import of_paths
+from ....schema.merge.ownership import Filter
 
 if TYPE_CHECKING:
     from ...kinds import ResourceInfo

@@ -10,8 +10,18 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ....api.resource import JSONObject
-from ....schema.fieldset import FieldSet, difference, has, of_paths
-from ....schema.managedfields import Entry, Managers, read, write
+from ....schema.merge.fieldset import (
+    FieldSet,
+    difference,
+    has,
+    of_paths,
+)
+from ....schema.merge.managedfields import (
+    Entry,
+    Managers,
+    read,
+    write,
+)
 
 SCALE_VERSION: Final = "autoscaling/v1"
 _REPLICAS: Final = ("f:spec", "f:replicas")

@@ -14,7 +14,8 @@ from typing import Any, Final
 from ....api import errors
 from ....api.addresses import cidr_problems, ip_problems, parse_ip
 from ....api.errors import Cause, forbidden, invalid, required
-from ....api.goquote import quoted
+from ....api.go.quote import quoted
+from ....api.go.structs import label_selector_struct
 from ....api.jsonequality import same_json
 from ....api.names import (
     is_dns1035_label_problems,
@@ -29,7 +30,6 @@ from ....api.names import (
 from ....api.objectmeta import METADATA
 from ....api.quantity import Quantity
 from ....api.resource import JSONObject
-from ....schema.gostructs import label_selector_struct
 
 Causes = list[Cause]
 #: Says what is wrong with a text.

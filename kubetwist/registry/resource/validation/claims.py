@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from ....api.addresses import interface_address_problems
 from ....api.errors import Cause, forbidden, go_json, internal, invalid, required, too_long, too_many
+from ....api.go.structs import go_struct
 from ....api.names import byte_length, label_value_problems, qualified_name_problems
 from ....api.objectmeta import Parts
 from ....api.resource import JSONObject
 from ....cel.devices import BrokenSelector, CostlySelector, SelectorError, check_selector
-from ....schema.gostructs import go_struct
 from ...core.pod.validation.affinity import validate_node_selector
 from ...core.pod.validation.resources import is_extended
 from ...generic.validation.fields import (

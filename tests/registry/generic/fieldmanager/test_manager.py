@@ -22,7 +22,7 @@ from kubetwist.registry.generic.fieldmanager.manager import (
 from kubetwist.registry.generic.fieldmanager.resetfields import BUT_STATUS, allowed_fields, usual_fields
 from kubetwist.registry.generic.fieldmanager.scalehandler import from_scale, replicas_path, replicas_paths, to_scale
 from kubetwist.registry.kinds import kinds_for
-from kubetwist.schema.fieldset import of_paths
+from kubetwist.schema.merge.fieldset import of_paths
 
 from ....schema.release import definitions
 

@@ -6,12 +6,15 @@ from typing import Final
 
 from .....api.addresses import parse_ip
 from .....api.errors import Cause, duplicate, forbidden, invalid, required
-from .....api.godiff import diff
-from .....api.goquote import quoted
+from .....api.go.diff import diff
+from .....api.go.quote import quoted
+from .....api.go.structs import (
+    go_struct,
+    pod_spec_struct,
+)
 from .....api.names import qualified_name_problems
 from .....api.podspecs import declared
 from .....api.resource import JSONObject
-from .....schema.gostructs import go_struct, pod_spec_struct
 from ....generic.validation.fields import (
     MAX_INT32,
     NO_FIELD,

@@ -1,0 +1,162 @@
+"""
+Parts of objects as the reference's internal Go structs have them.
+
+Some messages show an object the way C{encoding/json} writes a struct that has no tags: every field is there, under the
+name that it has in Go and in the order of the declaration. These names and orders stand in C{structs.txt} beside this
+module, which is read when the first such message is written. They are facts of kubernetes, C{pkg/apis/core/types.go},
+and for types that are named with their group of its neighbours.
+
+A line is a type and its fields by their JSON names: C{name=GoName:what}. The Go name is the JSON name with a capital
+unless it is given. What is missing in JSON is C{""} unless something is said: C{*} null; C{selector} null, else a label
+selector; C{*Type} null, else a struct; C{[]Type} null, else a list of structs; C{{}Type} null, else a map of them;
+C{|[]Type} and C{|?Type} what may be a struct, or a list of them, or a boolean; C{Type} a struct; C{0}, C{"0"} and C{f}
+themselves. C{+Type} is a struct whose fields are those of the outer one, C{+metadata} one that is written with tags. A
+line that begins with a blank continues the one before.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ..objectmeta import METADATA
+from ..resource import JSONObject
+
+_ZEROS: Final[dict[str, Any]] = {"": "", "*": None, "selector": None, "0": 0, '"0"': "0", "f": False}
+#: What a pod's spec has beside its security context, and the struct within it.
+_HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
+
+
+class _GoField(NamedTuple):
+    """
+    A field.
+
+    @ivar struct: The type of structs in it, or C{""}.
+    @ivar shape: What stands before C{struct} in the table.
+    """
+
+    name: str
+    go_name: str
+    zero: Any
+    struct: str
+    shape: str
+
+
+def pod_spec_struct(spec: JSONObject) -> JSONObject:
+    """The spec of a pod."""
+    return go_struct(_host_fields_within(spec), "PodSpec")
+
+
+def pod_template_struct(template: JSONObject) -> JSONObject:
+    """The template of pods."""
+    return go_struct({**template, "spec": _host_fields_within(template.get("spec") or {})}, "PodTemplateSpec")
+
+
+def _host_fields_within(spec: JSONObject) -> JSONObject:
+    security = {**(spec.get("securityContext") or {}), **{name: spec[name] for name in _HOST_FIELDS if name in spec}}
+    if security or "securityContext" in spec:
+        return {**spec, "securityContext": security}
+    return spec
+
+
+def go_struct(value: JSONObject, type_name: str) -> JSONObject:
+    """
+    What C{encoding/json} writes of a struct.
+
+    @param type_name: One of those in the table.
+    @return: All its fields in their order; what has no type in the table is as in C{value}.
+    """
+    shown: JSONObject = {}
+    for field in _struct(type_name):
+        item = value.get(field.name)
+        if field.struct == "metadata":
+            shown.update((name, _written(item[name])) for name in METADATA if item and item.get(name))
+        elif not field.struct:
+            shown[field.go_name] = field.zero if item is None else _written(item, field.shape == "selector")
+        else:
+            shown[field.go_name] = _shaped(item, field)
+    return shown
+
+
+def _shaped(item: Any, field: _GoField) -> Any:
+    if field.shape == "[]":
+        return None if item is None else [go_struct(one, field.struct) for one in item]
+    if item is None and field.shape:
+        return None
+    if field.shape == "{}":
+        return {name: go_struct(one, field.struct) for name, one in sorted(item.items())}
+    if field.shape == "|[]":
+        several = [go_struct(one, field.struct) for one in item] if isinstance(item, list) else None
+        return {"Schema": None if several is not None else go_struct(item, field.struct), "JSONSchemas": several}
+    if field.shape == "|?":
+        one = None if isinstance(item, bool) else go_struct(item, field.struct)
+        return {"Allows": one is not None or item, "Schema": one}
+    return go_struct(item or {}, field.struct)
+
+
+def _written(value: Any, selector: bool = False) -> Any:
+    """What has no struct here: maps by key, and label selectors in their own order."""
+    if isinstance(value, list):
+        return [_written(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if selector:
+        return label_selector_struct(value)
+    return {name: _written(value[name]) for name in sorted(value)}
+
+
+def label_selector_struct(selector: JSONObject) -> JSONObject:
+    """
+    Return the output of C{encoding/json} for a label selector, whose fields have tags in the internal types too.
+
+    @return: Its fields in the order of the struct, without empty lists and maps.
+    """
+    shown: JSONObject = {}
+    if labels := selector.get("matchLabels"):
+        shown["matchLabels"] = dict(sorted(labels.items()))
+    if expressions := selector.get("matchExpressions"):
+        shown["matchExpressions"] = [
+            {
+                "key": one.get("key") or "",
+                "operator": one.get("operator") or "",
+                **({"values": one["values"]} if one.get("values") else {}),
+            }
+            for one in expressions
+        ]
+    return shown
+
+
+@cache
+def _struct(type_name: str) -> tuple[_GoField, ...]:
+    fields: list[_GoField] = []
+    for word in _lines()[type_name].split():
+        if word == "+metadata":
+            fields.append(_GoField("metadata", "", None, "metadata", ""))
+        elif word.startswith("+"):
+            fields += _struct(word[1:])
+        else:
+            fields.append(_field(word))
+    return tuple(fields)
+
+
+def _field(word: str) -> _GoField:
+    names, _, what = word.partition(":")
+    name, _, go_name = names.partition("=")
+    go_name = go_name or name[0].upper() + name[1:]
+    if what in _ZEROS:
+        return _GoField(name, go_name, _ZEROS[what], "", what)
+    struct = what.lstrip("[]{}*|?")
+    return _GoField(name, go_name, None, struct, what.removesuffix(struct))
+
+
+@cache
+def _lines() -> dict[str, str]:
+    """What stands behind the name of each type."""
+    text = Path(__file__).with_suffix(".txt").read_text(encoding="ascii")
+    lines = {}
+    for line in text.replace("\n ", " ").splitlines():
+        if not line.startswith("#"):
+            name, _, fields = line.partition(" ")
+            lines[name] = fields
+    return lines

@@ -1,0 +1,229 @@
+"""
+From OpenAPI schemas to L{kubetwist.schema.merge.types}.
+
+Lists are owned whole unless C{x-kubernetes-list-type} (or, where that is missing, a strategic merge patch's strategy)
+says otherwise, structs and maps by their fields unless C{x-kubernetes-map-type} does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import RLock
+from typing import Any, Final
+
+from ...api.resource import JSONObject
+from ..gofields import (
+    ALWAYS,
+    json_kind,
+    referred,
+    shape,
+)
+from .lists import (
+    AtomicList,
+    MapList,
+    SetList,
+)
+from .types import (
+    AnyOf,
+    MergeType,
+    Record,
+    Scalar,
+)
+
+UNTYPED: Final = Scalar("untyped")
+#: What has a type is owned by it; the rest, where only values tell what they are.
+DEDUCED: Final = AnyOf(UNTYPED, AtomicList(), Record(False))
+DEDUCED.record.define({}, DEDUCED)
+#: Anything, owned whole.
+OPAQUE: Final = AnyOf(UNTYPED, AtomicList(), Record(True))
+OPAQUE.record.define({}, DEDUCED)
+
+#: Types whose values are never compared, or were decoded to a number or a text.
+_NEVER_MIXED: Final = frozenset(
+    (
+        "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry",
+        "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+    )
+)
+
+OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+_SPECIAL: Final[dict[str, MergeType]] = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": UNTYPED,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": OPAQUE,
+}
+
+#: Values of keys that the reference's Go types give by a marker; others come from the types themselves.
+_KEY_DEFAULTS: Final = {
+    ("io.k8s.api.core.v1.ContainerPort", "protocol"): "TCP",
+    ("io.k8s.api.core.v1.ServicePort", "protocol"): "TCP",
+    ("io.k8s.api.core.v1.LocalObjectReference", "name"): "",
+}
+
+_ZEROS: Final[dict[str, Any]] = {"string": "", "integer": 0, "number": 0, "boolean": False}
+
+
+class MergeTypeBuilder:
+    """
+    Makes types, those that have a name each once.
+
+    @ivar look_up: Gives the schema of a definition.
+    """
+
+    def __init__(self, look_up: Callable[[str], JSONObject]) -> None:
+        self.look_up = look_up
+        self._named: dict[str, MergeType] = dict(_SPECIAL)
+        #: Types that are incomplete, or refer to incomplete ones: only the thread that builds them may use them.
+        self._making: dict[str, MergeType] = {}
+        self._lock = RLock()
+
+    def named(self, definition: str) -> MergeType:
+        """The type of a definition."""
+        known = self._named.get(definition)
+        if known is not None:
+            return known
+        with self._lock:
+            known = self._named.get(definition) or self._making.get(definition)
+            return self._made(definition) if known is None else known
+
+    def _made(self, definition: str) -> MergeType:
+        """Build a type that does not exist yet, and all types that it refers to."""
+        making, outermost = self._making, not self._making
+        made: MergeType
+        try:
+            schema = self.look_up(definition)
+            if json_kind(schema) == "object":
+                made = making[definition] = Record(_is_atomic(schema))
+                self._define(made, schema, False)
+            else:
+                made = making[definition] = self.inline(schema)
+            if definition in _NEVER_MIXED:
+                made.never_mixes()
+            if outermost:
+                self._named.update(making)
+        finally:
+            if outermost:
+                making.clear()
+        return made
+
+    def structural(self, schema: JSONObject, preserve_unknown: bool = False) -> Record:
+        """
+        The type of a custom resource.
+
+        @param schema: Its structural schema; C{apiVersion}, C{kind} and C{metadata} are filled in.
+        @param preserve_unknown: Whether fields that are not in the schema stay.
+        """
+        properties = {
+            **schema.get("properties", {}),
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"$ref": OBJECT_META},
+        }
+        record = Record(_is_atomic(schema))
+        self._define(record, {**schema, "properties": properties}, preserve_unknown)
+        return record
+
+    def inline(self, schema: JSONObject, preserve: bool = False) -> MergeType:
+        """
+        The type of a schema within another.
+
+        @param preserve: Whether something around it keeps fields that are not declared.
+        """
+        if "$ref" not in schema and len(schema.get("allOf", ())) == 1 and "$ref" in schema["allOf"][0]:
+            schema = {**schema, **schema["allOf"][0]}
+        kind = json_kind(schema)
+        if kind == "$ref":
+            known = self.named(referred(schema))
+            if isinstance(known, Record):
+                if not known.leaf and _is_atomic(schema):
+                    return known.atomic()
+                if known.leaf and schema.get("x-kubernetes-map-type") == "granular":
+                    return self._granular(referred(schema))
+            return known
+        preserve = preserve or schema.get("x-kubernetes-preserve-unknown-fields") is True
+        if kind == "object":
+            return self._record(schema, preserve)
+        if kind == "array":
+            return self._list(schema, preserve)
+        if kind in ("integer", "number"):
+            return _NUMERIC
+        if kind == "boolean":
+            return _BOOLEAN
+        if kind == "string":
+            return _STRING if schema.get("format", "") in ("", "byte") else UNTYPED
+        return AnyOf(UNTYPED, self._list(schema, preserve), self._record(schema, preserve))
+
+    def _granular(self, definition: str) -> Record:
+        """The type of a definition that is owned whole elsewhere, owned by its fields."""
+        record = Record(False)
+        self._define(record, self.look_up(definition), False)
+        return record
+
+    def _record(self, schema: JSONObject, preserve: bool) -> Record:
+        record = Record(_is_atomic(schema))
+        self._define(record, schema, preserve)
+        return record
+
+    def _define(self, record: Record, schema: JSONObject, preserve: bool) -> None:
+        preserve = preserve or schema.get("x-kubernetes-preserve-unknown-fields") is True
+        properties = schema.get("properties", {})
+        additional = schema.get("additionalProperties")
+        element: MergeType | None = None
+        if isinstance(additional, dict):
+            element = self.inline(additional, preserve)
+        elif additional or (additional is None and (preserve or not properties)):
+            element = DEDUCED
+        record.define({name: self.inline(part, preserve) for name, part in properties.items()}, element)
+
+    def _list(self, schema: JSONObject, preserve: bool) -> MergeType:
+        items = schema.get("items")
+        item = OPAQUE if items is None else self.inline(items, preserve)
+        keys = _keys(schema)
+        if keys is None:
+            return AtomicList(item)
+        if not keys:
+            return SetList(item)
+        result = MapList(item, keys)
+        result.define(self._key_defaults(items or {}, keys))
+        return result
+
+    def _key_defaults(self, items: JSONObject, keys: list[str]) -> dict[str, Any]:
+        """The values of the keys that an item may leave out."""
+        if "$ref" not in items:
+            properties = items.get("properties", {})
+            return {
+                key: properties[key]["default"] for key in keys if properties.get(key, {}).get("default") is not None
+            }
+        definition = referred(items)
+        schema = self.look_up(definition)
+        required = schema.get("required", ())
+        defaults = {}
+        for key in keys:
+            part = schema.get("properties", {}).get(key)
+            if (definition, key) in _KEY_DEFAULTS:
+                defaults[key] = _KEY_DEFAULTS[definition, key]
+            elif part is not None and shape(definition, key, part, key in required).presence == ALWAYS:
+                zero = _ZEROS.get(json_kind(part))
+                if zero is not None:
+                    defaults[key] = zero
+        return defaults
+
+
+_NUMERIC: Final = Scalar("numeric")
+_BOOLEAN: Final = Scalar("boolean")
+_STRING: Final = Scalar("string")
+
+
+def _is_atomic(schema: JSONObject) -> bool:
+    return schema.get("x-kubernetes-map-type") == "atomic"
+
+
+def _keys(schema: JSONObject) -> list[str] | None:
+    """The keys of a list's items; none of them for sets, L{None} for lists that are owned whole."""
+    kind = schema.get("x-kubernetes-list-type")
+    if kind is not None:
+        return list(schema.get("x-kubernetes-list-map-keys", ())) if kind in ("map", "set") else None
+    if "merge" in schema.get("x-kubernetes-patch-strategy", "").split(","):
+        key = schema.get("x-kubernetes-patch-merge-key")
+        return [key] if key else []
+    return None

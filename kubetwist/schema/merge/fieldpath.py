@@ -1,0 +1,171 @@
+"""
+Steps of paths to fields, in the form in which FieldsV1 writes them.
+
+A step is a string: C{f:<name>} is a field of a struct or map, C{k:{"name":"a"}} an item of a list by its keys,
+C{v:"a"} an item of a list of scalars by its value, C{i:3} an item by its position. Steps that select the same are
+equal strings, whoever wrote them, which L{canonical} sees to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Final
+
+import orjson
+
+from ...api.go.quote import quoted
+
+#: Stands among the children of a step that is itself a member of the set.
+SELF: Final = "."
+
+
+class MalformedStep(ValueError):
+    """A string is no step."""
+
+
+# Go's encoder writes these so that JSON can stand within HTML.
+#: Indexes are Go's integers.
+_MOST: Final = 1 << 63
+_DIGITS: Final = 19
+_ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_escaped = re.compile("[<>&\u2028\u2029]").search
+
+
+def scalar_text(value: Any) -> str:
+    """A JSON value as the steps have it."""
+    try:
+        text = orjson.dumps(_go_numbers(value)).decode()
+    except TypeError:
+        # Whole numbers beyond 64 bits.
+        text = str(value)
+    if _escaped(text):
+        for character, escape in _ESCAPES.items():
+            text = text.replace(character, escape)
+    return text
+
+
+def _go_numbers(value: Any) -> Any:
+    """The value with whole numbers as Go writes them, whatever type they have here."""
+    if value.__class__ is float and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    if value.__class__ is dict and any(item.__class__ in _NUMBERS_WITHIN for item in value.values()):
+        return {name: _go_numbers(item) for name, item in value.items()}
+    return [_go_numbers(item) for item in value] if value.__class__ is list else value
+
+
+_NUMBERS_WITHIN: Final = frozenset((float, dict, list))
+
+
+def key_step(keys: dict[str, Any]) -> str:
+    """
+    The step to an item of a list by its keys.
+
+    @param keys: The names in order.
+    """
+    return "k:" + scalar_text(keys)
+
+
+def value_step(value: Any) -> str:
+    """The step to an item of a list of scalars."""
+    return "v:" + scalar_text(value)
+
+
+def canonical(step: str) -> str | None:
+    """
+    The one way to write a step that somebody wrote.
+
+    @return: L{None} for steps of a type that nobody knows, which are ignored.
+    @raise MalformedStep: It is none.
+    """
+    if len(step) < 2:
+        raise MalformedStep("key must be 2 characters long:")
+    if step[1] != ":":
+        raise MalformedStep(f"missing colon: {step}")
+    if step[0] == "f":
+        return step
+    # Long steps are not kept in memory: clients choose them.
+    return _cached(step) if len(step) < 512 else _canonical(step)
+
+
+def _canonical(step: str) -> str | None:
+    content = step[2:]
+    if step[0] == "i":
+        if not re.fullmatch(r"[+-]?\d+", content, re.ASCII):
+            raise MalformedStep(f"strconv.Atoi: parsing {quoted(content)}: invalid syntax")
+        # Python takes no numbers of thousands of digits, and Go none beyond 64 bits.
+        if len(content.lstrip("+-0")) > _DIGITS or not -_MOST <= int(content) < _MOST:
+            raise MalformedStep(f"strconv.Atoi: parsing {quoted(content)}: value out of range")
+        return f"i:{int(content)}"
+    if step[0] not in "kv":
+        return None
+    try:
+        value = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise MalformedStep(str(error)) from None
+    if step[0] == "v":
+        return value_step(value)
+    if not isinstance(value, dict):
+        raise MalformedStep(f"expect {{ or n, but found {content[:1]}")
+    return key_step({name: value[name] for name in sorted(value)})
+
+
+_cached = lru_cache(maxsize=8192)(_canonical)
+
+
+def shown_step(step: str) -> str:
+    """A step as messages have it: C{.name}, C{[name="a"]}, C{[="a"]}, C{[3]}."""
+    content = step[2:]
+    if step[0] == "f":
+        return f".{content}"
+    if step[0] == "k":
+        keys = orjson.loads(content)
+        return f"[{','.join(f'{name}={_shown_value(value)}' for name, value in keys.items())}]"
+    if step[0] == "v":
+        return f"[={_shown_value(orjson.loads(content))}]"
+    return f"[{content}]"
+
+
+def shown(path: Iterable[str]) -> str:
+    """A path as messages have it."""
+    return "".join(map(shown_step, path))
+
+
+def _shown_value(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(_shown_value, value))}]"
+    if isinstance(value, dict):
+        return f"{{{';'.join(f'{name}={_shown_value(item)}' for name, item in value.items())}}}"
+    return str(value)
+
+
+def step_order(step: str) -> tuple[Any, ...]:
+    """A sort key that puts steps into the order of the reference: fields, items by keys, by value, by position."""
+    kind = step[0]
+    if kind == "f":
+        return 0, step[2:]
+    if kind == "k":
+        return 1, tuple((name, *_value_order(value)) for name, value in orjson.loads(step[2:]).items())
+    if kind == "v":
+        return 2, _value_order(orjson.loads(step[2:]))
+    return (3, int(step[2:])) if kind == "i" else (-1,)
+
+
+def _value_order(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, bool):
+        return 2, value
+    if isinstance(value, str):
+        return 1, value
+    if value is None:
+        return (5,)
+    if isinstance(value, (int, float)):
+        return 0, Decimal(str(value))
+    return (3, tuple(map(_value_order, value))) if isinstance(value, list) else (4, scalar_text(value))

@@ -1,0 +1,423 @@
+"""
+Lists as field ownership sees them: whole, as sets of scalars, or as maps of items with keys.
+
+What is shared between the latter two is L{Associative}: the step to an item does not depend on where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ...api.go.text import go_text
+from ...api.jsonequality import same_value
+from .fieldpath import (
+    SELF,
+    key_step,
+    shown_step,
+    value_step,
+)
+from .fieldset import (
+    LEAF,
+    FieldSet,
+    is_member,
+)
+from .types import (
+    Changes,
+    MergeType,
+    Problem,
+    TypedError,
+    emptied,
+)
+
+#: The value of a key that an item leaves out and that has no default.
+ABSENT = object()
+#: How long keys may be that are kept in memory: clients choose them.
+MOST_CACHED = 256
+
+
+class AtomicList(MergeType):
+    """
+    A list that is owned whole.
+
+    @ivar item: The type of its items.
+    """
+
+    __slots__ = ("item",)
+
+    def __init__(self, item: MergeType | None = None) -> None:
+        self.leaf = True
+        self.item = item
+
+    def parts(self) -> Iterable[MergeType]:
+        """See L{MergeType.parts}."""
+        return () if self.item is None else (self.item,)
+
+    def untyped(self) -> bool:
+        """See L{MergeType.untyped}."""
+        return self.item is None
+
+    def fits(self, value: Any) -> bool:
+        """See L{MergeType.fits}."""
+        if value.__class__ is not list:
+            return value is None
+        item = self.item
+        return item is None or all(map(item.fits, value))
+
+    def check(self, value: Any, duplicates: bool) -> list[Problem]:
+        """See L{MergeType.check}."""
+        if value is None:
+            return []
+        if value.__class__ is not list:
+            return [("", f"expected list, got &{{{go_text(value)}}}")]
+        item = self.item
+        if item is None:
+            return []
+        problems = []
+        for index, one in enumerate(value):
+            problems += [(f"[{index}]{path}", message) for path, message in item.check(one, duplicates)]
+        return problems
+
+    def reconciled(self, fields: FieldSet) -> FieldSet:
+        """See L{MergeType.reconciled}."""
+        return LEAF
+
+
+class Associative(MergeType):
+    """A list whose items are known by what they are."""
+
+    __slots__ = ()
+
+    def step(self, item: Any) -> str:
+        """
+        The step to an item.
+
+        @raise TypedError: It has none.
+        """
+        raise NotImplementedError
+
+    def item_added(self, item: Any) -> FieldSet:
+        """What stands under the step to an item that was not there before."""
+        return LEAF
+
+    def item_changes(self, old: Any, new: Any) -> Changes:
+        """How an item became another of the same step."""
+        return LEAF, None
+
+    def item_owned(self, item: Any) -> FieldSet:
+        """What whoever applies an item owns below it."""
+        return LEAF
+
+    def item_merged(self, live: Any, applied: Any) -> Any:
+        """An item with what an applied one says."""
+        return applied
+
+    def item_without(self, item: Any, fields: FieldSet) -> Any:
+        """An item less some fields."""
+        return item
+
+    def item_problems(self, item: Any, duplicates: bool) -> list[Problem]:
+        """What is wrong with an item."""
+        return []
+
+    def _items(self, value: Any) -> dict[str, list[Any]]:
+        """The items by their steps."""
+        if value.__class__ is not list:
+            raise TypedError(f"expected list, got &{{{go_text(value)}}}")
+        result: dict[str, list[Any]] = {}
+        step = self.step
+        for index, item in enumerate(value):
+            try:
+                where = step(item)
+            except TypedError as error:
+                raise TypedError(f"element {index}: {error}") from None
+            if where in result:
+                result[where].append(item)
+            else:
+                result[where] = [item]
+        return result
+
+    def _all(self, value: Any) -> FieldSet:
+        return {
+            step: LEAF if len(items) > 1 else self.item_added(items[0]) for step, items in self._items(value).items()
+        }
+
+    def added(self, value: Any) -> FieldSet:
+        """See L{MergeType.added}."""
+        return {SELF: LEAF, **self._all(value)} if value else LEAF
+
+    def compare(self, old: Any, new: Any) -> Changes:
+        """See L{MergeType.compare}."""
+        if not old:
+            return (self._all(new), None) if new else (LEAF, None)
+        if not new:
+            return None, self._all(old)
+        before, after, mixes = self._items(old), self._items(new), self.mixes()
+        changed: FieldSet = {}
+        removed: FieldSet = {}
+        for step, items in after.items():
+            had = before.get(step)
+            if had is None:
+                changed[step] = LEAF if len(items) > 1 else self.item_added(items[0])
+            elif had != items or (mixes and not same_value(had, items)):
+                here, gone = self._item_changes(had, items)
+                if here is not None:
+                    changed[step] = here
+                if gone is not None:
+                    removed[step] = gone
+        for step, items in before.items():
+            if step not in after:
+                removed[step] = LEAF if len(items) > 1 else self.item_added(items[0])
+        return changed or None, removed or None
+
+    def _item_changes(self, old: list[Any], new: list[Any]) -> Changes:
+        """Items that are there several times are owned whole, all of a step together."""
+        if len(old) == 1:
+            return self.item_changes(old[0], new[0]) if len(new) == 1 else (LEAF, self.item_added(old[0]))
+        return (self.item_added(new[0]), LEAF) if len(new) == 1 else (LEAF, None)
+
+    def owned(self, value: Any) -> FieldSet:
+        """See L{MergeType.owned}."""
+        result = {}
+        for step, items in self._items(value).items():
+            found = self.item_owned(items[0]) if len(items) == 1 else LEAF
+            result[step] = {SELF: LEAF, **found} if found else LEAF
+        return result
+
+    def merge(self, live: Any, applied: Any) -> Any:
+        """
+        See L{MergeType.merge}.
+
+        Items that only one side has stay where they stand among the shared ones, whose order is that of C{applied}.
+        """
+        if not live:
+            return applied
+        if not applied:
+            return live
+        theirs = self._items(applied)
+        mine = self._items(live)
+        steps = list(mine) if len(mine) == len(live) else [self.step(item) for item in live]
+        wanted = list(theirs)
+        shared = iter([step for step in wanted if step in mine])
+        following = next(shared, None)
+        result: list[Any] = []
+        merged: set[str] = set()
+        left = right = 0
+        while left < len(steps) or right < len(wanted):
+            if left < len(steps):
+                step = steps[left]
+                if right < len(wanted):
+                    if step == wanted[right]:
+                        merged.add(step)
+                        result.append(self._merged(mine[step], theirs[step]))
+                        left += 1
+                        right += 1
+                        following = next(shared, None)
+                        continue
+                    if step in theirs and following is not None and following != step:
+                        left += 1
+                        continue
+                if step not in theirs:
+                    result.append(live[left])
+                    left += 1
+                    continue
+                if step in merged:
+                    left += 1
+            if right < len(wanted):
+                step = wanted[right]
+                merged.add(step)
+                result.append(self._merged(mine[step], theirs[step]) if step in mine else theirs[step][0])
+                right += 1
+                if following == step:
+                    following = next(shared, None)
+        return result
+
+    def _merged(self, live: list[Any], applied: list[Any]) -> Any:
+        """Items that were there several times are replaced."""
+        return self.item_merged(live[0], applied[0]) if len(live) == 1 else applied[0]
+
+    def without(self, value: Any, fields: FieldSet) -> Any:
+        """See L{MergeType.without}."""
+        if not value or value.__class__ is not list:
+            return None
+        result = []
+        for item in value:
+            found = fields.get(self.step(item))
+            if found is None:
+                result.append(item)
+            elif not is_member(found):
+                result.append(emptied(item, self.item_without(item, found)))
+        return result or None
+
+    def check(self, value: Any, duplicates: bool) -> list[Problem]:
+        """See L{MergeType.check}."""
+        if value is None:
+            return []
+        if value.__class__ is not list:
+            return [("", f"expected list, got &{{{go_text(value)}}}")]
+        problems: list[Problem] = []
+        seen = set()
+        for index, item in enumerate(value):
+            try:
+                step = self.step(item)
+            except TypedError as error:
+                problems.append(("", f"element {index}: {error}"))
+                break
+            if step in seen and not duplicates:
+                problems.append(("", f"duplicate entries for key {shown_step(step)}"))
+            seen.add(step)
+            found = self.item_problems(item, duplicates)
+            if found:
+                problems += [(f"{shown_step(step)}{path}", message) for path, message in found]
+        return problems
+
+
+#: Classes of values that cannot be items of a set.
+_NO_MEMBERS = frozenset((dict, list, type(None)))
+
+
+class SetList(Associative):
+    """
+    A list of scalars that are owned one by one.
+
+    @ivar item: Their type.
+    """
+
+    __slots__ = ("item",)
+
+    def __init__(self, item: MergeType) -> None:
+        self.leaf = False
+        self.item = item
+
+    def parts(self) -> Iterable[MergeType]:
+        """See L{MergeType.parts}."""
+        return (self.item,)
+
+    def step(self, item: Any) -> str:
+        """See L{Associative.step}."""
+        if item.__class__ is dict:
+            raise TypedError("associative list without keys has an element that's a map type")
+        if item.__class__ is list:
+            raise TypedError("not supported: associative list with lists as elements")
+        if item is None:
+            raise TypedError("associative list without keys has an element that's an explicit null")
+        return value_step(item)
+
+    def fits(self, value: Any) -> bool:
+        """See L{MergeType.fits}."""
+        if value.__class__ is not list:
+            return value is None
+        classes = {item.__class__ for item in value}
+        return classes.isdisjoint(_NO_MEMBERS) and all(map(self.item.fits, value))
+
+    def item_problems(self, item: Any, duplicates: bool) -> list[Problem]:
+        """See L{Associative.item_problems}."""
+        return self.item.check(item, duplicates)
+
+
+class MapList(Associative):
+    """
+    A list of structs that are known by the values of some of their fields.
+
+    @ivar item: The type of the structs.
+    @ivar keys: The names of those fields.
+    """
+
+    __slots__ = ("_defaults", "item", "keys")
+
+    def __init__(self, item: MergeType, keys: Sequence[str]) -> None:
+        self.leaf = False
+        self.item = item
+        self.keys = tuple(keys)
+        self.define({})
+
+    def parts(self) -> Iterable[MergeType]:
+        """See L{MergeType.parts}."""
+        return (self.item,)
+
+    def define(self, defaults: dict[str, Any]) -> None:
+        """Tell what the values are of keys that an item leaves out."""
+        self._defaults = tuple((name, defaults.get(name, ABSENT)) for name in sorted(self.keys))
+
+    def step(self, item: Any) -> str:
+        """See L{Associative.step}."""
+        if item.__class__ is not dict:
+            why = "a null element" if item is None else "non-map elements"
+            raise TypedError(f"associative list with keys may not have {why}")
+        parts: list[Any] = []
+        make: Callable[..., str] = _cached_step
+        for name, default in self._defaults:
+            value = item.get(name, default)
+            if value is not ABSENT:
+                parts += (name, value)
+                if value.__class__ is str and len(value) > MOST_CACHED:
+                    make = _step
+        if not parts:
+            names = " ".join(f'"{name}"' for name in self.keys)
+            raise TypedError(
+                f"associative list with keys has an element that omits all key fields [{names}] "
+                "(and doesn't have default values for any key fields)"
+            )
+        try:
+            return make(*parts)
+        except TypeError:
+            # Keys that are lists or maps are not cached either.
+            return _step(*parts)
+
+    def fits(self, value: Any) -> bool:
+        """See L{MergeType.fits}."""
+        if value.__class__ is not list:
+            return value is None
+        keys = () if any(default is not ABSENT for _, default in self._defaults) else self.keys
+        for item in value:
+            if item.__class__ is not dict or (keys and not any(key in item for key in keys)):
+                return False
+        return all(map(self.item.fits, value))
+
+    def item_added(self, item: Any) -> FieldSet:
+        """See L{Associative.item_added}."""
+        return self.item.added(item)
+
+    def item_changes(self, old: Any, new: Any) -> Changes:
+        """See L{Associative.item_changes}."""
+        return self.item.compare(old, new)
+
+    def item_owned(self, item: Any) -> FieldSet:
+        """See L{Associative.item_owned}."""
+        return self.item.owned(item)
+
+    def item_merged(self, live: Any, applied: Any) -> Any:
+        """See L{Associative.item_merged}."""
+        return self.item.merge(live, applied)
+
+    def item_without(self, item: Any, fields: FieldSet) -> Any:
+        """See L{Associative.item_without}."""
+        return self.item.without(item, fields)
+
+    def item_problems(self, item: Any, duplicates: bool) -> list[Problem]:
+        """See L{Associative.item_problems}."""
+        return self.item.check(item, duplicates)
+
+    def named(self, fields: FieldSet) -> FieldSet:
+        """See L{MergeType.named}."""
+        return {step: self.item.named(part) if part and step[0] == "k" else part for step, part in fields.items()}
+
+    def reconciled(self, fields: FieldSet) -> FieldSet:
+        """See L{MergeType.reconciled}."""
+        result = fields
+        for step, part in fields.items():
+            if part and (now := self.item.reconciled(part)) is not part:
+                if result is fields:
+                    result = dict(fields)
+                result[step] = now
+        return result
+
+
+def _step(*parts: Any) -> str:
+    return key_step(dict(zip(parts[::2], parts[1::2], strict=True)))
+
+
+# The same items come again and again, also within one write: the size is for lists as long as they get.
+# Values of different types that Python takes for equal are told apart.
+_cached_step = lru_cache(maxsize=1 << 15, typed=True)(_step)

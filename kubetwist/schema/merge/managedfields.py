@@ -1,0 +1,177 @@
+"""
+C{metadata.managedFields}: who owns which fields, by what, and since when.
+
+Reading and writing it, its order, and the limit on its length. Who gets to own what is in
+L{kubetwist.schema.merge.ownership}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from ...api.go.quote import quoted
+from ...api.resource import JSONObject
+from .fieldpath import (
+    MalformedStep,
+    scalar_text,
+)
+from .fieldset import (
+    FieldSet,
+    decode,
+    ordered,
+    union,
+)
+
+APPLY: Final = "Apply"
+UPDATE: Final = "Update"
+
+#: How many entries of updates there may be before the oldest are merged.
+MOST_UPDATERS: Final = 10
+#: Who gets them.
+ANCIENT: Final = "ancient-changes"
+
+
+class Manager(NamedTuple):
+    """
+    Who owns: no two entries are of the same manager.
+
+    @ivar api_version: C{""} for those who apply, who have one entry whatever version they use.
+    """
+
+    operation: str
+    name: str
+    api_version: str
+    subresource: str
+
+    def identifier(self) -> str:
+        """What the reference sorts managers by, where it comes to that."""
+        parts = (
+            ("manager", self.name),
+            ("operation", self.operation),
+            ("apiVersion", self.api_version),
+            ("subresource", self.subresource),
+        )
+        return "{" + ",".join(f'"{name}":{scalar_text(value)}' for name, value in parts if value) + "}"
+
+    def __str__(self) -> str:
+        text = quoted(self.name)
+        if self.subresource:
+            text += f" with subresource {quoted(self.subresource)}"
+        return f"{text} using {self.api_version}" if self.operation == UPDATE else text
+
+
+class Entry(NamedTuple):
+    """
+    What a manager owns.
+
+    @ivar api_version: The version that C{fields} are those of.
+    @ivar time: When the manager last changed something; C{""} for never.
+    @ivar source: The entry as it is written, if it is already.
+    """
+
+    api_version: str
+    time: str
+    fields: FieldSet
+    source: JSONObject | None = None
+
+
+Managers = dict[Manager, Entry]
+
+
+class MalformedEntries(ValueError):
+    """Someone sent C{managedFields} that can not be read."""
+
+
+def read(entries: Iterable[Any]) -> Managers:
+    """
+    Entries as they are stored, which we once wrote; their sets are canonical.
+
+    Where the same manager has several, the last counts.
+    """
+    managers: Managers = {}
+    for entry in entries:
+        get = entry.get
+        version, operation = get("apiVersion", ""), get("operation", "")
+        key = Manager(operation, get("manager", ""), "" if operation == APPLY else version, get("subresource", ""))
+        managers[key] = Entry(version, get("time") or "", get("fieldsV1") or {}, entry)
+    return managers
+
+
+def read_foreign(entries: Iterable[Any]) -> Managers:
+    """
+    Entries as a client sent them, and its object's type decoded them.
+
+    @raise MalformedEntries: The reference would take none of them.
+    """
+    checked = []
+    for index, entry in enumerate(entries):
+        if entry.get("operation") not in (APPLY, UPDATE):
+            raise MalformedEntries("operation must be `Apply` or `Update`")
+        if not entry.get("apiVersion"):
+            raise MalformedEntries("apiVersion must not be empty")
+        fields_type = entry.get("fieldsType", "")
+        if fields_type != "FieldsV1":
+            what = f"invalid fieldsType {quoted(fields_type)}" if fields_type else "missing fieldsType"
+            raise MalformedEntries(f"{what} in managed fields entry {index}")
+        try:
+            fields = ordered(decode(entry.get("fieldsV1")))
+        except MalformedStep as error:
+            raise MalformedEntries(f"error decoding set: {error}") from None
+        checked.append({**entry, "fieldsV1": fields})
+    return {manager: entry._replace(source=None) for manager, entry in read(checked).items()}
+
+
+def is_reset(entries: Any) -> bool:
+    """Whether these say that nobody is to own anything: no entry, or a single empty one."""
+    return entries is not None and (not entries or (len(entries) == 1 and not entries[0]))
+
+
+def write(managers: Managers) -> list[JSONObject]:
+    """The entries in their order."""
+    if len(managers) > 1:
+        keys = sorted(managers, key=lambda key: (key[0], managers[key].time, key[1], managers[key].api_version, key[3]))
+        return [_written(key, managers[key]) for key in keys]
+    return [_written(key, entry) for key, entry in managers.items()]
+
+
+def _written(manager: Manager, entry: Entry) -> JSONObject:
+    if entry.source is not None:
+        return entry.source
+    written: JSONObject = {}
+    if manager.name:
+        written["manager"] = manager.name
+    written["operation"] = manager.operation
+    written["apiVersion"] = entry.api_version
+    if entry.time:
+        written["time"] = entry.time
+    written["fieldsType"] = "FieldsV1"
+    written["fieldsV1"] = ordered(entry.fields)
+    if manager.subresource:
+        written["subresource"] = manager.subresource
+    return written
+
+
+def cap(managers: Managers) -> None:
+    """Merge, within C{managers}, the oldest entries of updates until there are not too many."""
+    updaters = [manager for manager in managers if manager.operation == UPDATE]
+    left = len(updaters)
+    if left <= MOST_UPDATERS:
+        return
+    updaters.sort(key=lambda manager: (managers[manager].time, manager.identifier()))
+    first_of: dict[str, Manager] = {}
+    for manager in updaters:
+        if left <= MOST_UPDATERS:
+            return
+        entry = managers[manager]
+        first = first_of.setdefault(entry.api_version, manager)
+        if first is manager:
+            continue
+        bucket = Manager(UPDATE, ANCIENT, entry.api_version, "")
+        if bucket not in managers:
+            managers[bucket] = managers.pop(first)
+        # The bucket is as old as the youngest change in it.
+        fields = union(entry.fields, managers[bucket].fields)
+        del managers[manager]
+        managers[bucket] = Entry(entry.api_version, entry.time, fields)
+        left -= 1

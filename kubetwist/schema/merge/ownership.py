@@ -1,0 +1,401 @@
+"""
+Who owns what after a write: the rules of server-side apply.
+
+Objects are plain dicts without C{managedFields}; entries are L{kubetwist.schema.merge.managedfields}'. Where entries
+are of different versions of a kind, L{Versions} says what an object is in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from ...api.jsonequality import same_value
+from ...api.resource import JSONObject
+from .fieldset import (
+    LEAF,
+    FieldSet,
+    difference,
+    intersection,
+    of_paths,
+    paths,
+    recursive_difference,
+    union,
+)
+from .managedfields import (
+    Entry,
+    Manager,
+    Managers,
+)
+from .types import (
+    MergeType,
+    TypedError,
+)
+
+#: The fields that a write added or modified, and those that it removed, by C{apiVersion}.
+Changed = Mapping[str, tuple[FieldSet, FieldSet]]
+
+#: What nobody owns, since it is no part of what clients want.
+NOBODYS: FieldSet = of_paths(
+    [
+        ("f:apiVersion",),
+        ("f:kind",),
+        ("f:metadata",),
+        *(
+            ("f:metadata", f"f:{name}")
+            for name in (
+                "name",
+                "namespace",
+                "creationTimestamp",
+                "selfLink",
+                "uid",
+                "clusterName",
+                "generation",
+                "managedFields",
+                "resourceVersion",
+            )
+        ),
+    ]
+)
+
+
+class Versions(Protocol):
+    """The versions of a kind."""
+
+    def type_of(self, api_version: str) -> MergeType | None:
+        """
+        Return the type of a version; L{None} if the kind has no such version (any more).
+
+        @raise TypedError: The version is unknown, and the kind keeps fields that were owned in it.
+        """
+
+    def convert(self, obj: JSONObject, source: str, target: str, hub: str) -> JSONObject:
+        """
+        Convert an object to another version; C{obj} is not modified.
+
+        @param hub: The version of the endpoint, through which kinds without an internal version are converted.
+        @raise TypedError: The conversion failed.
+        """
+
+
+class Filter(NamedTuple):
+    """
+    Which fields an endpoint lets its clients own.
+
+    @ivar without: Neither these nor what is below them.
+    """
+
+    without: FieldSet = LEAF
+
+    def __call__(self, fields: FieldSet) -> FieldSet:
+        """What is left of a set."""
+        return recursive_difference(fields, self.without) if self.without else fields
+
+
+#: Filters of an endpoint by C{apiVersion}; fields of other versions are not filtered.
+Filters = Mapping[str, Filter]
+
+
+class Conflicts(Exception):
+    """
+    Someone else owns what an applier wants to change.
+
+    @ivar found: What, and whose it is.
+    """
+
+    def __init__(self, found: dict[Manager, FieldSet]) -> None:
+        super().__init__("conflicts")
+        self.found = found
+
+    def items(self) -> list[tuple[Manager, tuple[str, ...]]]:
+        """Each path with its owner, in the order in which they are told."""
+        return [
+            (manager, path)
+            for manager in sorted(self.found, key=Manager.identifier)
+            for path in paths(self.found[manager])
+        ]
+
+    def fields(self) -> FieldSet:
+        """All paths together."""
+        fields: FieldSet = LEAF
+        for found in self.found.values():
+            fields = union(fields, found)
+        return fields
+
+
+class _Views:
+    """One object in the versions of its managers, converted once to each."""
+
+    def __init__(self, rules: Ownership, obj: JSONObject, about: str) -> None:
+        """
+        @param obj: The object in the version of C{rules}.
+        @param about: Prefix of the text of a failed conversion.
+        """
+        self._rules = rules
+        self._known = {rules.version: obj}
+        self._about = about
+
+    def in_version(self, target: str) -> JSONObject:
+        """
+        Return the object in a version.
+
+        @raise TypedError: It cannot be converted, or does not fit that version's type.
+        """
+        found = self._known.get(target)
+        if found is None:
+            source = self._rules.version
+            found = self._known[target] = self._rules.convert(self._known[source], source, target, self._about)
+        return found
+
+
+class Ownership:
+    """
+    The rules, for one endpoint.
+
+    @ivar versions: Those of its kind.
+    @ivar version: That of the endpoint.
+    @ivar type: Its type.
+    """
+
+    def __init__(self, versions: Versions, version: str, filters: Filters) -> None:
+        self.versions = versions
+        self.version = version
+        self._filters = filters
+
+    @property
+    def type(self) -> MergeType:
+        """The type of the endpoint's version."""
+        found = self.versions.type_of(self.version)
+        assert found is not None, self.version
+        return found
+
+    def check(self, obj: JSONObject, duplicates: bool, version: str = "") -> None:
+        """
+        Check that an object fits its type.
+
+        @param duplicates: Whether items of a list may have the same key.
+        @param version: The version of the object, if it is not the endpoint's.
+        @raise TypedError: It does not fit.
+        """
+        kind = self.versions.type_of(version or self.version)
+        assert kind is not None, version
+        problems = kind.check(obj, duplicates)
+        if problems:
+            raise TypedError.of(problems)
+
+    def convert(self, obj: JSONObject, source: str, target: str, about: str = "") -> JSONObject:
+        """
+        Convert an object and check it, unless it already has that version: then it is returned unchecked.
+
+        Objects that are being pruned lack required fields, so an unnecessary conversion might fail; see apimachinery,
+        C{util/managedfields/internal/versionconverter.go}.
+
+        @param about: Prefix of the error.
+        @raise TypedError: It cannot be converted, or does not fit the type of C{target}.
+        """
+        if source == target:
+            return obj
+        try:
+            converted = self.versions.convert(obj, source, target, self.version)
+            self.check(converted, False, target)
+        except TypedError as error:
+            raise TypedError(f"{about}: {error}" if about else str(error)) from None
+        return converted
+
+    def compare(self, old: JSONObject, new: JSONObject, version: str) -> tuple[FieldSet, FieldSet]:
+        """What was added or modified from C{old} to C{new}, which are of C{version}, and what was removed."""
+        kind = self.versions.type_of(version)
+        assert kind is not None, version
+        if old == new and (not kind.mixes() or same_value(old, new)):
+            return LEAF, LEAF
+        changed, removed = kind.compare(old, new)
+        allowed = self._filters.get(version)
+        if allowed is None:
+            return changed or LEAF, removed or LEAF
+        return allowed(changed or LEAF), allowed(removed or LEAF)
+
+    def reconcile(self, managers: Managers, live: JSONObject) -> None:
+        """
+        Update entries that were written with other types of the same versions.
+
+        @param live: The object in the endpoint's version.
+        @raise TypedError: The object cannot be converted to the version of an entry.
+        """
+        shown = {self.version}
+        for manager, entry in list(managers.items()):
+            version = entry.api_version
+            kind = self.versions.type_of(version)
+            if kind is None:
+                del managers[manager]
+                continue
+            if version not in shown:
+                self.convert(live, self.version, version)
+                shown.add(version)
+            fields = kind.reconciled(entry.fields)
+            if fields is not entry.fields:
+                managers[manager] = entry._replace(fields=fields, source=None)
+
+    def update(self, managers: Managers, old: JSONObject, new: JSONObject, manager: Manager, now: str) -> None:
+        """
+        Record in C{managers} that C{manager} changed C{old} to C{new}.
+
+        @param now: The time of the entry if anything changed.
+        @raise TypedError: An object cannot be converted to the version of a manager.
+        """
+        changed, removed = self.compare(old, new, self.version)
+        if managers:
+            self._release(managers, self._changes(managers, old, new, (changed, removed)))
+        own = difference(changed, NOBODYS)
+        if own:
+            previous = managers.get(manager)
+            if previous is not None:
+                own = union(own, previous.fields)
+            managers[manager] = Entry(self.version, now, own)
+
+    def _release(self, managers: Managers, changes: Changed, keep: Manager | None = None) -> None:
+        """Remove changed and removed fields from all managers but C{keep}; remove managers that own nothing then."""
+        for manager, entry in list(managers.items()):
+            fields = entry.fields
+            if manager != keep:
+                found = changes.get(entry.api_version)
+                if found is None:
+                    del managers[manager]
+                    continue
+                changed, removed = found
+                if changed:
+                    fields = difference(fields, changed)
+                if removed:
+                    fields = difference(fields, removed)
+            if not fields:
+                del managers[manager]
+            elif fields is not entry.fields:
+                managers[manager] = Entry(entry.api_version, entry.time, fields)
+
+    def _changes(
+        self,
+        managers: Managers,
+        old: JSONObject,
+        new: JSONObject,
+        own: tuple[FieldSet, FieldSet],
+        keep: Manager | None = None,
+    ) -> Changed:
+        """
+        Compare two objects in the version of each manager but C{keep}; versions that no longer exist have no entry.
+
+        @param own: The result for the endpoint's version.
+        @raise TypedError: One of the objects cannot be converted to a version.
+        """
+        changes = {self.version: own}
+        before = _Views(self, old, "failed to convert old object")
+        after = _Views(self, new, "failed to convert new object")
+        for manager, entry in managers.items():
+            version = entry.api_version
+            if manager != keep and version not in changes and self.versions.type_of(version) is not None:
+                changes[version] = self.compare(before.in_version(version), after.in_version(version), version)
+        return changes
+
+    def apply(
+        self, managers: Managers, live: JSONObject, applied: JSONObject, manager: Manager, now: str, force: bool
+    ) -> JSONObject:
+        """
+        Merge the fields that C{manager} applies, and record it in C{managers}.
+
+        @param live: The stored object.
+        @param applied: The applied fields, checked by the type.
+        @param managers: The managers; modified.
+        @param now: The time of the entry if anything changed.
+        @return: The merged object, which is C{live} itself if nothing changed.
+        @raise Conflicts: Other managers own fields that would change, and the apply is not forced; C{managers} is
+            invalid then.
+        @raise TypedError: The object cannot be converted to the version of a manager.
+        """
+        merged: JSONObject = self.type.merge(live, applied)
+        last = managers.get(manager)
+        own = self.type.owned(applied)
+        allowed = self._filters.get(self.version)
+        if allowed is not None:
+            own = allowed(own)
+        managers[manager] = Entry(self.version, last.time if last else "", own)
+        if last is not None and last.fields and self._drops(last, own):
+            try:
+                merged = self._pruned(merged, managers, last)
+            except TypedError as error:
+                raise TypedError(f"failed to prune fields: {error}") from None
+        changes = self._changes(managers, live, merged, self.compare(live, merged, self.version), manager)
+        if not force:
+            self._check_conflicts(managers, changes, manager)
+        self._release(managers, changes, manager)
+        own = difference(own, NOBODYS)
+        unchanged = same_value(live, merged)
+        if not own:
+            managers.pop(manager, None)
+        elif unchanged:
+            managers[manager] = Entry(self.version, last.time if last else "", own)
+        else:
+            managers[manager] = Entry(self.version, now, own)
+        return live if unchanged else merged
+
+    def _check_conflicts(self, managers: Managers, changes: Changed, manager: Manager) -> None:
+        found = {}
+        for other, entry in managers.items():
+            changed = changes.get(entry.api_version, (LEAF, LEAF))[0]
+            if changed and other != manager:
+                disputed = intersection(entry.fields, changed)
+                if disputed:
+                    found[other] = disputed
+        if found:
+            raise Conflicts(found)
+
+    # --- what nobody applies any more
+
+    def _drops(self, last: Entry, own: FieldSet) -> bool:
+        """Whether an applier, who owned C{last}, does not own something of it any more."""
+        if last.api_version != self.version:
+            return True
+        return bool(difference(self.type.named(last.fields), self.type.named(own)))
+
+    def _pruned(self, merged: JSONObject, managers: Managers, last: Entry) -> JSONObject:
+        """
+        Remove the fields from C{merged} that its applier applied last time and that have no owner now.
+
+        @raise TypedError: It cannot be converted to the version of a manager.
+        """
+        version = last.api_version
+        kind = self.versions.type_of(version)
+        if kind is None:
+            return merged
+        about = "failed to convert merged object to last applied version"
+        before = self.convert(merged, self.version, version, about)
+        named = kind.named(last.fields)
+        try:
+            pruned, shown = self._with_owned(before, kind.without(before, named) or {}, version, managers)
+        except TypedError as error:
+            raise TypedError(f"failed add back owned items: {error}") from None
+        about = "failed add back dangling items: failed to convert pruned object to last applied version"
+        pruned = self.convert(pruned, shown, version, about)
+        has, keeps = kind.named(kind.owned(before)), kind.named(kind.owned(pruned))
+        pruned = kind.without(before, intersection(difference(has, keeps), named))
+        return self.convert(pruned or {}, version, self.version)
+
+    def _with_owned(
+        self, merged: JSONObject, pruned: JSONObject, version: str, managers: Managers
+    ) -> tuple[JSONObject, str]:
+        """
+        Restore the owned parts of C{merged} in C{pruned}; both are of C{version}.
+
+        @return: The result, and its version.
+        """
+        owned: dict[str, FieldSet] = {}
+        for entry in managers.values():
+            owned[entry.api_version] = union(owned.get(entry.api_version, LEAF), entry.fields)
+        # The version of the objects comes first: others may not be able to show what lost too much.
+        for other in sorted(owned, key=lambda one: one != version):
+            kind = self.versions.type_of(other)
+            if kind is None:
+                continue
+            merged = self.convert(merged, version, other, f"failed to convert merged object at version {other}")
+            pruned = self.convert(pruned, version, other, f"failed to convert pruned object at version {other}")
+            kept = union(kind.named(kind.owned(pruned)), kind.named(owned[other]))
+            pruned = kind.without(merged, difference(kind.named(kind.owned(merged)), kept)) or {}
+            version = other
+        return pruned, version

@@ -1,0 +1,1 @@
+"""Protobuf: the wire format, and the messages of the built-in types."""

@@ -1,0 +1,1 @@
+"""Validation of custom objects by their OpenAPI schema and its CEL rules."""

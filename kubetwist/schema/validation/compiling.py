@@ -1,0 +1,181 @@
+"""
+Schemas as functions that say whether a value is good, for the many that are.
+
+The functions try alternatives only so often: L{Work} is a limit for every object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ...api.formats import FORMATS
+from ...api.resource import JSONObject
+from .constraints import distinct
+
+if TYPE_CHECKING:
+    from .validator import ValueSchema
+
+#: How many alternatives of C{allOf}, C{anyOf}, C{oneOf} and C{not} are tried for one object. A schema within the limits
+#: of a request and an object likewise can ask for billions.
+MOST_ALTERNATIVES: Final = 200_000
+#: The same for telling what is wrong with one, which takes longer.
+MOST_TOLD: Final = 20_000
+
+
+class TooManyAlternatives(Exception):
+    """An object would keep the server busy for too long."""
+
+
+class Work:
+    """How many alternatives may still be tried; one count for the thread that validates."""
+
+    left = MOST_ALTERNATIVES
+
+    @classmethod
+    def begin(cls, telling: bool = False) -> None:
+        """Another object's turn; C{telling} is for what is wrong with it."""
+        cls.left = MOST_TOLD if telling else MOST_ALTERNATIVES
+
+    @classmethod
+    def spend(cls, count: int) -> None:
+        """
+        So many are about to be tried.
+
+        @raise TooManyAlternatives: These are too many.
+        """
+        cls.left -= count
+        if cls.left < 0:
+            raise TooManyAlternatives
+
+
+def compile_schema(schema: ValueSchema) -> Callable[[Any], bool]:
+    """The conditions of a schema as a function; what a value's class decides is decided once."""
+    common: list[Callable[[Any], bool]] = []
+    if schema.all_of or schema.any_of or schema.one_of or schema.negated is not None:
+        common.append(_combination(schema))
+    if schema.enum is not None:
+        choices = schema.choices
+        common.append(lambda value: value in choices)
+    tests: dict[type, Callable[[Any], bool]] = {
+        cls: _conjunction(sample, schema, [*own, *common])
+        for cls, sample, own in (
+            (str, "", _string_tests(schema)),
+            (int, 0, _number_tests(schema)),
+            (float, 0.5, _number_tests(schema)),
+            (bool, False, []),
+            (list, [], _list_tests(schema)),
+            (dict, {}, _object_tests(schema)),
+        )
+    }
+    null = (schema.nullable or not schema.types) and schema.enum is None
+    tests[type(None)] = lambda value: null
+    return lambda value: tests[value.__class__](value)
+
+
+def _conjunction(sample: Any, schema: ValueSchema, tests: list[Callable[[Any], bool]]) -> Callable[[Any], bool]:
+    if isinstance(sample, float) and "integer" in schema.types and "number" not in schema.types:
+        # Whether it may be here depends on the number.
+        tests = [lambda value: not schema._type(value, "").problems, *tests]
+    elif (schema.types or schema.format) and schema._type(sample, "").problems:
+        return lambda value: False
+    if not tests:
+        return lambda value: True
+    if len(tests) == 1:
+        return tests[0]
+    if len(tests) == 2:
+        first, second = tests
+        return lambda value: first(value) and second(value)
+    return lambda value: all(test(value) for test in tests)
+
+
+def _string_tests(schema: ValueSchema) -> list[Callable[[Any], bool]]:
+    tests: list[Callable[[Any], bool]] = []
+    most, least = schema.max_length, schema.min_length
+    if most is not None:
+        tests.append(lambda value: len(value) <= most)
+    if least is not None:
+        tests.append(lambda value: len(value) >= least)
+    if schema.pattern:
+        tests.append(lambda value: schema.regexp.search(value) is not None)
+    check = FORMATS.get(schema.format.replace("-", "")) if schema.format else None
+    if check is not None:
+        tests.append(check)
+    return tests
+
+
+def _number_tests(schema: ValueSchema) -> list[Callable[[Any], bool]]:
+    bounds = (schema.multiple_of, schema.maximum, schema.minimum)
+    if bounds == (None, None, None) and not schema.types:
+        return []
+    if bounds == (None, None, None) and schema.types == ("number",) and schema.format != "float":
+        return []
+    return [lambda value: not schema._number(value, "").problems]
+
+
+def _list_tests(schema: ValueSchema) -> list[Callable[[Any], bool]]:
+    tests: list[Callable[[Any], bool]] = []
+    most, least = schema.max_items, schema.min_items
+    if most is not None:
+        tests.append(lambda value: len(value) <= most)
+    if least is not None:
+        tests.append(lambda value: len(value) >= least)
+    if schema.items is not None:
+        item = schema.items.compiled()
+        tests.append(lambda value: all(map(item, value)))
+    if schema.unique_items:
+        tests.append(distinct)
+    return tests
+
+
+def _object_tests(schema: ValueSchema) -> list[Callable[[Any], bool]]:
+    tests: list[Callable[[Any], bool]] = []
+    most, least, required = schema.max_properties, schema.min_properties, schema.required
+    if most is not None:
+        tests.append(lambda value: len(value) <= most)
+    if least is not None:
+        tests.append(lambda value: len(value) >= least)
+    if len(required) == 1:
+        only = required[0]
+        tests.append(lambda value: only in value)
+    elif required:
+        names = frozenset(required)
+        tests.append(lambda value: names <= value.keys())
+    parts = {name: part.compiled() for name, part in schema.properties.items()}
+    if schema.closed:
+        known = frozenset(schema.properties)
+        tests.append(lambda value: known >= value.keys())
+    if schema.additional is not None:
+        other = schema.additional.compiled()
+        tests.append(lambda value: all(parts.get(name, other)(item) for name, item in value.items()))
+    elif parts:
+
+        def fields(value: JSONObject) -> bool:
+            for name, item in value.items():
+                test = parts.get(name)
+                if test is not None and not test(item):
+                    return False
+            return True
+
+        tests.append(fields)
+    return tests
+
+
+def _combination(schema: ValueSchema) -> Callable[[Any], bool]:
+    count = len(schema.all_of) + len(schema.any_of) + len(schema.one_of) + (schema.negated is not None)
+    all_of = [part.compiled() for part in schema.all_of]
+    any_of = [part.compiled() for part in schema.any_of]
+    one_of = [part.compiled() for part in schema.one_of]
+    negated = schema.negated.compiled() if schema.negated is not None else None
+
+    def test(value: Any) -> bool:
+        Work.spend(count)
+        if any_of and not any(part(value) for part in any_of):
+            return False
+        if one_of and sum(1 for part in one_of if part(value)) != 1:
+            return False
+        if not all(part(value) for part in all_of):
+            return False
+        return negated is None or not negated(value)
+
+    return test

@@ -1,0 +1,144 @@
+"""
+Rules on the content of custom objects that their structural schema implies: lists that are sets or maps, and resources
+that are embedded in others.
+
+See kubernetes/apiextensions-apiserver, C{pkg/apiserver/schema/listtype} and C{pkg/apiserver/schema/objectmeta}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from ...api.errors import (
+    Cause,
+    duplicate,
+    invalid,
+    required,
+)
+from ...api.names import (
+    is_dns1035_label_problems,
+    path_segment_problems,
+)
+from ...api.objectmeta import creation_causes
+from ...api.resource import (
+    GroupVersion,
+    JSONObject,
+)
+from ..structural import (
+    Structural,
+    copied,
+)
+
+
+def child_path(path: str, name: str) -> str:
+    """The path of a field."""
+    return f"{path}.{name}" if path else name
+
+
+def list_causes(obj: Any, schema: Structural, path: str = "") -> list[Cause]:
+    """Items that are there more than once in lists that promise that none is."""
+    causes: list[Cause] = []
+    if isinstance(obj, dict):
+        if schema.additional is not None:
+            for name, value in obj.items():
+                causes += list_causes(value, schema.additional, f"{path}[{name}]")
+        for name, value in obj.items():
+            part = schema.properties.get(name)
+            if part is not None:
+                causes += list_causes(value, part, child_path(path, name))
+    elif isinstance(obj, list):
+        if schema.list_type == "set":
+            causes += [duplicate(f"{path}[{index}]", obj[index]) for index in repeated(map(_as_json, obj))]
+        elif schema.list_type == "map":
+            causes += _map_causes(obj, schema, path)
+        if schema.items is not None:
+            for index, value in enumerate(obj):
+                causes += list_causes(value, schema.items, f"{path}[{index}]")
+    return causes
+
+
+def _map_causes(obj: list[Any], schema: Structural, path: str) -> list[Cause]:
+    for index, item in enumerate(obj):
+        if item is not None and not isinstance(item, dict):
+            return [invalid(f"{path}[{index}]", item, "must be an object for an array of list-type map")]
+    keys = [{name: item[name] for name in schema.list_map_keys if name in item} if item else {} for item in obj]
+    return [duplicate(f"{path}[{index}]", keys[index]) for index in repeated(keys)]
+
+
+def _as_json(item: Any) -> Any:
+    """Return the key of an item of a set: scalars as in Go, so that 1 is not 1.0, lists and maps by their JSON."""
+    return copied(item) if item.__class__ in (dict, list) else item
+
+
+def repeated(items: Iterable[Any]) -> list[int]:
+    """Where the second of equal items is; third ones are not told."""
+    seen: dict[bytes, int] = {}
+    found = []
+    for index, item in enumerate(items):
+        encoded = orjson.dumps(item, option=orjson.OPT_SORT_KEYS)
+        times = seen.get(encoded, 0)
+        seen[encoded] = times + 1
+        if times == 1:
+            found.append(index)
+    return found
+
+
+def embedded_causes(obj: Any, schema: Structural, path: str = "", root: bool = True) -> list[Cause]:
+    """
+    What is wrong with the kinds and metadata of resources within C{obj}.
+
+    @param root: C{obj} is a resource itself, whose own metadata is somebody else's business.
+    """
+    causes: list[Cause] = []
+    if isinstance(obj, dict):
+        if schema.embedded and not root:
+            causes += _resource_causes(obj, path)
+        for name, value in obj.items():
+            part = schema.properties.get(name)
+            if part is not None:
+                causes += embedded_causes(value, part, child_path(path, name), root=False)
+            elif schema.additional is not None:
+                causes += embedded_causes(value, schema.additional, f"{path}[{name}]", root=False)
+    elif isinstance(obj, list) and schema.items is not None:
+        for index, value in enumerate(obj):
+            causes += embedded_causes(value, schema.items, f"{path}[{index}]", root=False)
+    return causes
+
+
+def _resource_causes(obj: JSONObject, path: str) -> list[Cause]:
+    """Validate an embedded resource, its fields in the order of the document."""
+    causes = [required(f"{path}.{name}") for name in ("apiVersion", "kind") if name not in obj]
+    for name, value in obj.items():
+        if name == "apiVersion" and isinstance(value, str):
+            causes += _version_causes(value, f"{path}.apiVersion")
+        elif name == "kind" and isinstance(value, str):
+            causes += _kind_causes(value, f"{path}.kind")
+        elif name == "metadata" and isinstance(value, dict):
+            meta = {**value, "name": value.get("name") or "fakename"}
+            causes += creation_causes(
+                meta, bool(meta.get("namespace")), path_segment_problems, f"{path}.metadata", standard_finalizers=False
+            )
+    return causes
+
+
+def _version_causes(api_version: str, path: str) -> list[Cause]:
+    if not api_version:
+        return [invalid(path, "", "must not be empty")]
+    try:
+        GroupVersion.parse(api_version)
+    except ValueError as error:
+        return [invalid(path, api_version, str(error))]
+    return []
+
+
+def _kind_causes(kind: str, path: str) -> list[Cause]:
+    if not kind:
+        return [invalid(path, "", "must not be empty")]
+    problems = is_dns1035_label_problems(kind.lower())
+    if not problems:
+        return []
+    text = f"may have mixed case, but should otherwise match: {','.join(problems)}"
+    return [invalid(path, kind, text)]

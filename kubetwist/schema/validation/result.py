@@ -1,0 +1,90 @@
+"""What can be wrong with a value by its schema, in the words of kubernetes/kube-openapi, C{pkg/validation}."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ...api.errors import (
+    Cause,
+    counted,
+    shown,
+)
+from ...api.go.quote import quoted
+
+
+class Problem(NamedTuple):
+    """
+    One thing wrong with a value.
+
+    @ivar text: What tells it from others: a problem is not told twice.
+    @ivar name: Where it is; L{None} where the reference has lost that.
+    """
+
+    text: str
+    reason: str
+    message: str
+    name: str | None
+
+    def cause(self, prefix: str) -> Cause:
+        """As the answer has it; C{prefix} is the path of the value that was validated."""
+        name = (self.name or "").removeprefix(".")
+        field = f"{prefix}.{name}" if prefix and name else prefix or name
+        return Cause(self.reason, self.message, field or "<nil>")
+
+
+class Result:
+    """
+    What checking a value against a schema found.
+
+    @ivar matches: How much fitted; of several alternatives that fail, the best is told about.
+    """
+
+    __slots__ = ("_known", "matches", "problems")
+
+    def __init__(self, problems: Iterable[Problem] = (), matches: int = 0) -> None:
+        self.problems = list(problems)
+        self.matches = matches
+        self._known: set[str] | None = None
+
+    def add(self, *problems: Problem) -> None:
+        """Add what is not there yet."""
+        known = self._known
+        if known is None:
+            known = self._known = {problem.text for problem in self.problems}
+        for problem in problems:
+            if problem.text not in known:
+                known.add(problem.text)
+                self.problems.append(problem)
+
+    def merge(self, other: Result) -> None:
+        """Add another's problems and matches."""
+        self.matches += other.matches
+        if other.problems:
+            self.add(*other.problems)
+
+
+# --- constructors
+
+
+def type_problem(path: str, wanted: str, found: str) -> Problem:
+    """A value of another type."""
+    text = f"{path} in body must be of type {wanted}: {quoted(found)}"
+    return Problem(text, "FieldValueTypeInvalid", f"Invalid value: {quoted(found)}: {text}", path)
+
+
+def invalid_value(path: str, value: Any, why: str) -> Problem:
+    """A value that breaks a rule."""
+    text = f"{path} in body {why}"
+    return Problem(text, "FieldValueInvalid", f"Invalid value: {shown(value)}: {text}", path)
+
+
+def too_many(path: str, size: int, most: int, what: str) -> Problem:
+    """A list or object with more in it than it may have."""
+    text = f"{path} in body should have at most {most} {what}"
+    return Problem(text, "FieldValueTooMany", f"Too many: {size}: must have at most {counted(most, 'items')}", path)
+
+
+def lost(text: str) -> Problem:
+    """A problem of which the reference has only the words."""
+    return Problem(text, "FieldValueInvalid", f'Invalid value: "": {text}', None)

@@ -1,0 +1,101 @@
+"""
+Where rules in CEL are in a schema, and where they say that what they find is; without the language itself.
+
+@see: kubernetes/apiextensions-apiserver, C{pkg/apiserver/schema/cel/validation.go}: C{ValidFieldPath}.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ...api.resource import JSONObject
+from .listrules import child_path
+
+#: What all rules may cost that one write runs, in CEL's units.
+RULES_BUDGET: Final = 10_000_000
+_ESCAPES: Final = {
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "'": "'",
+    "\\": "\\",
+}
+_TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]]+", re.DOTALL)
+
+
+def has_rules(schema: JSONObject) -> bool:
+    """Whether rules stand anywhere in the structure of a schema."""
+    if schema.get("x-kubernetes-validations"):
+        return True
+    parts = [schema.get("items"), schema.get("additionalProperties"), *(schema.get("properties") or {}).values()]
+    return any(has_rules(part) for part in parts if isinstance(part, dict))
+
+
+def valid_field_path(path: str, schema: JSONObject) -> str:
+    """
+    A C{fieldPath} in the form that errors have it: C{.spec.ports['a.b']} as C{spec.ports[a.b]}.
+
+    @raise ValueError: It leads nowhere in the schema.
+    """
+    return follow_field_path(path, schema)[0]
+
+
+def follow_field_path(path: str, schema: JSONObject, *, brackets: bool = True) -> tuple[str, JSONObject]:
+    """
+    A path in the form that errors have it, and the schema at its end.
+
+    @param brackets: Names in brackets are understood, too.
+    @raise ValueError: It leads nowhere in the schema; the text is the reference's.
+    """
+    tokens: Iterator[str] = iter(_TOKEN.findall(path))
+    shown = ""
+    for token in tokens:
+        if token == "[":
+            if not brackets:
+                raise ValueError("array notation is not allowed")
+            name = _next(tokens)
+            if len(name) < 2 or name[0] != "'" or name[-1] != "'":
+                raise ValueError(f"expected single quoted string but got {name}")
+            shown, schema = _step(shown, _unescaped(name[1:-1]), schema)
+            closing = _next(tokens)
+            if closing != "]":
+                raise ValueError(f"expected ] but got {closing}")
+        elif token == ".":
+            shown, schema = _step(shown, _next(tokens), schema)
+        else:
+            raise ValueError(f"expected [ or . but got: {token}")
+    return shown, schema
+
+
+def _next(tokens: Iterator[str]) -> str:
+    found = next(tokens, None)
+    if found is None:
+        raise ValueError("unexpected end of JSON path")
+    return found
+
+
+def _step(shown: str, name: str, schema: JSONObject) -> tuple[str, JSONObject]:
+    properties, additional = schema.get("properties"), schema.get("additionalProperties")
+    if properties:
+        if name not in properties:
+            raise ValueError("does not refer to a valid field")
+        return child_path(shown, name), properties[name]
+    if isinstance(additional, dict):
+        return f"{shown}[{name}]", additional
+    raise ValueError("does not refer to a valid field")
+
+
+def _unescaped(text: str) -> str:
+    def one(match: re.Match[str]) -> str:
+        found = _ESCAPES.get(match[0][1])
+        if found is None:
+            raise ValueError(f"invalid string literal: invalid escape char {match[0]}")
+        return found
+
+    return re.sub(r"\\.", one, text, flags=re.DOTALL)

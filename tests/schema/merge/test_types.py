@@ -1,0 +1,509 @@
+"""Tests for L{kubetwist.schema.merge.types}, L{kubetwist.schema.merge.lists} and L{kubetwist.schema.merge.builder}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import GroupVersion, GroupVersionKind
+from kubetwist.schema.merge.builder import MergeTypeBuilder
+from kubetwist.schema.merge.fieldset import FieldSet
+from kubetwist.schema.merge.types import (
+    MergeType,
+    TypedError,
+)
+
+from ..release import definitions
+
+KEYED = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["host", "port"],
+    "items": {
+        "type": "object",
+        "properties": {
+            "host": {"type": "string"},
+            "port": {"type": "integer", "default": 443},
+            "weight": {"type": "number"},
+            "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+        },
+    },
+}
+FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "on": {"type": "boolean"},
+        "count": {"type": "integer"},
+        "size": {"x-kubernetes-int-or-string": True},
+        "plain": {"type": "array", "items": {"type": "string"}},
+        "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+        "hops": KEYED,
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "whole": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"a": {"type": "string"}}},
+        "inner": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}},
+        "free": FREE,
+    },
+}
+
+
+def build(schema: dict[str, Any]) -> MergeType:
+    """The type of a schema."""
+    return MergeTypeBuilder({}.__getitem__).inline(schema)
+
+
+def built_in(kind: str, api_version: str = "v1") -> MergeType:
+    """The type of a kind."""
+    return definitions().merge_type_for(GroupVersionKind(*GroupVersion.parse(api_version), kind))
+
+
+TYPE = build(SCHEMA)
+
+
+class AddedTests(SynchronousTestCase):
+    """What is owned of a value that was not there before, as updates have it."""
+
+    def check(self, value: dict[str, Any], expected: FieldSet) -> None:
+        """Compare to an empty object."""
+        changed, removed = TYPE.compare({}, value)
+        self.assertEqual(changed or {}, expected)
+        self.assertIsNone(removed)
+
+    def test_scalars(self) -> None:
+        """Scalars are leaves, null among them."""
+        self.check(
+            {"name": "x", "on": False, "count": None, "size": "1"},
+            {"f:name": {}, "f:on": {}, "f:count": {}, "f:size": {}},
+        )
+
+    def test_whole(self) -> None:
+        """Atomic lists and maps are leaves."""
+        self.check({"plain": ["a"], "whole": {"a": "x"}}, {"f:plain": {}, "f:whole": {}})
+
+    def test_parts(self) -> None:
+        """Structs and maps are owned as such and by their parts."""
+        self.check(
+            {"labels": {"x": "1"}, "inner": {"a": "1"}},
+            {"f:labels": {".": {}, "f:x": {}}, "f:inner": {".": {}, "f:a": {}}},
+        )
+
+    def test_empty(self) -> None:
+        """What is empty is a leaf."""
+        self.check({"labels": {}, "inner": None, "hops": []}, {"f:labels": {}, "f:inner": {}, "f:hops": {}})
+
+    def test_items(self) -> None:
+        """Items of maps are known by their keys, with defaults for those left out; items of sets by their value."""
+        self.check(
+            {"hops": [{"host": "a", "weight": 1}], "tags": ["x", "y"]},
+            {
+                "f:hops": {".": {}, 'k:{"host":"a","port":443}': {".": {}, "f:host": {}, "f:weight": {}}},
+                "f:tags": {".": {}, 'v:"x"': {}, 'v:"y"': {}},
+            },
+        )
+
+    def test_key_without_default(self) -> None:
+        """A key that is left out and has no default is no part of what an item is known by."""
+        self.check({"hops": [{"port": 1}]}, {"f:hops": {".": {}, 'k:{"port":1}': {".": {}, "f:port": {}}}})
+
+    def test_repeated_items(self) -> None:
+        """Items of which there are several are owned as one, without their parts."""
+        self.check(
+            {"hops": [{"host": "a"}, {"host": "a", "weight": 1}]},
+            {"f:hops": {".": {}, 'k:{"host":"a","port":443}': {}}},
+        )
+
+    def test_free(self) -> None:
+        """Where values tell their own types, maps are owned by their parts and lists whole."""
+        self.check(
+            {"free": {"a": {"b": [1, {"c": 2}], "d": {}}}},
+            {"f:free": {".": {}, "f:a": {".": {}, "f:b": {}, "f:d": {}}}},
+        )
+
+    def test_undeclared(self) -> None:
+        """A field that the schema does not have can not be owned."""
+        self.assertRaises(TypedError, TYPE.compare, {}, {"other": 1})
+
+
+class CompareTests(SynchronousTestCase):
+    """What changed from one value to another."""
+
+    def check(
+        self, old: dict[str, Any], new: dict[str, Any], changed: FieldSet | None, removed: FieldSet | None
+    ) -> None:
+        """Compare both ways."""
+        self.assertEqual(TYPE.compare(old, new), (changed, removed))
+
+    def test_modified(self) -> None:
+        """Modified scalars are told, and what stays is not."""
+        self.check(
+            {"name": "a", "inner": {"a": "1", "b": "2"}},
+            {"name": "a", "inner": {"a": "1", "b": "3"}},
+            {"f:inner": {"f:b": {}}},
+            None,
+        )
+
+    def test_removed(self) -> None:
+        """What is gone is told with all that was below it."""
+        self.check({"name": "a", "inner": {"a": "1"}}, {"name": "a"}, None, {"f:inner": {".": {}, "f:a": {}}})
+
+    def test_emptied(self) -> None:
+        """A map that lost its parts but is there is not removed itself."""
+        self.check({"labels": {"a": "1"}}, {"labels": {}}, None, {"f:labels": {"f:a": {}}})
+        self.check({"labels": {}}, {"labels": {"a": "1"}}, {"f:labels": {"f:a": {}}}, None)
+        self.check({"labels": {}}, {"labels": None}, {"f:labels": {}}, None)
+
+    def test_order(self) -> None:
+        """The order of items does not matter, unless the list is owned whole."""
+        hops = [{"host": "a"}, {"host": "b"}]
+        self.check({"hops": hops, "tags": ["x", "y"]}, {"hops": hops[::-1], "tags": ["y", "x"]}, None, None)
+        self.check({"plain": ["x", "y"]}, {"plain": ["y", "x"]}, {"f:plain": {}}, None)
+
+    def test_items(self) -> None:
+        """Items come, change and go one by one."""
+        self.check(
+            {"hops": [{"host": "a", "weight": 1}, {"host": "b"}]},
+            {"hops": [{"host": "c"}, {"host": "a", "weight": 2}]},
+            {
+                "f:hops": {
+                    'k:{"host":"c","port":443}': {".": {}, "f:host": {}},
+                    'k:{"host":"a","port":443}': {"f:weight": {}},
+                }
+            },
+            {"f:hops": {'k:{"host":"b","port":443}': {".": {}, "f:host": {}}}},
+        )
+
+    def test_retyped(self) -> None:
+        """An untyped value changes from 1 to true, and does not change from 1 to 1.0."""
+        free = {"a": 1, "b": [{"c": 0}], "d": {"e": True}}
+        for changes, step in (({"a": True}, "f:a"), ({"b": [{"c": False}]}, "f:b"), ({"d": {"e": 1}}, "f:d")):
+            changed, removed = TYPE.compare({"free": free}, {"free": {**free, **changes}})
+            self.assertEqual((list(changed["f:free"]), removed), ([step], None), changes)  # type: ignore[index]
+        changed, removed = TYPE.compare({"free": free, "count": 1}, {"free": {**free, "a": 1.0}, "count": 2})
+        self.assertEqual((changed, removed), ({"f:count": {}}, None))
+
+    def test_retyped_items(self) -> None:
+        """An item of a keyed list changes when an untyped value within it changes."""
+        items = {"type": "object", "properties": {"k": {"type": "string"}, "v": FREE}}
+        kind = build(
+            {"type": "object", "properties": {"l": {**KEYED, "x-kubernetes-list-map-keys": ["k"], "items": items}}}
+        )
+        changed, _ = kind.compare({"l": [{"k": "x", "v": {"a": 1}}]}, {"l": [{"k": "x", "v": {"a": True}}]})
+        self.assertEqual(changed, {"f:l": {'k:{"k":"x"}': {"f:v": {"f:a": {}}}}})
+
+    def test_mixes(self) -> None:
+        """Only types with untyped parts compare the Python types of equal values."""
+        self.assertTrue(TYPE.mixes())
+        self.assertFalse(build(KEYED).mixes())
+        self.assertTrue(build(FREE).mixes())
+        for kind, api_version, mixes in (
+            ("Pod", "v1", False),
+            ("Deployment", "apps/v1", False),
+            ("ControllerRevision", "apps/v1", True),
+        ):
+            self.assertEqual(built_in(kind, api_version).mixes(), mixes, kind)
+        typed = {name: part for name, part in SCHEMA["properties"].items() if name not in ("free", "size")}
+        self.assertFalse(build({"type": "object", "properties": typed}).mixes())
+
+    def test_repeats(self) -> None:
+        """Items that become, stay or cease to be several are told as one."""
+        one, two = {"host": "a"}, [{"host": "a"}, {"host": "a", "weight": 1}]
+        step = 'k:{"host":"a","port":443}'
+        self.check({"hops": [one]}, {"hops": two}, {"f:hops": {step: {}}}, {"f:hops": {step: {".": {}, "f:host": {}}}})
+        self.check({"hops": two}, {"hops": [one]}, {"f:hops": {step: {".": {}, "f:host": {}}}}, {"f:hops": {step: {}}})
+        self.check({"hops": two}, {"hops": [one, *two]}, {"f:hops": {step: {}}}, None)
+
+    def test_other_type(self) -> None:
+        """Where anything goes, a value of another type is a modification, and its old parts are removed."""
+        self.check(
+            {"free": {"a": {"b": 1}}}, {"free": {"a": 5}}, {"f:free": {"f:a": {}}}, {"f:free": {"f:a": {"f:b": {}}}}
+        )
+        self.check({"free": {"a": [1]}}, {"free": {"a": {"b": 1}}}, {"f:free": {"f:a": {".": {}, "f:b": {}}}}, None)
+
+
+class OwnedTests(SynchronousTestCase):
+    """What whoever applies a value owns of it."""
+
+    def test_owned(self) -> None:
+        """Unlike in updates, structs and maps are not owned as such, unless they are empty; empty lists never."""
+        value = {
+            "inner": {"a": "1"},
+            "labels": {},
+            "plain": [],
+            "tags": [],
+            "hops": [{"host": "a", "tags": ["x"]}],
+            "count": None,
+            "free": {"a": {"b": [1]}},
+        }
+        expected = {
+            "f:inner": {"f:a": {}},
+            "f:labels": {},
+            "f:plain": {},
+            "f:hops": {'k:{"host":"a","port":443}': {".": {}, "f:host": {}, "f:tags": {'v:"x"': {}}}},
+            "f:count": {},
+            "f:free": {"f:a": {".": {}, "f:b": {}}},
+        }
+        self.assertEqual(TYPE.owned(value), expected)
+
+
+class MergeTests(SynchronousTestCase):
+    """What an applied value makes of a live one."""
+
+    def check(self, live: Any, applied: Any, expected: Any) -> None:
+        """Merge values of one field."""
+        for name in expected:
+            self.assertEqual(TYPE.merge(live, applied).get(name), expected[name])
+
+    def test_fields(self) -> None:
+        """Fields are replaced or added, and none is removed; a null does not remove a map either."""
+        self.check(
+            {"name": "a", "inner": {"a": "1"}, "labels": {"x": "1"}, "plain": ["p"]},
+            {"inner": {"b": "2"}, "labels": None, "plain": ["q"]},
+            {"name": "a", "inner": {"a": "1", "b": "2"}, "labels": {"x": "1"}, "plain": ["q"]},
+        )
+
+    def test_item_order(self) -> None:
+        """Items that only the live list has keep their place, shared ones take the applied order."""
+        for live, applied, expected in (
+            ("abc", "ca", "bca"),
+            ("abc", "xb", "axbc"),
+            ("abc", "d", "abcd"),
+            ("abcd", "db", "acdb"),
+            ("ab", "bca", "bca"),
+            ("", "ba", "ba"),
+            ("ab", "", "ab"),
+        ):
+            self.check({"tags": [*live]}, {"tags": [*applied]}, {"tags": [*expected]})
+
+    def test_items(self) -> None:
+        """Items with the same keys are merged."""
+        self.check(
+            {"hops": [{"host": "a", "weight": 1}]},
+            {"hops": [{"host": "a", "tags": ["x"], "port": 443}]},
+            {"hops": [{"host": "a", "weight": 1, "tags": ["x"], "port": 443}]},
+        )
+
+    def test_repeated_items(self) -> None:
+        """Of items that are there several times, those with the applied keys are replaced, others stay."""
+        self.check(
+            {"hops": [{"host": "a", "weight": 1}, {"host": "b"}, {"host": "a"}, {"host": "b"}]},
+            {"hops": [{"host": "a", "weight": 3}]},
+            {"hops": [{"host": "a", "weight": 3}, {"host": "b"}, {"host": "b"}]},
+        )
+
+    def test_without(self) -> None:
+        """Fields and items can be removed; emptied containers remain, unless they are removed themselves."""
+        value = {
+            "name": "x",
+            "labels": {"a": "1"},
+            "inner": {"a": "1", "b": "2"},
+            "hops": [{"host": "a"}, {"host": "b"}],
+        }
+        fields = {
+            "f:labels": {"f:a": {}},
+            "f:inner": {"f:b": {}},
+            "f:hops": {'k:{"host":"a","port":443}': {".": {}, "f:host": {}}},
+        }
+        self.assertEqual(
+            TYPE.without(value, fields), {"name": "x", "labels": {}, "inner": {"a": "1"}, "hops": [{"host": "b"}]}
+        )
+        self.assertEqual(TYPE.without(value, {"f:labels": {".": {}, "f:a": {}}})["name"], "x")
+        self.assertNotIn("labels", TYPE.without(value, {"f:labels": {".": {}, "f:a": {}}}))
+        hop = 'k:{"host":"a","port":443}'
+        self.assertEqual(TYPE.without({"hops": [{"host": "a"}]}, {"f:hops": {hop: {}}}), {"hops": []})
+        self.assertEqual(TYPE.without({"hops": [{"host": "a"}]}, {"f:hops": {hop: {"f:host": {}}}}), {"hops": [{}]})
+
+
+ANYTHING: st.SearchStrategy[Any] = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(0, 2), st.just(1.5), st.sampled_from(["a", "b"])),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.dictionaries(st.sampled_from(["host", "port", "tags", "weight", "a", "x"]), inner, max_size=2),
+    ),
+    max_leaves=6,
+)
+OBJECTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": ANYTHING,
+        "on": ANYTHING,
+        "count": ANYTHING,
+        "size": ANYTHING,
+        "plain": st.one_of(ANYTHING, st.lists(ANYTHING, max_size=2)),
+        "tags": st.one_of(ANYTHING, st.lists(ANYTHING, max_size=2)),
+        "hops": st.one_of(ANYTHING, st.lists(st.dictionaries(st.sampled_from(["host", "port", "tags"]), ANYTHING))),
+        "labels": ANYTHING,
+        "whole": ANYTHING,
+        "inner": ANYTHING,
+        "free": ANYTHING,
+    },
+)
+
+
+class FitsTests(SynchronousTestCase):
+    """The fast check agrees with the one that lists errors."""
+
+    @settings(max_examples=300, deadline=None)
+    @given(OBJECTS)
+    def test_agrees(self, value: dict[str, Any]) -> None:
+        """A value fits exactly if it has no errors, except for items with the same key."""
+        self.assertEqual(TYPE.fits(value), TYPE.check(value, True) == [])
+
+    def test_keys(self) -> None:
+        """An item needs one of its keys, unless one has a default."""
+        keyless = build({"type": "object", "properties": {"l": {**KEYED, "x-kubernetes-list-map-keys": ["host"]}}})
+        for kind in (TYPE, keyless):
+            for item in ({}, {"host": "a"}, {"port": 1}, None, "a"):
+                name = "hops" if kind is TYPE else "l"
+                self.assertEqual(kind.fits({name: [item]}), kind.check({name: [item]}, True) == [], item)
+
+    def test_overridden(self) -> None:
+        """A struct that is atomic in one place has the fields of its type there."""
+        pods = built_in("Pod")
+        self.assertTrue(pods.fits({"spec": {"nodeSelector": {"a": "b"}}}))
+        self.assertFalse(pods.fits({"spec": {"nodeSelector": {"a": 1}}}))
+
+
+class CheckTests(SynchronousTestCase):
+    """What is wrong with applied values, in the words of the reference."""
+
+    def check(self, value: Any, expected: str) -> None:
+        """Have one value refused."""
+        self.assertEqual(str(TypedError.of(TYPE.check(value, False))), expected)
+
+    def test_messages(self) -> None:
+        """Each mistake is told with its path."""
+        for value, expected in (
+            ({"other": 1}, ".other: field not declared in schema"),
+            ({"inner": {"c": 1}}, ".inner.c: field not declared in schema"),
+            ({"name": 1}, ".name: expected string, got &value.valueUnstructured{Value:1}"),
+            ({"count": "x"}, ".count: expected numeric (int or float), got string"),
+            ({"on": "x"}, ".on: expected boolean, got &{x}"),
+            ({"inner": [1]}, ".inner: expected map, got &{[1]}"),
+            ({"plain": {"a": 1}}, ".plain: expected list, got &{map[a:1]}"),
+            ({"plain": ["x", 2]}, ".plain[1]: expected string, got &value.valueUnstructured{Value:2}"),
+            ({"tags": ["q", "q"]}, '.tags: duplicate entries for key [="q"]'),
+            ({"tags": [{}]}, ".tags: element 0: associative list without keys has an element that's a map type"),
+            (
+                {"tags": [None]},
+                ".tags: element 0: associative list without keys has an element that's an explicit null",
+            ),
+            ({"tags": [[]]}, ".tags: element 0: not supported: associative list with lists as elements"),
+            (
+                {"hops": [{"host": "a"}, {"host": "a", "port": 443}]},
+                '.hops: duplicate entries for key [host="a",port=443]',
+            ),
+            (
+                {"hops": [{"host": "c", "weight": "x"}]},
+                '.hops[host="c",port=443].weight: expected numeric (int or float), got string',
+            ),
+            ({"hops": ["x"]}, ".hops: element 0: associative list with keys may not have non-map elements"),
+            ({"hops": [None]}, ".hops: element 0: associative list with keys may not have a null element"),
+        ):
+            self.check(value, expected)
+
+    def test_several(self) -> None:
+        """Several mistakes are told in lines of their own."""
+        self.check(
+            {"name": 1, "count": "x"},
+            "errors:\n  .name: expected string, got &value.valueUnstructured{Value:1}\n"
+            "  .count: expected numeric (int or float), got string",
+        )
+
+    def test_no_keys(self) -> None:
+        """An item that leaves out all its keys, where none has a default, is refused."""
+        schema = {**KEYED, "x-kubernetes-list-map-keys": ["host"]}
+        [(_, message)] = build(schema).check([{"port": 1}], False)
+        self.assertEqual(
+            message,
+            'element 0: associative list with keys has an element that omits all key fields ["host"] '
+            "(and doesn't have default values for any key fields)",
+        )
+
+    def test_fine(self) -> None:
+        """Nulls fit everywhere, and duplicates where they are allowed."""
+        value = dict.fromkeys(SCHEMA["properties"])
+        self.assertEqual(TYPE.check(value, False), [])
+        self.assertEqual(TYPE.check({"tags": ["q", "q"]}, True), [])
+
+
+class ReconcileTests(SynchronousTestCase):
+    """Sets that were made when types were others."""
+
+    def test_atomic_now(self) -> None:
+        """What is owned whole now, and was owned by its parts, is owned whole by whoever owned a part."""
+        fields = {"f:whole": {".": {}, "f:a": {}}, "f:plain": {'v:"x"': {}}, "f:inner": {"f:a": {}}}
+        self.assertEqual(TYPE.reconciled(fields), {"f:whole": {}, "f:plain": {}, "f:inner": {"f:a": {}}})
+
+    def test_still_the_same(self) -> None:
+        """A set that fits its type stays as it is."""
+        fields = TYPE.compare({}, {"hops": [{"host": "a"}], "whole": {"a": "1"}, "free": {"a": {"b": 1}}})[0]
+        assert fields is not None
+        self.assertIs(TYPE.reconciled(fields), fields)
+
+
+class BuiltInTests(SynchronousTestCase):
+    """The types of built-in kinds."""
+
+    def test_every_kind_compiles(self) -> None:
+        """Every kind of the release has a type that takes its zero object."""
+        release = definitions()
+        for gvk in release.gvks():
+            self.assertEqual(release.merge_type_for(gvk).check(release.type_for(gvk).zero(), False), [], gvk)
+
+    def test_port_protocol(self) -> None:
+        """Ports are known by number and protocol, which is TCP unless it is given."""
+        kind = built_in("Service")
+        owned = kind.owned({"spec": {"ports": [{"port": 53}, {"port": 53, "protocol": "UDP"}]}})
+        self.assertEqual(
+            sorted(owned["f:spec"]["f:ports"]), ['k:{"port":53,"protocol":"TCP"}', 'k:{"port":53,"protocol":"UDP"}']
+        )
+
+    def test_key_that_is_always_there(self) -> None:
+        """A key that Go always writes is empty where it is left out."""
+        owned = built_in("Pod").owned({"spec": {"containers": [{"image": "x"}]}})
+        self.assertEqual(list(owned["f:spec"]["f:containers"]), ['k:{"name":""}'])
+
+    def test_atomic_structs(self) -> None:
+        """Selectors are owned whole, and so is what is an atomic struct in some places only."""
+        owned = built_in("Deployment", "apps/v1").owned({"spec": {"selector": {"matchLabels": {"a": "b"}}}})
+        self.assertEqual(owned, {"f:spec": {"f:selector": {}}})
+
+    def test_quantities_and_raw_values(self) -> None:
+        """Quantities are scalars, whole objects within objects are owned whole."""
+        claim = built_in("PersistentVolumeClaim").owned({"spec": {"resources": {"requests": {"storage": "1Gi"}}}})
+        self.assertEqual(claim, {"f:spec": {"f:resources": {"f:requests": {"f:storage": {}}}}})
+        revision = built_in("ControllerRevision", "apps/v1").owned({"data": {"a": {"b": 1}}})
+        self.assertEqual(revision, {"f:data": {}})
+
+    def test_structural(self) -> None:
+        """A custom resource has metadata like everybody else's, whatever its schema says of it."""
+        kind = definitions().merge_types.structural({"type": "object", "properties": {"spec": SCHEMA}})
+        value = {"metadata": {"finalizers": ["a"], "labels": {"x": "y"}}, "spec": {"on": True}}
+        expected = {"f:metadata": {"f:finalizers": {'v:"a"': {}}, "f:labels": {"f:x": {}}}, "f:spec": {"f:on": {}}}
+        self.assertEqual(kind.owned(value), expected)
+        self.assertEqual(kind.check({"more": 1}, False), [(".more", "field not declared in schema")])
+        open_kind = definitions().merge_types.structural({"type": "object"}, True)
+        self.assertEqual(open_kind.owned({"more": {"a": [1]}}), {"f:more": {".": {}, "f:a": {}}})
+
+
+class OverriddenTests(SynchronousTestCase):
+    """Fields that are owned otherwise than others of their type."""
+
+    def test_granular(self) -> None:
+        """References are owned whole; that of a volume to its claim is owned by its fields."""
+
+        def field(kind: str, *path: str) -> Any:
+            found: Any = definitions().merge_type_for(GroupVersionKind("", "v1", kind))
+            for name in path:
+                found = found.field(name)
+            return found
+
+        self.assertTrue(field("Event", "involvedObject").leaf)
+        claim = field("PersistentVolume", "spec", "claimRef")
+        self.assertFalse(claim.leaf)
+        self.assertIsNotNone(claim.field("namespace"))

@@ -1,0 +1,286 @@
+"""Tests for L{kubetwist.schema.validation.celrules} and L{kubetwist.schema.validation.rulepaths}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import Tolerated
+from kubetwist.cel.errors import Interrupted
+from kubetwist.cel.frame import Frame
+from kubetwist.schema.validation import celrules
+from kubetwist.schema.validation.celrules import RuleTree
+from kubetwist.schema.validation.rulepaths import (
+    has_rules,
+    valid_field_path,
+)
+from kubetwist.schema.validation.validator import (
+    Correlation,
+    ValueSchema,
+)
+
+
+def rule(text: str, **others: Any) -> dict[str, Any]:
+    """A rule."""
+    return {"rule": text, **others}
+
+
+def spec(*rules: dict[str, Any], **properties: Any) -> dict[str, Any]:
+    """A schema of a resource whose C{spec} has rules."""
+    part = {"type": "object", "properties": properties, "x-kubernetes-validations": [*rules]}
+    return {"type": "object", "properties": {"spec": part}}
+
+
+def interrupt(frame: Frame) -> None:
+    """What a look at the clock does when it is late."""
+    raise Interrupted
+
+
+INTEGER: dict[str, Any] = {"type": "integer"}
+STRING: dict[str, Any] = {"type": "string"}
+
+
+class RuleTests(SynchronousTestCase):
+    """What rules find."""
+
+    def found(self, schema: dict[str, Any], value: Any, old: Any = None, **options: Any) -> list[str]:
+        """The causes, as texts; those that are tolerated in brackets."""
+        tree = RuleTree.of(schema, root=True)
+        assert tree is not None
+        if old is not None:
+            options["correlation"] = Correlation(value, old, ValueSchema(schema))
+        causes, _ = tree.causes(value, old, **options)
+        return [f"({cause})" if isinstance(cause, Tolerated) else str(cause) for cause in causes]
+
+    def test_no_rules(self) -> None:
+        """A schema without rules costs nothing."""
+        self.assertFalse(has_rules({"type": "object", "properties": {"a": {"type": "array", "items": STRING}}}))
+        self.assertIsNone(RuleTree.of({"type": "object"}, root=True))
+
+    def test_failure(self) -> None:
+        """A rule that does not hold is told by its message, its expression, or a message that is made."""
+        schema = spec(
+            rule("self.a < 3"),
+            rule("self.a < 4", message=" too large "),
+            rule("self.a < 5", messageExpression="'is ' + string(self.a)"),
+            rule("self.a < 6", message="plain", messageExpression="''"),
+            a=INTEGER,
+        )
+        self.assertEqual(self.found(schema, {"spec": {"a": 2}}), [])
+        self.assertEqual(
+            self.found(schema, {"spec": {"a": 9}}),
+            [
+                "spec: Invalid value: failed rule: self.a < 3",
+                "spec: Invalid value: too large",
+                "spec: Invalid value: is 9",
+                "spec: Invalid value: plain",
+            ],
+        )
+
+    def test_value_is_shown(self) -> None:
+        """Plain values are shown, objects and lists are not."""
+        schema = spec(a={**INTEGER, "x-kubernetes-validations": [rule("self < 3")]})
+        self.assertEqual(self.found(schema, {"spec": {"a": 5}}), ["spec.a: Invalid value: 5: failed rule: self < 3"])
+
+    def test_reason_and_path(self) -> None:
+        """A rule says what kind of mistake it finds, and where."""
+        schema = spec(
+            rule("false", reason="FieldValueForbidden", message="no", fieldPath=".a"),
+            rule("false", reason="FieldValueRequired", message="no", fieldPath=".m['x.y']"),
+            rule("false", reason="FieldValueDuplicate", message="no"),
+            a=INTEGER,
+            m={"type": "object", "additionalProperties": STRING},
+        )
+        self.assertEqual(
+            self.found(schema, {"spec": {}}),
+            ["spec.a: Forbidden: no", "spec.m[x.y]: Required value: no", "spec: Duplicate value"],
+        )
+
+    def test_field_paths(self) -> None:
+        """A path leads somewhere in the schema, or is refused."""
+        schema = spec(a=INTEGER, m={"type": "object", "additionalProperties": STRING})
+        self.assertEqual(valid_field_path(".spec.a", schema), "spec.a")
+        self.assertEqual(valid_field_path(".spec['m']['it\\'s']", schema), "spec.m[it's]")
+        for path in (".spec.b", "spec", ".spec[0]", ".spec['m'", ".spec.a.b", ".", ".spec['m']['\\q']"):
+            with self.assertRaises(ValueError, msg=path):
+                valid_field_path(path, schema)
+
+    def test_everywhere(self) -> None:
+        """Rules are run on items, on values of maps, and on what C{allOf} adds."""
+        small = [rule("self < 3", message="large")]
+        schema = spec(
+            items={"type": "array", "items": {**INTEGER, "x-kubernetes-validations": small}},
+            named={"type": "object", "additionalProperties": {**INTEGER, "x-kubernetes-validations": small}},
+            both={**INTEGER, "allOf": [{"x-kubernetes-validations": small}]},
+        )
+        value = {"spec": {"items": [1, 7], "named": {"k": 8}, "both": 9}}
+        self.assertEqual(
+            sorted(self.found(schema, value)),
+            [
+                "spec.both: Invalid value: 9: large",
+                "spec.items[1]: Invalid value: 7: large",
+                "spec.named[k]: Invalid value: 8: large",
+            ],
+        )
+
+    def test_changes(self) -> None:
+        """Rules about changes are run where there is an old value; with C{optionalOldSelf}, always."""
+        schema = spec(
+            rule("self.a >= oldSelf.a", message="down"),
+            rule("oldSelf.hasValue() || self.a == 0", message="not zero", optionalOldSelf=True),
+            a=INTEGER,
+        )
+        self.assertEqual(self.found(schema, {"spec": {"a": 4}}), ["spec: Invalid value: not zero"])
+        self.assertEqual(
+            self.found(schema, {"spec": {"a": 4}}, {"spec": {"a": 5}}),
+            ["spec: Invalid value: down"],
+        )
+
+    def test_messages_of_optional_rules(self) -> None:
+        """In messages C{oldSelf} is the old value itself, or absent, even if rules use an optional."""
+        for message, first, later in (
+            ("oldSelf.hasValue() ? 'some' : 'none'", "failed rule: oldSelf == optional.of(self)", None),
+            ("'was ' + string(dyn(oldSelf) == 5)", "failed rule: oldSelf == optional.of(self)", "was true"),
+            ("string(oldSelf.orValue(7))", "failed rule: oldSelf == optional.of(self)", "5"),
+            ("'self ' + string(self)", "self 4", "self 4"),
+        ):
+            checked = rule("oldSelf == optional.of(self)", messageExpression=message, optionalOldSelf=True)
+            schema = spec(a={**INTEGER, "x-kubernetes-validations": [checked]})
+            self.assertEqual(self.found(schema, {"spec": {"a": 4}}), [f"spec.a: Invalid value: 4: {first}"])
+            self.assertEqual(
+                self.found(schema, {"spec": {"a": 4}}, {"spec": {"a": 5}}),
+                [f"spec.a: Invalid value: 4: {later or first}"],
+                message,
+            )
+
+    def test_items_by_key(self) -> None:
+        """Items of a list of type map are compared with those of the same key."""
+        item = {
+            "type": "object",
+            "properties": {"name": STRING, "n": INTEGER},
+            "x-kubernetes-validations": [rule("self.n == oldSelf.n", message="changed")],
+        }
+        listed = {
+            "type": "array",
+            "items": item,
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+        }
+        schema = spec(l=listed)
+        old = {"spec": {"l": [{"name": "a", "n": 1}, {"name": "b", "n": 2}]}}
+        new = {"spec": {"l": [{"name": "b", "n": 2}, {"name": "c", "n": 3}, {"name": "a", "n": 9}]}}
+        self.assertEqual(self.found(schema, new, old), ["spec.l[2]: Invalid value: changed"])
+
+    def test_ratcheting(self) -> None:
+        """What was wrong before and did not change is tolerated; rules about changes are not."""
+        schema = spec(
+            rule("self.b == 0", message="b"),
+            a={"type": "object", "properties": {"x": INTEGER}, "x-kubernetes-validations": [rule("self.x < 3")]},
+            b=INTEGER,
+        )
+        old = {"spec": {"a": {"x": 5}, "b": 1}}
+        self.assertEqual(
+            self.found(schema, {"spec": {"a": {"x": 5}, "b": 2}}, old),
+            ["spec: Invalid value: b", "(spec.a: Invalid value: failed rule: self.x < 3)"],
+        )
+
+    def test_errors_of_evaluation(self) -> None:
+        """A rule that can not be evaluated fails, and says why."""
+        schema = spec(rule("self.m['k'] == 1"), m={"type": "object", "additionalProperties": INTEGER})
+        self.assertEqual(
+            self.found(schema, {"spec": {"m": {}}}),
+            ["spec: Invalid value: \"object\": no such key: k evaluating rule: self.m['k'] == 1"],
+        )
+
+    def test_wrong_type_at_run_time(self) -> None:
+        """Where types are found out at run time only, a mismatch is explained."""
+        schema = spec(rule("self.p + 1 > 0"), p={"x-kubernetes-int-or-string": True})
+        self.assertEqual(self.found(schema, {"spec": {"p": 1}}), [])
+        self.assertEqual(
+            self.found(schema, {"spec": {"p": "x"}}),
+            [
+                "spec: Invalid value: \"object\": 'no such overload': call arguments did not match a supported "
+                "operator, function or macro signature for rule: self.p + 1 > 0"
+            ],
+        )
+
+    def test_compile_error(self) -> None:
+        """A stored rule that does not compile any more fails every object, with the reason."""
+        (found,) = self.found(spec(rule("self.nothere"), a=INTEGER), {"spec": {}})
+        self.assertIn("rule compile error: compilation failed: ERROR: <input>:1:5: undefined field 'nothere'", found)
+
+    def test_budget(self) -> None:
+        """All rules of an object share a budget; when it is spent, nothing more is run."""
+        schema = spec(rule("self.l.all(x, x > 0)"), rule("self.l.all(x, x > 1)"), l={"type": "array", "items": INTEGER})
+        value = {"spec": {"l": [5] * 100}}
+        text = (
+            'spec: Invalid value: "object": validation failed due to running out of cost budget, no further validation '
+            "rules will be run"
+        )
+        self.assertEqual(self.found(schema, value, budget=700), [text])
+        self.assertEqual(self.found(schema, value), [])
+
+    def test_expensive_rule_is_stopped(self) -> None:
+        """A rule whose cost explodes is ended, and nothing more is run (CEL bombs)."""
+        schema = spec(
+            rule("self.l.all(x, self.l.all(y, self.l.all(z, x + y + z >= 0)))"),
+            l={"type": "array", "items": INTEGER},
+        )
+        (found,) = self.found(schema, {"spec": {"l": [1] * 300}})
+        self.assertIn("no further validation rules will be run due to call cost exceeds limit for rule", found)
+
+    def test_time(self) -> None:
+        """All rules of an object share a time limit, whose error is the one of the cost budget."""
+        times = iter(range(100))
+        self.patch(celrules, "thread_time", lambda: float(next(times)))
+        self.patch(celrules, "COSTLY", 0)
+        self.patch(celrules, "RULES_SECONDS", 2.5)
+        value = {"spec": {"a": 1}}
+        holds = [rule(f"self.a < {number + 2}") for number in range(10)]
+        text = (
+            'spec: Invalid value: "object": validation failed due to running out of cost budget, no further validation '
+            "rules will be run"
+        )
+        self.assertEqual(self.found(spec(*holds, a=INTEGER), value), [text])
+        self.assertEqual(next(times), 4)
+        self.patch(celrules, "RULES_SECONDS", 200.0)
+        self.assertEqual(self.found(spec(*holds, a=INTEGER), value), [])
+
+    def test_many_cheap_rules(self) -> None:
+        """Cheap rules are counted, so that the time of many of them is limited, too."""
+        times = iter(range(100))
+        self.patch(celrules, "thread_time", lambda: float(next(times)))
+        self.patch(celrules, "RULES_SECONDS", 0.5)
+        items = {"type": "integer", "x-kubernetes-validations": [rule("self < 5")]}
+        schema = spec(rule("true"), l={"type": "array", "items": items})
+        self.assertEqual(self.found(schema, {"spec": {"l": [1] * (celrules.EVALUATIONS - 2)}}), [])
+        (found,) = self.found(schema, {"spec": {"l": [1] * (2 * celrules.EVALUATIONS)}})
+        self.assertIn("running out of cost budget", found)
+
+    def test_slow_evaluation(self) -> None:
+        """An evaluation that takes too long by itself is reported as one that exceeds the cost budget."""
+        self.patch(Frame, "look", interrupt)
+        schema = spec(rule("self.l.all(x, x > 0)"), l={"type": "array", "items": INTEGER})
+        (found,) = self.found(schema, {"spec": {"l": [1] * 200}})
+        self.assertIn("'operation cancelled: actual cost limit exceeded': no further validation rules will be", found)
+
+    def test_escaped_names(self) -> None:
+        """Fields whose names are no identifiers are reached by escaped ones, and their own rules are run anyway."""
+        schema = spec(
+            rule("self.foo__dash__bar < 3", message="dash"),
+            **{
+                "foo-bar": INTEGER,
+                "a b": {**INTEGER, "x-kubernetes-validations": [rule("self < 3", message="odd")]},
+            },
+        )
+        self.assertEqual(
+            sorted(self.found(schema, {"spec": {"foo-bar": 5, "a b": 6}})),
+            ["spec.a b: Invalid value: 6: odd", "spec: Invalid value: dash"],
+        )
+
+    def test_metadata_of_a_resource(self) -> None:
+        """Rules at the root see the name, and nothing else of the metadata."""
+        schema = {"type": "object", "x-kubernetes-validations": [rule("self.metadata.name.startsWith('a')")]}
+        self.assertEqual(self.found(schema, {"metadata": {"name": "abc"}}), [])
+        self.assertEqual(len(self.found(schema, {"metadata": {"name": "bcd"}})), 1)
