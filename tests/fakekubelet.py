@@ -25,7 +25,8 @@ from twisted.internet.ssl import Certificate, CertificateOptions, trustRootFromC
 from twisted.internet.task import LoopingCall
 from zope.interface import implementer
 
-from kubetwist.http.site import KubeRequest, KubeSite
+from kubetwist.http.request import KubeRequest
+from kubetwist.http.site import KubeSite
 from kubetwist.server.credentials.certificates import Authority, Subject
 from tests.streams.serving import Session, serve_command, serve_port_forward
 

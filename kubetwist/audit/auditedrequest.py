@@ -14,7 +14,7 @@ import orjson
 
 from twisted.python.failure import Failure
 
-from ..http.site import KubeRequest
+from ..http.request import KubeRequest
 
 if TYPE_CHECKING:
     from .trail import Trail

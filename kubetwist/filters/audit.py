@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ..api.latency import times
-from ..http.requestinfo import sanitized
+from ..http.request import Handler, KubeRequest
+from .requestinfo import sanitized
 
 if TYPE_CHECKING:
     from ..audit.auditedrequest import AuditedRequest
     from ..audit.auditor import Auditor
     from ..audit.trail import Trail
-    from ..http.site import Handler, KubeRequest
 
 
 def with_audit(handler: Handler, auditor: Auditor) -> Handler:

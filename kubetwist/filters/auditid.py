@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from os import register_at_fork, urandom
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from ..http.site import Handler, KubeRequest
+from ..http.request import Handler, KubeRequest
 
 
 def with_audit_id(handler: Handler) -> Handler:

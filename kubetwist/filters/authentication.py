@@ -13,12 +13,12 @@ from twisted.python.failure import Failure
 from ..api.errors import APIStatusError
 from ..authentication.bearer import without_token
 from ..authentication.errors import AuthenticationFailed
+from ..http.request import Handler, KubeRequest
 from ..interfaces import IAuthenticator
 from ..logs.ratelimit import RateLimiter
 
 if TYPE_CHECKING:
     from ..api.resource import UserInfo
-    from ..http.site import Handler, KubeRequest
 
 _log = Logger()
 

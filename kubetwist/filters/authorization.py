@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from attrs import evolve
 
@@ -15,13 +15,11 @@ from ..api.errors import APIStatusError
 from ..api.go.quote import quoted
 from ..api.resource import GroupResource
 from ..api.selectors import ParsedLater, Requirement, parse_field_selector, parse_label_selector
-from ..http.requestinfo import sanitized
+from ..http.request import Handler, KubeRequest
 from ..interfaces import IAuthorizer
 from ..registry.generic.targets import clean_path
 from .denials import DenialLog, sought
-
-if TYPE_CHECKING:
-    from ..http.site import Handler, KubeRequest
+from .requestinfo import sanitized
 
 _log = Logger()
 _ALLOW = Decision.ALLOW

@@ -7,12 +7,10 @@ What browsers are told: that they must come by TLS, and which other pages may as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..api.patterns import compiled
-
-if TYPE_CHECKING:
-    from ..http.site import Handler, KubeRequest
+from ..http.request import Handler, KubeRequest
 
 _METHODS: Final = b"POST, GET, OPTIONS, PUT, DELETE, PATCH"
 _HEADERS: Final = (

@@ -21,11 +21,11 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from ..api.errors import APIStatusError
+from ..http.request import Handler, KubeRequest
 from ..metrics.registry import Registry
 from ..storage.errors import FutureRevision
 
 if TYPE_CHECKING:
-    from ..http.site import Handler, KubeRequest
     from ..storage.cache.watchcache import WatchCache
 
 #: Seconds that a cache is waited for; then reads go to the storage itself.

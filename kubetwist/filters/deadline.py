@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..api.errors import APIStatusError
 from ..api.go.durations import parse_duration
-
-if TYPE_CHECKING:
-    from ..http.site import Handler, KubeRequest
+from ..http.request import Handler, KubeRequest
 
 
 def with_deadline(handler: Handler, reactor: Any, longest: float) -> Handler:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from twisted.logger import Logger
 
@@ -12,11 +12,9 @@ from ..api.authorization import AuthorizerAttributes, Verdict
 from ..api.go.quote import quoted
 from ..api.rbacrules import quoted_list
 from ..api.resource import GroupResource
+from ..http.request import KubeRequest
 from ..logs.ratelimit import RateLimiter, RepeatFilter
 from ..logs.verbosity import DEBUG
-
-if TYPE_CHECKING:
-    from ..http.site import KubeRequest
 
 _ANONYMOUS: Final = "system:anonymous"
 #: Seconds during which the same denial is not logged again.

@@ -6,14 +6,12 @@ Which requests go first, and how many at a time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..api.users import MASTERS
 from ..flowcontrol.levels import Assignment, FlowControl
 from ..flowcontrol.work import Sizes, seats
-
-if TYPE_CHECKING:
-    from ..http.site import Handler, KubeRequest
+from ..http.request import Handler, KubeRequest
 
 _READING: Final = frozenset(("get", "list", "watch"))
 _COLLECTIONS: Final = frozenset(("list", "watch"))

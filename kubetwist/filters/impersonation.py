@@ -7,7 +7,7 @@ Acting as somebody else, by those who may.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from twisted.internet.defer import Deferred
 
@@ -15,13 +15,11 @@ from ..api.errors import APIStatusError
 from ..api.go.quote import quoted
 from ..api.identityheaders import OddHeader, check_names, extra_key, single, text
 from ..api.resource import UserInfo
+from ..http.request import Handler, KubeRequest
 from ..interfaces import IAuthorizer
 from .authorization import attributes_of, forbid
 from .denials import DenialLog
 from .impersonationmodes import Modes, Refused
-
-if TYPE_CHECKING:
-    from ..http.site import Handler, KubeRequest
 
 #: What such headers begin with; gateways may make the second of the first, and others the first of the second.
 _PREFIXES: Final = (b"impersonate-", b"impersonate_")

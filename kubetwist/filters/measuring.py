@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..api.latency import QUEUE, times
-
-if TYPE_CHECKING:
-    from ..http.site import Handler, KubeRequest
+from ..http.request import Handler, KubeRequest
 
 
 def with_measuring(handler: Handler) -> Handler:

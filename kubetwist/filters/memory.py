@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from ..http.request import Handler, KubeRequest
+
 if TYPE_CHECKING:
     from ..http.connection.memorylimit import MemoryGuard
-    from ..http.site import Handler, KubeRequest
 
 #: Maximum bytes of memory per byte of a body: decoded, defaulted, compared with the stored object, and encoded.
 _FACTOR: Final = 40

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from twisted.python.failure import Failure
 
-if TYPE_CHECKING:
-    from ..http.site import Handler, KubeRequest
+from ..http.request import Handler, KubeRequest
 
 
 def with_panic_recovery(handler: Handler) -> Handler:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..authentication.frontproxy import ProxyHeaders
-from ..http.requestinfo import with_request_info
+from ..http.request import Handler
 from ..interfaces import IAuthenticator, IAuthorizer
 from .audit import with_audit
 from .auditid import with_audit_id
@@ -24,10 +24,10 @@ from .denials import DenialLog
 from .impersonation import with_impersonation
 from .measuring import with_measuring
 from .panicrecovery import with_panic_recovery
+from .requestinfo import with_request_info
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
-    from ..http.site import Handler
     from ..metrics.requests import RequestMetrics
     from .consistency import Consistency
     from .tracing import RequestTracing

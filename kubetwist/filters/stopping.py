@@ -7,10 +7,9 @@ Sending away those who come to a server that stops.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from ..http.site import Handler, KubeRequest
+from ..http.request import Handler, KubeRequest
 
 #: What is answered to the end.
 _EXEMPT: Final = (b"/readyz", b"/livez", b"/healthz", b"/metrics")

@@ -11,16 +11,14 @@ is told of afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..api.users import MASTERS, MONITORING
+from ..http.request import Handler, KubeRequest
 from ..logs.httplog import peer_of
 from ..logs.redaction import LONGEST_AGENT, LONGEST_ID, cut, safe_uri
 from ..tracing.propagation import BAGGAGE, TRACEPARENT, baggage_of, remote_of
 from ..tracing.spans import Span, Tracer, Value, current
-
-if TYPE_CHECKING:
-    from ..http.site import Handler, KubeRequest
 
 #: Who decides whether the traces are recorded that they take part in.
 TRUSTED: Final = frozenset((MASTERS, MONITORING))

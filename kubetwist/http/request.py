@@ -574,3 +574,7 @@ class KubeRequest(Request):
         for notified in self.notifications:
             notified.errback(reason)
         self.notifications = []
+
+
+#: Answers a request, now or later.
+Handler = Callable[[KubeRequest], None]

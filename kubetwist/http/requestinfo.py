@@ -8,12 +8,8 @@ deadlines go by this, whether or not anything answers at the path.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote_to_bytes
-
-if TYPE_CHECKING:
-    from .site import Handler, KubeRequest
 
 _VERBS: Final = {
     b"POST": "create",
@@ -26,8 +22,6 @@ _VERBS: Final = {
 #: What is about several objects, among which selectors choose.
 _SELECTING: Final = frozenset(("list", "watch", "deletecollection"))
 _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
-#: Longer URLs are parsed each time; remembered, they would let a client fill the memory.
-_REMEMBERED_URL: Final = 256
 
 #: Maximum length of selectors that are parsed for a name before authorization.
 _LONGEST_SELECTORS: Final = 4096
@@ -97,32 +91,6 @@ class RequestInfo:
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
         return f"RequestInfo({shown})"
-
-
-def with_request_info(handler: Handler) -> Handler:
-    """Find out what requests are about; paths that break off are answered here, before anyone asks who is there."""
-    remembered = lru_cache(maxsize=4096)(request_info_of)
-
-    def request_info(request: KubeRequest) -> None:
-        uri = request.uri
-        try:
-            if len(uri) <= _REMEMBERED_URL:
-                request.info = remembered(request.method, uri)
-            else:
-                request.info = request_info_of(request.method, uri)
-        except UnknownRequest as error:
-            quoted = uri.decode("utf-8", "replace")
-            text = f'Internal Server Error: "{quoted}": failed to create RequestInfo: {error}'
-            request.respond_text(500, f"{sanitized(text)}\n")
-            return
-        handler(request)
-
-    return request_info
-
-
-def sanitized(text: str) -> str:
-    """C{text} such that it can not be taken for HTML; quotes stay."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def request_info_of(method: bytes, uri: bytes) -> RequestInfo:

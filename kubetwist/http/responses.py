@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -13,9 +13,7 @@ from zope.interface import implementer
 
 from ..api.errors import APIStatusError, forget_frames
 from .negotiation import encode_yaml, error_media, wants_pretty
-
-if TYPE_CHECKING:
-    from .site import KubeRequest
+from .request import KubeRequest
 
 JSON = b"application/json"
 YAML = b"application/yaml"

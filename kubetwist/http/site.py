@@ -22,15 +22,13 @@ from .connection.memoryrelease import MemoryRelease
 from .connection.neighbours import Neighbours
 from .http1.channel import KubeChannel
 from .http1.requestbody import BodyReader
-from .request import TEXT, KubeRequest
+from .request import Handler, KubeRequest
 
 if TYPE_CHECKING:
     from ..flowcontrol.turns import Turns
     from .connection.memorylimit import MemoryGuard
 
-__all__ = ["TEXT", "Handler", "KubeRequest", "KubeSite", "traverse"]
-
-Handler = Callable[[KubeRequest], None]
+__all__ = ["KubeSite", "traverse"]
 
 #: Seconds for which pipelined requests are served in one turn of the reactor.
 TURN: Final = 0.005

@@ -19,6 +19,7 @@ from ..api.errors import APIStatusError, named
 from ..api.resource import GroupResource, GroupVersion, GroupVersionKind, JSONObject
 from ..flowcontrol.computing import Computing
 from ..http.negotiation import CUSTOM_PATCH_TYPES, patch_media
+from ..http.request import KubeRequest
 from ..interfaces import IAuthorizer
 from ..registry.customresources.codec import CustomCodec, CustomScaleCodec
 from ..registry.customresources.crd import CustomDefinition, CustomVersion
@@ -48,7 +49,6 @@ from .servedresources import (
 from .traced import traced_handler
 
 if TYPE_CHECKING:
-    from ..http.site import KubeRequest
     from ..registry.customresources.conversion import Conversion
     from ..registry.stores import Stores
     from ..schema.definitions import Definitions

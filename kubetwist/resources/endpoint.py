@@ -15,11 +15,11 @@ from ..api.requestscope import RequestScope
 from ..api.resource import GroupVersion, GroupVersionKind
 from ..api.times import now
 from ..http.negotiation import BUILT_IN, CUSTOM, PATCH_TYPES, Forms
+from ..http.request import KubeRequest
 from ..interfaces import ILister
 from ..registry.generic.codec import Codec
 
 if TYPE_CHECKING:
-    from ..http.site import KubeRequest
     from ..interfaces import IAuthorizer
     from ..registry.generic.fieldmanager.manager import FieldManager
     from ..registry.generic.strategy import Strategy

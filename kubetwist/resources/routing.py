@@ -9,7 +9,7 @@ handler that answers at once costs no Deferred. Which handler answers what is st
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import BaseConverter, MapAdapter, RequestRedirect
@@ -22,11 +22,9 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from ..api.errors import APIStatusError, forget_frames
+from ..http.request import KubeRequest
 from ..http.responses import respond_error, respond_status
 from ..storage.errors import OutcomeUnknown, StorageUnavailable
-
-if TYPE_CHECKING:
-    from ..http.site import KubeRequest
 
 #: Matches that are remembered per app; all are forgotten when there are more.
 REMEMBERED = 16384

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from ..filters.tracing import client_of
+from ..http.request import KubeRequest
 from ..logs.httplog import about_request
 from ..logs.redaction import LONGEST_ID
 from ..tracing.spans import Span, Value, current, within
 
 if TYPE_CHECKING:
     from ..api.resource import GroupResource
-    from ..http.site import KubeRequest
 
 #: What spans are called, by the handlers that they are of; a watch has none, as it has no end to speak of.
 _NAMES: Final = {

@@ -8,6 +8,7 @@ from ..api.errors import APIStatusError
 from ..api.latency import SERIALIZATION, Spending
 from ..api.resource import JSONObject
 from ..http.negotiation import Negotiated, wants_pretty
+from ..http.request import KubeRequest
 from ..http.responses import pretty
 from ..storage.cache.record import Record
 from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, failed_event, not_a_list
@@ -17,7 +18,6 @@ from .traced import TracedEncoder
 
 if TYPE_CHECKING:
     from ..api.requestscope import RequestScope
-    from ..http.site import KubeRequest
     from .endpoint import Endpoint
 
 _WITH_BODY = (b"POST", b"PUT", b"PATCH")

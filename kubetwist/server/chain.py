@@ -8,7 +8,7 @@ from typing import Any
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from ..http.site import KubeRequest
+from ..http.request import KubeRequest
 from .config import ServerConfig
 from .generic import GenericServer
 

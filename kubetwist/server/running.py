@@ -32,7 +32,8 @@ from ..http.connection.memorylimit import MemoryGuard, make_guard
 from ..http.connection.memoryrelease import MemoryRelease, find_trim
 from ..http.connection.neighbours import Neighbours
 from ..http.http1.requestbody import MAX_BODY
-from ..http.site import Handler, KubeRequest, KubeSite, traverse
+from ..http.request import Handler, KubeRequest
+from ..http.site import KubeSite, traverse
 from ..logs.httplog import RequestLog
 from ..metrics.requests import RequestMetrics
 from ..registry.runtimeconfig import BadRuntimeConfig

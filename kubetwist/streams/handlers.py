@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from ..http.request import KubeRequest
 from .channels import V5
 from .handshakes import NoWebSocket, check_handshake, is_websocket, subprotocols
 
 if TYPE_CHECKING:
     from ..client.streaming import StreamingClient
-    from ..http.site import KubeRequest
     from ..metrics.streams import StreamMetrics
     from .commands import Command
     from .tunnel import Tunnel

@@ -11,13 +11,13 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ..http.request import KubeRequest
 from .handshakes import Handshake, subprotocols
 from .upgrades import PROTOCOL_VERSION, is_spdy, spdy_fields
 from .websocket import WebSocketConnection
 
 if TYPE_CHECKING:
     from ..client.streaming import StreamedAnswer
-    from ..http.site import KubeRequest
 
 #: In front of what is spoken inside of the tunnel.
 PREFIX: Final = "SPDY/3.1+"

@@ -14,12 +14,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
 
 from ..authentication.sessions import SessionAuthenticator
+from ..http.request import Handler, KubeRequest
 from .assets import SWAGGER_UI, UI, Asset, Assets, read_assets
 from .signingin import SESSION, SigningIn
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
-    from ..http.site import Handler, KubeRequest
 
 PATH: Final = b"/ui"
 SWAGGER_PATH: Final = b"/swagger-ui"

@@ -23,11 +23,11 @@ from ..authentication.union import TokenFinding
 from ..filters.audit import with_audit
 from ..filters.auditid import with_audit_id
 from ..filters.panicrecovery import with_panic_recovery
-from ..http.requestinfo import with_request_info
+from ..filters.requestinfo import with_request_info
+from ..http.request import Handler, KubeRequest
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
-    from ..http.site import Handler, KubeRequest
 
 SESSION: Final = b"/ui/session"
 #: Bytes of the body of who signs in; tokens may be 64 kB long.

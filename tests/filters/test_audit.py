@@ -22,7 +22,8 @@ from kubetwist.audit.auditor import Auditor
 from kubetwist.audit.failures import Counts
 from kubetwist.audit.policy import read_policy
 from kubetwist.filters.stack import with_filters
-from kubetwist.http.site import KubeRequest, KubeSite, traverse
+from kubetwist.http.request import KubeRequest
+from kubetwist.http.site import KubeSite, traverse
 from kubetwist.resources.cacheddocuments import answer_error
 
 from ..audit.events import Kept

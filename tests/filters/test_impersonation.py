@@ -14,7 +14,7 @@ from kubetwist.api.users import split_service_account
 from kubetwist.filters.authorization import forbidden
 from kubetwist.filters.impersonation import wanted_user
 from kubetwist.filters.impersonationmodes import Impersonated, Modes, Refused, completed, constrained_modes, questions
-from kubetwist.http.site import KubeRequest
+from kubetwist.http.request import KubeRequest
 
 from ..http.harness import Answer, Client, Everyone, filtered_site
 

@@ -18,7 +18,7 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.authentication.errors import AuthenticationFailed
 from kubetwist.filters.auditid import random_uuid
 from kubetwist.filters.authentication import LINES_PER_SECOND, with_authentication
-from kubetwist.http.site import KubeRequest
+from kubetwist.http.request import KubeRequest
 from kubetwist.http.warnings import Warnings
 
 from ..http.harness import Allow, Client, Everyone, filtered_site, make_site

@@ -15,7 +15,8 @@ from kubetwist.api.authorization import Decision, Verdict
 from kubetwist.api.resource import UserInfo
 from kubetwist.filters.stack import with_filters
 from kubetwist.filters.tracing import RequestTracing
-from kubetwist.http.site import KubeRequest, KubeSite, traverse
+from kubetwist.http.request import KubeRequest
+from kubetwist.http.site import KubeSite, traverse
 from kubetwist.tracing.spans import SERVER, Span, Tracer, current, here
 
 from ..http.harness import Allow, Answer, Client, Everyone, Leaf, echo, make_site

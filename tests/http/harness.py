@@ -16,7 +16,8 @@ from twisted.web.server import NOT_DONE_YET
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import UserInfo
 from kubetwist.filters.stack import with_filters
-from kubetwist.http.site import Handler, KubeRequest, KubeSite, traverse
+from kubetwist.http.request import Handler, KubeRequest
+from kubetwist.http.site import KubeSite, traverse
 
 #: A request without a body.
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"

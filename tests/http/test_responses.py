@@ -13,8 +13,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.http import responses as respond
+from kubetwist.http.request import KubeRequest
 from kubetwist.http.responses import Body
-from kubetwist.http.site import KubeRequest
 from tests.http.harness import Client, make_site, parse_answers
 
 

@@ -10,7 +10,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.http.site import KubeRequest, traverse
+from kubetwist.http.request import KubeRequest
+from kubetwist.http.site import traverse
 
 from .harness import Client, Leaf, echo, make_site
 

@@ -17,7 +17,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.errors import APIStatusError
 from kubetwist.http.http1.channel import LINGER, PARTING
 from kubetwist.http.http1.requestbody import MAX_BODY, MAX_DISCARDED
-from kubetwist.http.site import KubeRequest
+from kubetwist.http.request import KubeRequest
 
 from .harness import Client, echo, make_site
 

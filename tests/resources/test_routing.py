@@ -12,7 +12,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.filters.stack import with_filters
-from kubetwist.http.site import KubeRequest, traverse
+from kubetwist.http.request import KubeRequest
+from kubetwist.http.site import traverse
 from kubetwist.resources import routing
 from kubetwist.resources.install import add, group_version_path, verbs
 from kubetwist.resources.mux import Layer

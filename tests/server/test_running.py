@@ -19,7 +19,7 @@ from twisted.internet.task import deferLater
 from twisted.trial.unittest import TestCase
 
 from kubetwist.cli.kubeapi import Options
-from kubetwist.http.site import KubeRequest
+from kubetwist.http.request import KubeRequest
 from kubetwist.resources.apis import install_apis
 from kubetwist.server.credentials.certificates import Authority, Pair, Subject
 from kubetwist.server.errors import StartError

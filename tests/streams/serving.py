@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kubetwist.http.site import KubeRequest
+from kubetwist.http.request import KubeRequest
 from kubetwist.streams import channels
 from kubetwist.streams.channels import ChannelClosed, ChannelReader, choose, first_written
 from kubetwist.streams.commands import SUCCESS, Command, Sizes, encode_status, exit_status

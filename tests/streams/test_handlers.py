@@ -15,8 +15,9 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from kubetwist.client.factory import Outgoing
 from kubetwist.client.restconfig import CallSettings
-from kubetwist.http.requestinfo import with_request_info
-from kubetwist.http.site import KubeRequest, KubeSite
+from kubetwist.filters.requestinfo import with_request_info
+from kubetwist.http.request import KubeRequest
+from kubetwist.http.site import KubeSite
 from kubetwist.metrics.registry import Number, Registry
 from kubetwist.metrics.streams import StreamMetrics
 from kubetwist.resources.proxy.reverseproxy import (

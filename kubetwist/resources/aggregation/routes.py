@@ -35,6 +35,7 @@ from ...controllers.aggregation.apiservices import (
     ServiceReference,
     name_of,
 )
+from ...http.request import KubeRequest
 from ...metrics.registry import (
     Reading,
     Registry,
@@ -61,7 +62,6 @@ from ..servedresources import (
 if TYPE_CHECKING:
     from ...controllers.aggregation.availability import Availability
     from ...controllers.aggregation.serviceendpoints import Backends
-    from ...http.site import KubeRequest
     from ...registry.stores import Stores
 
 UNAVAILABLE: Final = "service unavailable\n"

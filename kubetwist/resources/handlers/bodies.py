@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...api.decoding import (
     BodyError,
@@ -14,11 +14,9 @@ from ...api.decoding import (
 from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
 from ...http.negotiation import body_media
+from ...http.request import KubeRequest
 from ...registry.generic.codec import report_problems
 from ..endpoint import Endpoint
-
-if TYPE_CHECKING:
-    from ...http.site import KubeRequest
 
 #: YAML of more bytes is read, and what becomes YAML is written, in a thread: the reactor must not stop for it.
 YAML_IN_REACTOR = 16 * 1024

@@ -12,13 +12,13 @@ from ...client.errors import (
     NoSuchHost,
 )
 from ...http.negotiation import negotiate_log
+from ...http.request import KubeRequest
+from ...http.requestinfo import RequestInfo
 from ...registry.core.node.kubelets import not_allowed
 from ..endpoint import Endpoint
 from .read import check_name
 
 if TYPE_CHECKING:
-    from ...http.requestinfo import RequestInfo
-    from ...http.site import KubeRequest
     from ...registry.generic.targets import Target
     from ...streams.handlers import Streams
     from ..proxy.reverseproxy import ProxyError

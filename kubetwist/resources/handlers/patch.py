@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 
@@ -38,6 +38,7 @@ from ...http.negotiation import (
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
 )
+from ...http.request import KubeRequest
 from ...registry.generic.codec import (
     MissingField,
     patch_failure,
@@ -59,9 +60,6 @@ from .patcherrors import (
     merged_text,
     stepwise_text,
 )
-
-if TYPE_CHECKING:
-    from ...http.site import KubeRequest
 
 
 class Patch(ABC):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from twisted.internet.interfaces import IReactorTime
 
@@ -25,6 +25,7 @@ from ...api.requestscope import (
 )
 from ...api.resource import GroupResource
 from ...api.selectors import parse_field_selector
+from ...http.request import KubeRequest
 from ...http.responses import (
     Body,
     pretty,
@@ -63,9 +64,6 @@ from .watch import (
     UnshownStream,
     WatchStream,
 )
-
-if TYPE_CHECKING:
-    from ...http.site import KubeRequest
 
 _NEWEST = GetOptions()
 #: Length of a URL up to which selectors are parsed in the reactor's thread, which takes some milliseconds.

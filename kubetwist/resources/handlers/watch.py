@@ -11,7 +11,7 @@ import random
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from twisted.internet.interfaces import IDelayedCall, IPushProducer, IReactorTime
@@ -19,6 +19,7 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from ...api.errors import APIStatusError
+from ...http.request import KubeRequest
 from ...http.responses import start_response
 from ...interfaces import (
     IPacedSink,
@@ -30,9 +31,6 @@ from ...metrics.registry import (
     exponential,
 )
 from ...storage.cache.record import Record
-
-if TYPE_CHECKING:
-    from ...http.site import KubeRequest
 
 #: Seconds between bookmarks, for watches that ask for them.
 BOOKMARK_EVERY = 60.0

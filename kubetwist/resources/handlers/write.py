@@ -37,6 +37,7 @@ from ...http.negotiation import (
     PATCH_TYPES,
     patch_media,
 )
+from ...http.request import KubeRequest
 from ...http.responses import respond_status
 from ...interfaces import IUnreadableDeleter
 from ...registry.generic.reading import continue_token
@@ -65,7 +66,6 @@ from .read import (
 
 if TYPE_CHECKING:
     from ...api.requestscope import RequestScope
-    from ...http.site import KubeRequest
 
 #: Metadata that clients can not choose for a new object: what they send is dropped before anybody looks.
 SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")

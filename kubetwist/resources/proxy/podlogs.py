@@ -21,12 +21,12 @@ from ...client.errors import (
     Unreachable,
 )
 from ...client.responses import generic_refusal
+from ...http.request import KubeRequest
 from ...registry.core.node.kubelets import not_allowed
 from ...streams.handshakes import is_websocket
 
 if TYPE_CHECKING:
     from ...client.streaming import StreamedAnswer
-    from ...http.site import KubeRequest
     from ...metrics.streams import StreamMetrics
 
 #: Bytes of what a kubelet says against it that are told.

@@ -10,9 +10,10 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 
+from ...http.request import KubeRequest
+
 if TYPE_CHECKING:
     from ...client.streaming import StreamedAnswer
-    from ...http.site import KubeRequest
 
 
 class _End(Protocol):

@@ -23,6 +23,7 @@ from twisted.python.failure import Failure
 
 from ...api.errors import APIStatusError
 from ...client.errors import Unreachable
+from ...http.request import KubeRequest
 from .relay import splice
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
         StreamedAnswer,
         StreamingClient,
     )
-    from ...http.site import KubeRequest
 
 _log = Logger()
 

@@ -13,6 +13,7 @@ from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IConsumer
 from zope.interface import implementer
 
+from ...http.request import KubeRequest
 from ...streams.handshakes import (
     NoWebSocket,
     check_handshake,
@@ -24,7 +25,6 @@ from ...streams.websocket import (
 
 if TYPE_CHECKING:
     from ...client.streaming import StreamedAnswer
-    from ...http.site import KubeRequest
 
 _BASE64: Final = "base64.binary.k8s.io"
 _PROTOCOLS: Final = ("", "binary.k8s.io", _BASE64)

@@ -15,7 +15,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from ...api.go.quote import quoted
-from ...http.site import TEXT, KubeRequest
+from ...http.request import TEXT, KubeRequest
 from ...logs.profiling import Sampler, heap_text, stacks_text
 from ...logs.redaction import without_passwords
 from ...logs.verbosity import Verbosity, parse_level

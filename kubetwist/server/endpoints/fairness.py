@@ -9,7 +9,7 @@ from twisted.web.server import NOT_DONE_YET
 
 from ...flowcontrol.dumps import dump_levels, dump_queues, dump_requests
 from ...flowcontrol.levels import FlowControl
-from ...http.site import TEXT, KubeRequest
+from ...http.request import TEXT, KubeRequest
 
 PATH = "/debug/api_priority_and_fairness"
 

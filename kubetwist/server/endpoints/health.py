@@ -14,7 +14,7 @@ from twisted.logger import Logger
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from ...http.site import TEXT, KubeRequest
+from ...http.request import TEXT, KubeRequest
 from ...metrics.health import HealthMetrics
 
 _log = Logger()

@@ -19,7 +19,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 from zope.interface import implementer
 
-from ...http.site import TEXT, KubeRequest
+from ...http.request import TEXT, KubeRequest
 from ...resources.mux import Layer
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from ...api.resource import GroupVersion
+from ...http.request import KubeRequest
 from ...http.responses import GZIP_LEVEL, accepts_gzip
-from ...http.site import KubeRequest
 from ...metrics.baseline import Baseline
 from ...metrics.exposition import CONTENT_TYPE, process_readings, render
 from ...metrics.registry import Registry

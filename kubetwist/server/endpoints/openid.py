@@ -14,7 +14,7 @@ from twisted.web.server import NOT_DONE_YET
 
 from ...api.errors import APIStatusError
 from ...http.negotiation import check_router
-from ...http.site import KubeRequest
+from ...http.request import KubeRequest
 from ...registry.core.serviceaccount.tokenkeys import TokenKey
 from ...resources.mux import Layer
 

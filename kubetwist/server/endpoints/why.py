@@ -28,7 +28,7 @@ from ...filters.authorization import WHY
 from ...filters.denials import sought
 from ...filters.impersonationmodes import completed
 from ...http.negotiation import check_router
-from ...http.site import TEXT, KubeRequest
+from ...http.request import TEXT, KubeRequest
 from ...interfaces import IGrantExplainer, IRuleExplainer
 from ...registry.kinds import groups_in_order
 from ...registry.kindtable import KINDS

@@ -18,7 +18,7 @@ from twisted.web.server import NOT_DONE_YET
 from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
 from ...http.negotiation import encode_yaml, parse_accept
-from ...http.site import TEXT, KubeRequest
+from ...http.request import TEXT, KubeRequest
 from ...resources.mux import Layer
 from ..version import git_version, version_document
 

@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.resource import UserInfo
 from kubetwist.http.connection.bodyshares import ANONYMOUS_SHARE, SMALL_BODY, BodyShares
 from kubetwist.http.http1.requestbody import BODY_GRACE, BODY_RATE, MAX_BODY
-from kubetwist.http.site import KubeRequest
+from kubetwist.http.request import KubeRequest
 
 from ..harness import Allow, Client, Everyone, echo, filtered_site
 

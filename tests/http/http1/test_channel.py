@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.http.site import KubeRequest
+from kubetwist.http.request import KubeRequest
 
 from ..harness import GET, Client, echo, make_site
 

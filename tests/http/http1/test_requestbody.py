@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.http.http1.requestbody import BODY_GRACE, BODY_RATE, MAX_BODY
-from kubetwist.http.site import KubeRequest
+from kubetwist.http.request import KubeRequest
 
 from ..harness import Client, RefusalCase, echo, make_site
 

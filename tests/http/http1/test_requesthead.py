@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.http.http1.requesthead import MAX_FIELDS, MAX_HEAD, MAX_LINE, parse_head
-from kubetwist.http.site import KubeRequest
+from kubetwist.http.request import KubeRequest
 
 from ..harness import Client, RefusalCase, make_site
 

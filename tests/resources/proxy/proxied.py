@@ -10,8 +10,9 @@ from twisted.trial.unittest import TestCase
 
 from kubetwist.client.factory import Outgoing
 from kubetwist.client.restconfig import CallSettings
-from kubetwist.http.requestinfo import with_request_info
-from kubetwist.http.site import KubeRequest, KubeSite
+from kubetwist.filters.requestinfo import with_request_info
+from kubetwist.http.request import KubeRequest
+from kubetwist.http.site import KubeSite
 from kubetwist.resources.proxy.reverseproxy import (
     proxy_request,
     run,

@@ -1,0 +1,28 @@
+"""Tests for L{kubetwist.filters.requestinfo}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from ..http.harness import Client, filtered_site
+
+
+class FilterTests(SynchronousTestCase):
+    """Tests for L{with_request_info}."""
+
+    def test_broken_off(self) -> None:
+        """A path that breaks off is answered in plain text, before anyone asks who is there."""
+
+        class Nobody:
+            def authenticate(self, request: object) -> None:
+                raise AssertionError("asked")
+
+        answer = Client(filtered_site(authenticator=Nobody())).request("GET", "/api/v1/watch?a=<b>")
+        self.assertEqual(answer.code, 500)
+        self.assertEqual(answer.header("content-type"), "text/plain; charset=utf-8")
+        self.assertEqual(
+            answer.body,
+            b'Internal Server Error: "/api/v1/watch?a=&lt;b&gt;": failed to create RequestInfo:'
+            b" unable to determine kind and namespace from url, /api/v1/watch?a=&lt;b&gt;\n",
+        )
+        self.assertIsNotNone(answer.header("audit-id"))
