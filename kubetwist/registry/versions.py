@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ..admission.forms import Form
+from ..admission.matching.equivalents import Form
 from ..api.frozen import thawed
 from ..api.go.quote import quoted
 from ..api.resource import GroupVersion, GroupVersionKind, GroupVersionResource, JSONObject

@@ -7,8 +7,17 @@ from typing import Any
 from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.policies.mutating import MutatingAdmissionPolicy
 from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
-from tests.admission_plugins.test_policies import MAPS, SCALERS, PolicyTestCase, rule
-from tests.admission_plugins.webhookserver import WebhookTestCase, patch, webhook
+from tests.admission_plugins.policies.test_validating import (
+    MAPS,
+    SCALERS,
+    PolicyTestCase,
+    rule,
+)
+from tests.admission_plugins.webhooks.webhookserver import (
+    WebhookTestCase,
+    patch,
+    webhook,
+)
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
 from tests.resources.server import all_kinds
 

@@ -8,9 +8,9 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.podsecurity.levels import LevelVersion
-from kubetwist.admission_plugins.podsecurity.tally import PodSecurityTally
-from kubetwist.admission_plugins.policies.tally import PolicyTally
-from kubetwist.admission_plugins.webhooks.tally import WebhookTally
+from kubetwist.admission_plugins.podsecurity.metrics import PodSecurityTally
+from kubetwist.admission_plugins.policies.metrics import PolicyTally
+from kubetwist.admission_plugins.webhooks.metrics import WebhookTally
 from kubetwist.metrics.registry import Reading, Registry, Watermark
 from kubetwist.resources.handlers.watch import (
     Flusher,

@@ -22,8 +22,8 @@ from .configuration import load
 from .existing import LONGEST, MOST_PODS, ExistingPods
 from .judgement import IGNORED, Judge, Judgement
 from .levels import PREFIX, LevelVersion
+from .metrics import PodSecurityTally
 from .standards import Standards
-from .tally import PodSecurityTally
 
 #: After how many pods others get a turn: a few milliseconds' work.
 _SLICE: Final = 50

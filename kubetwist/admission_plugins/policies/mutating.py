@@ -24,17 +24,26 @@ from ...admission.expressions import (
     authorizer_of,
     settled,
 )
-from ...admission.forms import Form
+from ...admission.matching.equivalents import Form
+from ...admission.reinvocation import (
+    Rounds,
+    dumped,
+    replace,
+)
 from ...api.errors import APIStatusError
 from ...api.resource import GroupVersionKind, JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
 from ...interfaces import IMutatingAdmission
 from ...registry.generic.schemes import STILL_KNOWN
-from ..webhooks.rounds import Rounds, dumped, replace
-from .compiled import Binding, Policies, Policy, Shown
 from .manifests import read_manifests
 from .params import BadConfiguration
 from .patches import MutationFailed, apply_configuration, apply_operations
+from .source import (
+    Binding,
+    Policies,
+    Policy,
+    Shown,
+)
 
 if TYPE_CHECKING:
     from ...cel.library.authz import Authorizer

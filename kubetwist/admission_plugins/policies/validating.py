@@ -33,10 +33,15 @@ from ...api.resource import JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
 from ...interfaces import IValidatingAdmission
 from ...metrics.registry import Reading
-from .compiled import Binding, Policies, Policy, Shown
 from .manifests import read_manifests
+from .metrics import PolicyTally
 from .params import BadConfiguration
-from .tally import PolicyTally
+from .source import (
+    Binding,
+    Policies,
+    Policy,
+    Shown,
+)
 
 if TYPE_CHECKING:
     from ...cel.library.authz import Authorizer

@@ -10,18 +10,27 @@ import orjson
 from twisted.logger import Logger
 
 from ...admission.attributes import AdmissionAttributes, Reinvocation
-from ...admission.forms import Form
+from ...admission.matching.equivalents import Form
+from ...admission.reinvocation import (
+    Rounds,
+    dumped,
+    replace,
+)
 from ...api.decoding import BodyError, decode_json
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
 from ...api.jsonpatch import PatchError, apply_json_patch
 from ...registry.versions import Versions
-from .calling import CallFailed, ask, encoded, note
+from .call import (
+    CallFailed,
+    ask,
+    encoded,
+    note,
+)
 from .review import JSON_PATCH, NULL, Response
-from .rounds import Rounds, dumped, replace
 
 if TYPE_CHECKING:
-    from .tally import WebhookTally
+    from .metrics import WebhookTally
     from .webhook import Webhook
 
 PREFIX: Final = "mutation.webhook.admission.k8s.io/"

@@ -11,8 +11,11 @@ from ...admission.attributes import AdmissionAttributes
 from ...interfaces import IMutatingAdmission, IValidatingAdmission
 from ...metrics.registry import Reading
 from ...storage.errors import StorageUnavailable
-from .configurations import Configurations, Meant
-from .tally import WebhookTally
+from .configurationmanager import (
+    Configurations,
+    Meant,
+)
+from .metrics import WebhookTally
 
 if TYPE_CHECKING:
     from ...registry.stores import Stores
@@ -61,7 +64,7 @@ class _Webhooks:
         except StorageUnavailable as error:
             raise attributes.forbidden(str(error)) from None
         if meant:
-            from .rules import exempt
+            from ...admission.matching.rules import exempt
 
             if exempt(attributes):
                 return ()

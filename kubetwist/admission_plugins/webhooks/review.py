@@ -11,7 +11,7 @@ import orjson
 from attrs import field, frozen
 
 from ...admission.attributes import AdmissionAttributes
-from ...admission.forms import Form
+from ...admission.matching.equivalents import Form
 from ...api.decoding import BodyError, decode_json, json_type
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted

@@ -12,15 +12,20 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...admission.attributes import AdmissionAttributes
-from ...admission.forms import Form
+from ...admission.matching.equivalents import Form
 from ...api.errors import APIStatusError
 from ...api.resource import GroupVersionKind
 from ...registry.versions import Versions
-from .calling import CallFailed, ask, encoded, note
+from .call import (
+    CallFailed,
+    ask,
+    encoded,
+    note,
+)
 from .review import NULL
 
 if TYPE_CHECKING:
-    from .tally import WebhookTally
+    from .metrics import WebhookTally
     from .webhook import Webhook
 
 _FAILED_OPEN: Final = "failed-open.validating.webhook.admission.k8s.io/"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...admission.matching.matcher import Selection
 from ...api.resource import JSONObject
 from ...client.clientconfig import settings_of
 from ...client.restconfig import split_url
 from .conditions import Conditions
-from .selecting import Selection
 
 if TYPE_CHECKING:
     from ...client.factory import Outgoing

@@ -12,20 +12,31 @@ import orjson
 from twisted.logger import Logger
 
 from ...admission.attributes import AdmissionAttributes
-from ...admission.forms import Form
+from ...admission.matching.equivalents import Form
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
-from ...api.latency import MUTATING_WEBHOOK, VALIDATING_WEBHOOK, Spending
+from ...api.latency import (
+    MUTATING_WEBHOOK,
+    VALIDATING_WEBHOOK,
+    Spending,
+)
 from ...client.errors import (
     BadSettings,
     CallError,
 )
 from ...client.responses import check_answer
 from ...tracing.spans import here
-from .review import VERSIONS, BadReview, Response, decode_response, denial, encode_review
+from .review import (
+    VERSIONS,
+    BadReview,
+    Response,
+    decode_response,
+    denial,
+    encode_review,
+)
 
 if TYPE_CHECKING:
-    from .tally import WebhookTally
+    from .metrics import WebhookTally
     from .webhook import Webhook
 
 _log = Logger()

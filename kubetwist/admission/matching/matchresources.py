@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from ...admission.attributes import AdmissionAttributes
-from ...admission.forms import Form
 from ...api.resource import JSONObject
-from ..webhooks.rules import Rule
-from ..webhooks.selecting import Selection
+from ..attributes import AdmissionAttributes
+from .equivalents import Form
+from .matcher import Selection
+from .rules import Rule
 
 
 @frozen

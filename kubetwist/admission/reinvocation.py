@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 from attrs import define, field
 
-from ...api.resource import JSONObject
+from ..api.resource import JSONObject
 
 
 @define

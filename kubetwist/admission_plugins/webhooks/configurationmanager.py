@@ -11,7 +11,7 @@ from ...interfaces import IWatchSink
 from ...storage.errors import StorageUnavailable
 
 if TYPE_CHECKING:
-    from ...admission.forms import Form
+    from ...admission.matching.equivalents import Form
     from ...registry.stores import Stores
     from ...storage.cache.record import Record
     from .credentials import Credentials

@@ -7,11 +7,23 @@ from typing import Any
 
 from attrs import define
 
-from ...admission.attributes import CREATE, UPDATE, AdmissionAttributes
-from ...admission.forms import Form
 from ...api.errors import APIStatusError
-from ...api.resource import GroupResource, GroupVersionResource, JSONObject
-from ...api.selectors import LabelSelector, SelectorError, label_selector_from_object
+from ...api.resource import (
+    GroupResource,
+    GroupVersionResource,
+    JSONObject,
+)
+from ...api.selectors import (
+    LabelSelector,
+    SelectorError,
+    label_selector_from_object,
+)
+from ..attributes import (
+    CREATE,
+    UPDATE,
+    AdmissionAttributes,
+)
+from .equivalents import Form
 from .rules import Rule
 
 

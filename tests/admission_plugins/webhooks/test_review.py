@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.forms import Form
+from kubetwist.admission.matching.equivalents import Form
+from kubetwist.admission.matching.rules import Rule
 from kubetwist.admission_plugins.webhooks.review import BadReview, decode_response, denial, encode_review
-from kubetwist.admission_plugins.webhooks.rules import Rule
 from kubetwist.api.frozen import frozen
 from kubetwist.api.resource import GroupVersionResource, UserInfo
 from kubetwist.testing.admission import write

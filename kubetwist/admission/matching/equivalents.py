@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from ..api.resource import GroupVersionKind, GroupVersionResource
+from ...api.resource import (
+    GroupVersionKind,
+    GroupVersionResource,
+)
 
 
 @frozen

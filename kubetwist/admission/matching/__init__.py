@@ -1,0 +1,1 @@
+"""Request matching that webhooks and policies share: rules, selectors and equivalent resources."""
