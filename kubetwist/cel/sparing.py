@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, TypeVar
+
+from ..api.requestscope import RequestScope
 
 _Result = TypeVar("_Result")
 
@@ -53,21 +55,9 @@ def briefly(function: Callable[..., _Result], *arguments: object) -> _Result:
         allowance.reset(token)
 
 
-class Computing(Protocol):
-    """
-    What L{compute_rules} needs of a request: the L{kubetwist.api.requestscope.RequestScope}.
-
-    @ivar in_thread: Calls a function with arguments in the computation thread and returns an awaitable of its result;
-        L{None} if everything is computed immediately.
-    """
-
-    in_thread: Callable[..., Any] | None
-
-    def large(self, size: int = 0) -> bool:
-        """Return whether computations on the object run in the computation thread."""
-
-
-async def compute_rules(scope: Computing, size: int, function: Callable[..., _Result], *arguments: object) -> _Result:
+async def compute_rules(
+    scope: RequestScope, size: int, function: Callable[..., _Result], *arguments: object
+) -> _Result:
     """
     Call a function that may evaluate expressions: immediately for small objects, otherwise in the computation thread.
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attrs import define
-
+from kubetwist.api.requestscope import IN_REACTOR, RequestScope
 from kubetwist.cel.errors import EvaluationError
 from kubetwist.cel.sparing import BRIEF_COST, CALL_COST, TakesLong, allowance, briefly, compute_rules
 
@@ -54,52 +53,38 @@ class SparingTests(CelTestCase):
         self.assertTrue(error.cost_exceeded)
 
 
-@define
-class Request:
-    """A request whose objects are large beyond 100 bytes; it counts computations in the thread."""
-
-    threaded: int = 0
-    in_thread: Callable[..., Any] | None = None
-
-    def large(self, size: int = 0) -> bool:
-        """Return whether the object is large."""
-        return size > 100
-
-    async def compute(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call the function as the thread does."""
-        self.threaded += 1
-        return function(*arguments)
-
-
 class ComputeRulesTests(CelTestCase):
     """Tests for L{compute_rules}."""
 
-    def computed(self, request: Request, size: int, text: str, count: int = 1) -> tuple[Any, int]:
+    threaded = 0
+
+    async def in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call the function as the computation thread does."""
+        self.threaded += 1
+        return function(*arguments)
+
+    def computed(self, scope: RequestScope, size: int, text: str, count: int = 1) -> tuple[Any, int]:
         """Evaluate an expression, and return its value and the number of computations in the thread."""
         values = {**VALUES, "ints": [1] * count}
-        coroutine = compute_rules(request, size, self.compile(text).evaluate, values)
+        coroutine = compute_rules(scope, size, self.compile(text).evaluate, values)
         with self.assertRaises(StopIteration) as caught:
             coroutine.send(None)
-        return caught.exception.value[0], request.threaded
-
-    def threaded(self) -> Request:
-        """Make a request with a computation thread."""
-        request = Request()
-        request.in_thread = request.compute
-        return request
+        return caught.exception.value[0], self.threaded
 
     def test_no_thread(self) -> None:
         """Without a computation thread everything is evaluated immediately, whatever it costs."""
-        self.assertEqual((True, 0), self.computed(Request(), 1000, "ints.all(x, x > 0)", BRIEF_COST))
+        self.assertEqual((True, 0), self.computed(RequestScope(), IN_REACTOR + 1, "ints.all(x, x > 0)", BRIEF_COST))
 
     def test_cheap(self) -> None:
         """A cheap evaluation for a small object runs immediately."""
-        self.assertEqual((True, 0), self.computed(self.threaded(), 10, "ints.all(x, x > 0)"))
+        self.assertEqual((True, 0), self.computed(RequestScope(in_thread=self.in_thread), 10, "ints.all(x, x > 0)"))
 
     def test_costly(self) -> None:
         """An expensive evaluation for a small object is repeated in the thread."""
-        self.assertEqual((True, 1), self.computed(self.threaded(), 10, "ints.all(x, x > 0)", BRIEF_COST))
+        self.assertEqual(
+            (True, 1), self.computed(RequestScope(in_thread=self.in_thread), 10, "ints.all(x, x > 0)", BRIEF_COST)
+        )
 
     def test_large(self) -> None:
         """An evaluation for a large object runs in the thread."""
-        self.assertEqual((True, 1), self.computed(self.threaded(), 1000, "i + 1 > 0"))
+        self.assertEqual((True, 1), self.computed(RequestScope(in_thread=self.in_thread), IN_REACTOR + 1, "i + 1 > 0"))
