@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from attrs import field, frozen
 
-JSONObject = dict[str, Any]
+from .jsontypes import JSONObject as JSONObject
 
 
 class GroupVersion(NamedTuple):
