@@ -9,15 +9,8 @@ from twisted.application.service import IService
 from twisted.internet.defer import CancelledError
 from twisted.internet.threads import deferToThread
 
-from .command import (
-    CommandOptions,
-    CommandService,
-)
-from .flagtypes import (
-    BOOLEAN,
-    STRING,
-    Flag,
-)
+from .command import CommandOptions, CommandService
+from .flagtypes import BOOLEAN, STRING, Flag
 
 
 class Options(CommandOptions):

@@ -52,6 +52,15 @@ class Flag:
     section: str = field(default="")
 
 
+#: Name, kind, default and help.
+Row = tuple[str, Kind, Any, str]
+
+
+def flag_group(section: str, rows: Iterable[Row]) -> tuple[Flag, ...]:
+    """Make the flags of one section of the help."""
+    return tuple(Flag(name, kind, default, text, section) for name, kind, default, text in rows)
+
+
 class FlagError(ValueError):
     """Arguments that make no sense."""
 
@@ -224,6 +233,17 @@ PAIR = Kind(_pair, "mapStringString", add=_merge)
 SWITCHES = Kind(_switches, "mapStringBool", add=_merge)
 SIZES = Kind(_sizes, "strings", add=_merge)
 PORT_RANGE = Kind(_port_range, "portRange")
+
+
+def checked(check: Callable[[tuple[str, ...]], object]) -> Kind:
+    """Make a kind of lists of strings that C{check} refuses with L{ValueError}."""
+
+    def parse(text: str) -> Any:
+        values: tuple[str, ...] = STRINGS.parse(text)
+        check(values)
+        return values
+
+    return Kind(parse, STRINGS.shown, add=STRINGS.add)
 
 
 def parse_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, Any]:

@@ -8,16 +8,9 @@ from typing import ClassVar
 
 from ..logs.verbosity import Verbosity
 from ..metrics.shown import Shown
-from .commandline import (
-    HELP,
-    FlagOptions,
-)
+from .commandline import HELP, FlagOptions
 from .flagtable import FLAGS
-from .flagtypes import (
-    BOOLEAN,
-    Flag,
-    FlagError,
-)
+from .flagtypes import BOOLEAN, Flag, FlagError
 
 
 class Options(FlagOptions):
@@ -110,10 +103,7 @@ class Options(FlagOptions):
             raise FlagError(str(error)) from None
 
     def _check_runtime_config(self) -> None:
-        from ..registry.runtimeconfig import (
-            BadRuntimeConfig,
-            check_runtime_config,
-        )
+        from ..registry.runtimeconfig import BadRuntimeConfig, check_runtime_config
 
         try:
             check_runtime_config(self["runtime-config"], fairness=self["enable-priority-and-fairness"])
@@ -125,7 +115,7 @@ class Options(FlagOptions):
         from importlib.metadata import version
 
         from ..server.version import git_version
-        from .flagtable import DEFAULT_KUBERNETES_VERSION
+        from .flags.kubetwist import DEFAULT_KUBERNETES_VERSION
 
         print(f"Kubernetes {git_version(DEFAULT_KUBERNETES_VERSION)} (kubetwist {version('kubetwist')})")
         raise SystemExit(0)

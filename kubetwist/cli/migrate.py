@@ -10,18 +10,9 @@ from attrs import evolve
 
 from twisted.application.service import IService
 
-from .command import (
-    CommandError,
-    CommandOptions,
-    CommandService,
-)
+from .command import CommandError, CommandOptions, CommandService
 from .flagtable import FLAGS
-from .flagtypes import (
-    BOOLEAN,
-    Flag,
-    FlagError,
-    parse_flags,
-)
+from .flagtypes import BOOLEAN, Flag, FlagError, parse_flags
 
 #: The flags of C{twist kubeapi} that say where objects are stored.
 SIDE: Final = (
@@ -140,10 +131,7 @@ class Side:
 
 
 async def _run(service: CommandService) -> None:
-    from ..storage.migration import (
-        Migration,
-        MigrationError,
-    )
+    from ..storage.migration import Migration, MigrationError
 
     options = service.options
     assert isinstance(options, Options)

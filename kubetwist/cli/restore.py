@@ -8,16 +8,8 @@ from typing import ClassVar
 from twisted.application.service import IService
 from twisted.internet.threads import deferToThread
 
-from .command import (
-    CommandOptions,
-    CommandService,
-)
-from .flagtypes import (
-    BOOLEAN,
-    NATURAL,
-    STRING,
-    Flag,
-)
+from .command import CommandOptions, CommandService
+from .flagtypes import BOOLEAN, NATURAL, STRING, Flag
 
 #: More than any server writes between a backup and its loss.
 BUMP = 1_000_000_000

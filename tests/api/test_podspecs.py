@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 import kubetwist
 from kubetwist.api.podspecs import CONTAINER_LISTS, TEMPLATES, containers, declared, pod_template
-from kubetwist.cli.flagtable import DEFAULT_KUBERNETES_VERSION
+from kubetwist.cli.flags.kubetwist import DEFAULT_KUBERNETES_VERSION
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.schema.definitions import Definitions
 

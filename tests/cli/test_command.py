@@ -13,16 +13,8 @@ from twisted.internet.defer import Deferred
 from twisted.python import usage
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.cli import (
-    backup,
-    migrate,
-    restore,
-)
-from kubetwist.cli.command import (
-    FAILED,
-    CommandError,
-    CommandService,
-)
+from kubetwist.cli import backup, migrate, restore
+from kubetwist.cli.command import FAILED, CommandError, CommandService
 from kubetwist.storage.errors import StorageUnavailable
 
 

@@ -1,19 +1,10 @@
-"""The flags of the audit."""
+"""Audit flags."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from ..flagtypes import (
-    BOOLEAN,
-    DURATION,
-    FLOAT,
-    INTEGER,
-    STRING,
-    Kind,
-)
-
-Row = tuple[str, Kind, Any, str]
+from ..flagtypes import BOOLEAN, DURATION, FLOAT, INTEGER, STRING, Row, flag_group
 
 
 def _backend(
@@ -54,28 +45,36 @@ def _backend(
     ]
 
 
-ROWS: Final[list[Row]] = [
-    (
-        "audit-policy-file",
-        STRING,
-        "",
-        "A file with an audit.k8s.io/v1 Policy: which requests are told of, and how much. Without it, nothing is. Read"
-        " again when it changes.",
-    ),
-    ("audit-log-path", STRING, "", "The file that events are written to; - is the standard output."),
-    ("audit-log-format", STRING, "json", "json, or legacy for lines of text."),
-    ("audit-log-maxsize", INTEGER, 100, "The megabytes that a log may have before another is begun; 0 for any number."),
-    ("audit-log-maxage", INTEGER, 366, "The days after which full logs are removed; 0 for never."),
-    ("audit-log-maxbackup", INTEGER, 100, "How many full logs are kept; 0 for all."),
-    ("audit-log-compress", BOOLEAN, False, "Whether full logs are compressed with gzip."),
-    *_backend("log", "blocking", 1, 0.0, False, 0.0, 0, "the log"),
-    ("audit-webhook-config-file", STRING, "", "A kubeconfig that says which server events are sent to."),
-    (
-        "audit-webhook-initial-backoff",
-        DURATION,
-        10.0,
-        "How long to wait before events are sent again, after the first time that this failed.",
-    ),
-    ("audit-webhook-batch-initial-backoff", DURATION, 10.0, "The old name of --audit-webhook-initial-backoff."),
-    *_backend("webhook", "batch", 400, 30.0, True, 10.0, 15, "what is sent"),
-]
+FLAGS: Final = flag_group(
+    "Auditing",
+    [
+        (
+            "audit-policy-file",
+            STRING,
+            "",
+            "A file with an audit.k8s.io/v1 Policy: which requests are told of, and how much. Without it, nothing is."
+            " Read again when it changes.",
+        ),
+        ("audit-log-path", STRING, "", "The file that events are written to; - is the standard output."),
+        ("audit-log-format", STRING, "json", "json, or legacy for lines of text."),
+        (
+            "audit-log-maxsize",
+            INTEGER,
+            100,
+            "The megabytes that a log may have before another is begun; 0 for any number.",
+        ),
+        ("audit-log-maxage", INTEGER, 366, "The days after which full logs are removed; 0 for never."),
+        ("audit-log-maxbackup", INTEGER, 100, "How many full logs are kept; 0 for all."),
+        ("audit-log-compress", BOOLEAN, False, "Whether full logs are compressed with gzip."),
+        *_backend("log", "blocking", 1, 0.0, False, 0.0, 0, "the log"),
+        ("audit-webhook-config-file", STRING, "", "A kubeconfig that says which server events are sent to."),
+        (
+            "audit-webhook-initial-backoff",
+            DURATION,
+            10.0,
+            "How long to wait before events are sent again, after the first time that this failed.",
+        ),
+        ("audit-webhook-batch-initial-backoff", DURATION, 10.0, "The old name of --audit-webhook-initial-backoff."),
+        *_backend("webhook", "batch", 400, 30.0, True, 10.0, 15, "what is sent"),
+    ],
+)

@@ -12,23 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ...api.decoding import (
-    BodyError,
-    decode_yaml,
-)
-from ...api.errors import (
-    Cause,
-    invalid,
-)
+from ...api.decoding import BodyError, decode_yaml
+from ...api.errors import Cause, invalid
 from ...metrics.shown import Shown
-from ..flagtypes import (
-    DURATION,
-    STRING,
-    STRINGS,
-    Kind,
-)
+from ..flagtypes import STRING, STRINGS, Kind, flag_group
 
-Row = tuple[str, Kind, Any, str]
 _LABEL: Final = "[a-zA-Z_][a-zA-Z0-9_]*"
 _NAME: Final = "[a-zA-Z_:][a-zA-Z0-9_:]*"
 _KEY: Final = re.compile(f"({_NAME}),({_LABEL})")
@@ -50,23 +38,9 @@ def _pairs(text: str) -> dict[str, str]:
 
 PAIRS: Final = Kind(_pairs, "stringToString", add=lambda one, other: {**one, **other})
 
-#: By section.
-ROWS: Final[dict[str, list[Row]]] = {
-    "Etcd": [
-        (
-            "etcd-count-metric-poll-period",
-            DURATION,
-            60.0,
-            "Objects are counted whenever /metrics is asked for, however often that is; 0 for not at all.",
-        ),
-        (
-            "etcd-db-metric-poll-interval",
-            DURATION,
-            30.0,
-            "How often the members of etcd are asked how large their databases are, for /metrics; 0 for never.",
-        ),
-    ],
-    "Metrics": [
+FLAGS: Final = flag_group(
+    "Metrics",
+    [
         (
             "show-hidden-metrics-for-version",
             STRING,
@@ -87,7 +61,7 @@ ROWS: Final[dict[str, list[Row]]] = {
             "A file with the same: YAML, with a string of values for each name,label.",
         ),
     ],
-}
+)
 
 
 def make_shown(options: Mapping[str, Any]) -> Shown:

@@ -1,86 +1,43 @@
-"""Flags of how this server is served, and of what browsers are told of it."""
+"""Secure serving flags: the port and TLS."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-from ...api.patterns import PatternError, compiled
 from ...http.connection.ciphers import openssl_ciphers
 from ...server.credentials.namedcertificates import parse_named_files
-from ..flagtypes import BOOLEAN, DURATION, NATURAL, STRINGS, Kind
+from ..compatflags import off
+from ..flagtypes import ADDRESS, BOOLEAN, NATURAL, PORT, STRING, Kind, checked, flag_group, one_of
 
-Row = tuple[str, Kind, Any, str]
-
-
-def _checked(check: Callable[[tuple[str, ...]], object]) -> Kind:
-    def parse(text: str) -> Any:
-        values: tuple[str, ...] = STRINGS.parse(text)
-        check(values)
-        return values
-
-    return Kind(parse, STRINGS.shown, add=STRINGS.add)
-
-
-def _check_directives(directives: tuple[str, ...]) -> None:
-    for directive in directives:
-        name, equals, value = directive.partition("=")
-        if directive not in ("includeSubDomains", "preload") and not (name == "max-age" and equals and value.isdigit()):
-            raise ValueError("allowed values: max-age=expireTime, includeSubDomains, preload")
-
-
-def _check_origins(patterns: tuple[str, ...]) -> None:
-    for pattern in patterns:
-        try:
-            compiled(pattern)
-        except PatternError as error:
-            raise ValueError(str(error)) from None
-        # What is found anywhere in an origin is also found in those that somebody else has made up.
-        if not any(begin in pattern for begin in ("^", "//")) or not any(end in pattern for end in ("$", ":")):
-            raise ValueError("regular expression does not pin to start/end of host in the origin header")
-
-
-#: By section.
-ROWS: Final[dict[str, list[Row]]] = {
-    "Generic": [
+FLAGS: Final = flag_group(
+    "Secure serving",
+    [
         (
-            "cors-allowed-origins",
-            _checked(_check_origins),
-            (),
-            "Patterns for the origins whose pages may ask this server from a browser, such as //example[.]com(:|$).",
+            "bind-address",
+            ADDRESS,
+            "127.0.0.1",
+            "The IP address to listen on. Without it all of this machine's, where --advertise-address tells others to"
+            " come.",
         ),
+        ("secure-port", PORT, 6443, "The port to listen on; 0 takes a free one."),
         (
-            "strict-transport-security-directives",
-            _checked(_check_directives),
-            (),
-            "What the header Strict-Transport-Security of all answers says: max-age=31536000, includeSubDomains,"
-            " preload. There is none without it.",
+            "cert-dir",
+            STRING,
+            "",
+            "Where apiserver.crt and apiserver.key are, and are made when missing; in the data directory without it.",
         ),
+        ("tls-cert-file", STRING, "", "The serving certificate, followed by its issuers."),
+        ("tls-private-key-file", STRING, "", "The key of --tls-cert-file."),
         (
-            "livez-grace-period",
-            DURATION,
-            0.0,
-            "How long /livez takes no offence at what the server does at its start, and has not done yet.",
+            "tls-min-version",
+            one_of("VersionTLS12", "VersionTLS13"),
+            "VersionTLS12",
+            "The lowest version of TLS that is spoken.",
         ),
-        (
-            "shutdown-send-retry-after",
-            BOOLEAN,
-            False,
-            "Whether a server that stops goes on listening until open requests are answered, and tells those who come"
-            " to come again: 429. Otherwise they find nobody.",
-        ),
-        (
-            "shutdown-watch-termination-grace-period",
-            DURATION,
-            0.0,
-            "Over how long a server that stops spreads the end of its watches, so that not all clients come to another"
-            " one at once.",
-        ),
-    ],
-    "Secure serving": [
+        ("disable-http2-serving", BOOLEAN, True, "HTTP/1.1 is what is served; false is not possible yet."),
         (
             "tls-cipher-suites",
-            _checked(openssl_ciphers),
+            checked(openssl_ciphers),
             (),
             "Suites of ciphers for TLS 1.2, by Go's names; good ones without it. Those of TLS 1.3 are always offered.",
         ),
@@ -91,21 +48,19 @@ ROWS: Final[dict[str, list[Row]]] = {
             "Another certificate for clients that come by certain names: crt,key or crt,key:name,*.name; the names in"
             " the certificate without any. May be given several times. Read again when it changes.",
         ),
-    ],
-    "Etcd": [
         (
-            "storage-initialization-timeout",
-            DURATION,
-            60.0,
-            "How long the start waits for etcd.",
-        ),
-    ],
-    "Misc": [
-        (
-            "kubernetes-service-node-port",
+            "http2-max-streams-per-connection",
             NATURAL,
             0,
-            "The node port of the service kubernetes, when that is made; 0 for none.",
+            "How many requests a connection of HTTP/2 may have. HTTP/1.1 is what is served, so nothing goes by it.",
         ),
+        (
+            "permit-address-sharing",
+            BOOLEAN,
+            False,
+            "Whether the port may be taken that connections still wait on. It always may.",
+        ),
+        off("permit-port-sharing", BOOLEAN, "the port is this server's alone"),
+        off("tls-curve-preferences", STRING, "the curves of OpenSSL are what is offered"),
     ],
-}
+)

@@ -1,0 +1,34 @@
+"""
+Flags of kube-apiserver that are only one way here, and those that have nothing to do.
+
+Command lines that were written for kube-apiserver stand as they are wherever what they ask for is what happens; where
+it is not, the flag is refused with the reason.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .flagtypes import BOOLEAN, NATURAL, PORT, Kind, Row
+
+
+def only(kind: Kind, *values: Any, why: str) -> Kind:
+    """
+    What takes C{values} and nothing else.
+
+    @param why: What others are told.
+    """
+
+    def parse(text: str) -> Any:
+        value = kind.parse(text)
+        if value not in values:
+            raise ValueError(why)
+        return value
+
+    return Kind(parse, kind.shown, switch=kind.switch)
+
+
+def off(name: str, kind: Kind, why: str) -> Row:
+    """A flag for what is not there, which can at most say so."""
+    default = {BOOLEAN: False, NATURAL: 0, PORT: 0}.get(kind, "")
+    return name, only(kind, default, why=why), default, f"Can not be set: {why}."
