@@ -85,11 +85,7 @@ def _cell(text: str) -> str:
 
 
 def _commands() -> dict[str, tuple[Any, ...]]:
-    from kubetwist.cli import (
-        backup,
-        migrate,
-        restore,
-    )
+    from kubetwist.cli import backup, migrate, restore
     from kubetwist.cli.flagtable import FLAGS
 
     tools = {options.command: tuple(options.flags) for options in (backup.Options, restore.Options, migrate.Options)}

@@ -9,13 +9,7 @@ from ..api.errors import APIStatusError
 from ..api.frozen import frozen
 from ..api.names import is_qualified_name
 from ..api.options import DeleteOptions, WriteOptions, options_object
-from ..api.resource import (
-    GroupResource,
-    GroupVersionKind,
-    GroupVersionResource,
-    JSONObject,
-    UserInfo,
-)
+from ..api.resource import GroupResource, GroupVersionKind, GroupVersionResource, JSONObject, UserInfo
 from ..api.storage import Write
 
 if TYPE_CHECKING:

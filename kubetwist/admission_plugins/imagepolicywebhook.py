@@ -19,10 +19,7 @@ from ..client.errors import CallError
 from ..client.httpclient import Answer
 from ..client.kubeconfig import read_kubeconfig
 from ..client.responses import check_answer
-from ..client.retrying import (
-    Backoff,
-    with_backoff,
-)
+from ..client.retrying import Backoff, with_backoff
 from ..interfaces import IValidatingAdmission
 from .configurations import InvalidConfiguration, only, text
 

@@ -12,14 +12,8 @@ from attrs import evolve
 
 from ..client.errors import BadSettings
 from ..client.factory import Outgoing
-from ..client.httpclient import (
-    Answer,
-    WebhookClient,
-)
-from ..client.kubeconfig import (
-    named_files,
-    parse_kubeconfig,
-)
+from ..client.httpclient import Answer, WebhookClient
+from ..client.kubeconfig import named_files, parse_kubeconfig
 from ..client.restconfig import CallSettings
 
 #: Where every pod finds the credentials of its service account.

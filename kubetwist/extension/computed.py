@@ -23,11 +23,7 @@ from ..resources.endpoint import Endpoint
 from ..resources.handlers.read import Reads
 from ..resources.servedresources import InstalledResource
 from ..storage.cache.listing import Listing
-from ..storage.cache.record import (
-    Draft,
-    Record,
-    without_kind,
-)
+from ..storage.cache.record import Draft, Record, without_kind
 
 if TYPE_CHECKING:
     from ..registry.customresources.crd import CustomVersion

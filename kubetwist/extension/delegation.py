@@ -24,14 +24,8 @@ from ..authentication.certificates import Authorities, BadAuthorities, ClientCer
 from ..authentication.frontproxy import FrontProxy, ProxyHeaders
 from ..authentication.union import AuthenticatorUnion
 from ..authentication.webhook import WebhookTokens
-from ..authorization.union import (
-    AuthorizerUnion,
-    PrivilegedGroup,
-)
-from ..authorization.webhook import (
-    WebhookAuthorizer,
-    WebhookRules,
-)
+from ..authorization.union import AuthorizerUnion, PrivilegedGroup
+from ..authorization.webhook import WebhookAuthorizer, WebhookRules
 from ..client.errors import CallError
 from ..client.responses import check_answer
 from ..interfaces import IAuthenticator, IAuthorizer

@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..cli.flagtable import FLAGS
-from ..cli.flagtypes import (
-    BOOLEAN,
-    DURATION,
-    PORT,
-    STRING,
-    Flag,
-    FlagError,
-)
+from ..cli.flagtypes import BOOLEAN, DURATION, PORT, STRING, Flag, FlagError
 from ..cli.kubeapi import Options
 
 _TAKEN: Final = frozenset(

@@ -52,10 +52,7 @@ from .handlers.watch import Flusher
 from .install import Installer
 from .mux import Layer
 from .proxy.upstreamclients import TargetClients
-from .servedresources import (
-    IInstalled,
-    MergedGroups,
-)
+from .servedresources import IInstalled, MergedGroups
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -402,10 +399,7 @@ def add_fairness(config: Any, stores: Stores, aggregator: Any) -> None:
 
 def add_authentication_info(config: Any, stores: Stores, aggregator: Any, kube: Any) -> None:
     """Have servers behind this one be told how it knows users."""
-    from ..controllers.clusterauthenticationtrust import (
-        AuthenticationInfo,
-        wanted_info,
-    )
+    from ..controllers.clusterauthenticationtrust import AuthenticationInfo, wanted_info
 
     def certificates(flag: str) -> list[Any]:
         return [one for each in config.client_authorities if each.flag == flag for one in each.pool.certificates]

@@ -14,12 +14,7 @@ from zope.interface import implementer
 
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
-from ..http.negotiation import (
-    Negotiated,
-    encode_yaml,
-    error_media,
-    wants_pretty,
-)
+from ..http.negotiation import Negotiated, encode_yaml, error_media, wants_pretty
 
 #: Answers of this many bytes are compressed for clients that take gzip.
 GZIP_FROM = 128 * 1024

@@ -28,11 +28,7 @@ from ..registry.customresources.scale import CustomScaleStore
 from ..registry.customresources.served import ServedResource
 from ..registry.generic.codec import Codec
 from ..registry.generic.parts import Part, status_rules
-from .discovery.endpoints import (
-    DefinedGroupVersion,
-    Group,
-    page_not_found,
-)
+from .discovery.endpoints import DefinedGroupVersion, Group, page_not_found
 from .endpoint import Endpoint, InThread, in_threads_of
 from .handlers.read import Reads
 from .handlers.watch import Flusher
@@ -40,12 +36,7 @@ from .handlers.write import Writes
 from .mux import Layer
 from .openapi.custom import CustomSchemas
 from .routing import HandlerResource
-from .servedresources import (
-    IInstalled,
-    InstalledGroups,
-    InstalledResource,
-    Priority,
-)
+from .servedresources import IInstalled, InstalledGroups, InstalledResource, Priority
 from .traced import traced_handler
 
 if TYPE_CHECKING:

@@ -8,27 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from twisted.internet.threads import deferToThreadPool
 
-from .aggregation.remotes import (
-    IRemotes,
-    Others,
-)
-from .discovery.endpoints import (
-    CoreVersions,
-    Group,
-    Groups,
-    GroupVersionResources,
-    Index,
-    PathNotFound,
-    index_paths,
-)
+from .aggregation.remotes import IRemotes, Others
+from .discovery.endpoints import CoreVersions, Group, Groups, GroupVersionResources, Index, PathNotFound, index_paths
 from .install import group_version_path
 from .mux import Layer
-from .openapi.endpoints import (
-    IRemoteDocuments,
-    OpenAPIV2,
-    OpenAPIV3,
-    builder_of,
-)
+from .openapi.endpoints import IRemoteDocuments, OpenAPIV2, OpenAPIV3, builder_of
 from .servedresources import IInstalled
 
 if TYPE_CHECKING:

@@ -45,10 +45,7 @@ from .handlers.watch import Flusher
 from .handlers.write import Writes
 from .mux import Layer
 from .routing import RoutedResource, resource_routes, route_method
-from .servedresources import (
-    InstalledGroups,
-    InstalledResource,
-)
+from .servedresources import InstalledGroups, InstalledResource
 from .traced import traced_handler
 
 if TYPE_CHECKING:

@@ -19,18 +19,8 @@ from ..api.resource import JSONObject
 from ..http.responses import Body
 from ..registry.generic.codec import Codec
 from ..schema.metaprotobuf import encode_protobuf
-from ..schema.protobuf.encoding import (
-    ENVELOPE_END,
-    envelope,
-    envelope_start,
-)
-from ..schema.protobuf.wire import (
-    LENGTH,
-    WireError,
-    put_counted,
-    put_key,
-    put_varint,
-)
+from ..schema.protobuf.encoding import ENVELOPE_END, envelope, envelope_start
+from ..schema.protobuf.wire import LENGTH, WireError, put_counted, put_key, put_varint
 from ..storage.cache.listing import Listing
 from ..storage.cache.record import Record
 from .encoding import Result, list_meta

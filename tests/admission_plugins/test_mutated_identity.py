@@ -7,17 +7,8 @@ from typing import Any
 from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.policies.mutating import MutatingAdmissionPolicy
 from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
-from tests.admission_plugins.policies.test_validating import (
-    MAPS,
-    SCALERS,
-    PolicyTestCase,
-    rule,
-)
-from tests.admission_plugins.webhooks.webhookserver import (
-    WebhookTestCase,
-    patch,
-    webhook,
-)
+from tests.admission_plugins.policies.test_validating import MAPS, SCALERS, PolicyTestCase, rule
+from tests.admission_plugins.webhooks.webhookserver import WebhookTestCase, patch, webhook
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
 from tests.resources.server import all_kinds
 

@@ -7,10 +7,7 @@ from twisted.web.server import Request
 from kubetwist.api.resource import GroupVersion, GroupVersionKind
 from kubetwist.resources.cacheddocuments import Leaf
 from kubetwist.resources.discovery.endpoints import page_not_found
-from kubetwist.resources.servedresources import (
-    InstalledGroups,
-    InstalledResource,
-)
+from kubetwist.resources.servedresources import InstalledGroups, InstalledResource
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 

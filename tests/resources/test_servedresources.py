@@ -5,21 +5,9 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersion
-from kubetwist.resources.servedresources import (
-    InstalledGroups,
-    MergedGroups,
-    Priority,
-)
+from kubetwist.resources.servedresources import InstalledGroups, MergedGroups, Priority
 
-from .installedfake import (
-    APPS,
-    CORE,
-    DEPLOYMENTS,
-    PODS,
-    SCALE,
-    custom,
-    installed,
-)
+from .installedfake import APPS, CORE, DEPLOYMENTS, PODS, SCALE, custom, installed
 
 LAMPS = GroupVersion("lamps.example.com", "v1")
 

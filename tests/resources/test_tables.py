@@ -11,11 +11,7 @@ from kubetwist.registry.printers import AgeCell
 from kubetwist.resources import tables
 from kubetwist.resources.encoding import list_body
 from kubetwist.resources.tables import cell_pieces
-from kubetwist.storage.cache.record import (
-    Draft,
-    Record,
-    without_kind,
-)
+from kubetwist.storage.cache.record import Draft, Record, without_kind
 from tests.resources.server import Server, config_map, events, pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"

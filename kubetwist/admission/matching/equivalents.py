@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from ...api.resource import (
-    GroupVersionKind,
-    GroupVersionResource,
-)
+from ...api.resource import GroupVersionKind, GroupVersionResource
 
 
 @frozen

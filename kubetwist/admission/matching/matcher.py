@@ -8,21 +8,9 @@ from typing import Any
 from attrs import define
 
 from ...api.errors import APIStatusError
-from ...api.resource import (
-    GroupResource,
-    GroupVersionResource,
-    JSONObject,
-)
-from ...api.selectors import (
-    LabelSelector,
-    SelectorError,
-    label_selector_from_object,
-)
-from ..attributes import (
-    CREATE,
-    UPDATE,
-    AdmissionAttributes,
-)
+from ...api.resource import GroupResource, GroupVersionResource, JSONObject
+from ...api.selectors import LabelSelector, SelectorError, label_selector_from_object
+from ..attributes import CREATE, UPDATE, AdmissionAttributes
 from .equivalents import Form
 from .rules import Rule
 

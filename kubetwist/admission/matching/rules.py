@@ -7,10 +7,7 @@ from typing import Final
 
 from attrs import frozen
 
-from ...api.resource import (
-    GroupVersionResource,
-    JSONObject,
-)
+from ...api.resource import GroupVersionResource, JSONObject
 from ..attributes import AdmissionAttributes
 
 _NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")

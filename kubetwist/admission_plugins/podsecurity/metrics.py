@@ -10,11 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ...metrics.registry import Reading
-from .levels import (
-    LATEST,
-    PRIVILEGED,
-    LevelVersion,
-)
+from .levels import LATEST, PRIVILEGED, LevelVersion
 
 _LABELS: Final = (
     *("decision", "policy_level", "policy_version", "mode"),

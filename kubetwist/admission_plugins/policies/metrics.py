@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ...metrics.registry import (
-    Distribution,
-    Reading,
-)
+from ...metrics.registry import Distribution, Reading
 
 _LABELS: Final = ("policy", "policy_binding", "error_type", "enforcement_action")
 _SECONDS: Final = (0.0000005, 0.001, 0.01, 0.1, 1.0)

@@ -15,21 +15,9 @@ from attrs import frozen
 from zope.interface import implementer
 
 from ...admission.attributes import AdmissionAttributes, Reinvocation
-from ...admission.expressions import (
-    ConditionsFailed,
-    Expression,
-    Names,
-    OutOfBudget,
-    Request,
-    authorizer_of,
-    settled,
-)
+from ...admission.expressions import ConditionsFailed, Expression, Names, OutOfBudget, Request, authorizer_of, settled
 from ...admission.matching.equivalents import Form
-from ...admission.reinvocation import (
-    Rounds,
-    dumped,
-    replace,
-)
+from ...admission.reinvocation import Rounds, dumped, replace
 from ...api.errors import APIStatusError
 from ...api.resource import GroupVersionKind, JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
@@ -38,12 +26,7 @@ from ...registry.generic.schemes import STILL_KNOWN
 from .manifests import read_manifests
 from .params import BadConfiguration
 from .patches import MutationFailed, apply_configuration, apply_operations
-from .source import (
-    Binding,
-    Policies,
-    Policy,
-    Shown,
-)
+from .source import Binding, Policies, Policy, Shown
 
 if TYPE_CHECKING:
     from ...cel.library.authz import Authorizer

@@ -13,10 +13,7 @@ import orjson
 
 from ...api.jsonpatch import FailedTest, PatchError, apply_json_patch
 from ...api.resource import JSONObject
-from ...schema.merge.types import (
-    MergeType,
-    TypedError,
-)
+from ...schema.merge.types import MergeType, TypedError
 
 #: How deep the patches of policies may nest.
 _DEEPEST: Final = 200

@@ -8,30 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from zope.interface import implementer
 
 from ...admission.attributes import AdmissionAttributes
-from ...admission.expressions import (
-    Compiler,
-    Conditions,
-    Evaluation,
-    Names,
-    Request,
-    namespace_object,
-)
+from ...admission.expressions import Compiler, Conditions, Evaluation, Names, Request, namespace_object
 from ...admission.matching.equivalents import Form
 from ...admission.matching.matchresources import Matching
 from ...admission.matching.rules import exempt
 from ...api.errors import APIStatusError
-from ...api.resource import (
-    GroupResource,
-    GroupVersionKind,
-    JSONObject,
-)
+from ...api.resource import GroupResource, GroupVersionKind, JSONObject
 from ...interfaces import IWatchSink
 from ...storage.errors import StorageUnavailable
 from ..webhooks.review import request_object
-from .params import (
-    BadConfiguration,
-    ParamKind,
-)
+from .params import BadConfiguration, ParamKind
 
 if TYPE_CHECKING:
     from ...registry.stores import Stores

@@ -36,12 +36,7 @@ from ...metrics.registry import Reading
 from .manifests import read_manifests
 from .metrics import PolicyTally
 from .params import BadConfiguration
-from .source import (
-    Binding,
-    Policies,
-    Policy,
-    Shown,
-)
+from .source import Binding, Policies, Policy, Shown
 
 if TYPE_CHECKING:
     from ...cel.library.authz import Authorizer

@@ -15,25 +15,11 @@ from ...admission.attributes import AdmissionAttributes
 from ...admission.matching.equivalents import Form
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
-from ...api.latency import (
-    MUTATING_WEBHOOK,
-    VALIDATING_WEBHOOK,
-    Spending,
-)
-from ...client.errors import (
-    BadSettings,
-    CallError,
-)
+from ...api.latency import MUTATING_WEBHOOK, VALIDATING_WEBHOOK, Spending
+from ...client.errors import BadSettings, CallError
 from ...client.responses import check_answer
 from ...tracing.spans import here
-from .review import (
-    VERSIONS,
-    BadReview,
-    Response,
-    decode_response,
-    denial,
-    encode_review,
-)
+from .review import VERSIONS, BadReview, Response, decode_response, denial, encode_review
 
 if TYPE_CHECKING:
     from .metrics import WebhookTally

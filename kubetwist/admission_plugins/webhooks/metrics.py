@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ...metrics.registry import (
-    Distribution,
-    Reading,
-)
+from ...metrics.registry import Distribution, Reading
 
 _SECONDS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0)
 #: Greater codes of answers are told as this.

@@ -11,22 +11,13 @@ from twisted.logger import Logger
 
 from ...admission.attributes import AdmissionAttributes, Reinvocation
 from ...admission.matching.equivalents import Form
-from ...admission.reinvocation import (
-    Rounds,
-    dumped,
-    replace,
-)
+from ...admission.reinvocation import Rounds, dumped, replace
 from ...api.decoding import BodyError, decode_json
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
 from ...api.jsonpatch import PatchError, apply_json_patch
 from ...registry.versions import Versions
-from .call import (
-    CallFailed,
-    ask,
-    encoded,
-    note,
-)
+from .call import CallFailed, ask, encoded, note
 from .review import JSON_PATCH, NULL, Response
 
 if TYPE_CHECKING:

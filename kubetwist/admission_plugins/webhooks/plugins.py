@@ -11,10 +11,7 @@ from ...admission.attributes import AdmissionAttributes
 from ...interfaces import IMutatingAdmission, IValidatingAdmission
 from ...metrics.registry import Reading
 from ...storage.errors import StorageUnavailable
-from .configurationmanager import (
-    Configurations,
-    Meant,
-)
+from .configurationmanager import Configurations, Meant
 from .metrics import WebhookTally
 
 if TYPE_CHECKING:

@@ -16,12 +16,7 @@ from ...admission.matching.equivalents import Form
 from ...api.errors import APIStatusError
 from ...api.resource import GroupVersionKind
 from ...registry.versions import Versions
-from .call import (
-    CallFailed,
-    ask,
-    encoded,
-    note,
-)
+from .call import CallFailed, ask, encoded, note
 from .review import NULL
 
 if TYPE_CHECKING:

@@ -12,26 +12,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
-from ...api.resource import (
-    GroupVersion,
-    JSONObject,
-)
+from ...api.resource import GroupVersion, JSONObject
 from ...registry.kinds import Priority
-from .discoverydocuments import (
-    AGGREGATED,
-    entry,
-    is_aggregated,
-    read_aggregated,
-    read_resource_list,
-)
-from .remotes import (
-    FAILURES,
-    IRemotes,
-    IRunInThread,
-    NoDocument,
-    RemoteServers,
-    first_available,
-)
+from .discoverydocuments import AGGREGATED, entry, is_aggregated, read_aggregated, read_resource_list
+from .remotes import FAILURES, IRemotes, IRunInThread, NoDocument, RemoteServers, first_available
 
 #: As whom servers are asked.
 USER: Final = "system:kube-aggregator"

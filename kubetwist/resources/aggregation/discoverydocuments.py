@@ -12,10 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from ...api.resource import (
-    GroupVersion,
-    JSONObject,
-)
+from ...api.resource import GroupVersion, JSONObject
 
 #: Bytes of a document.
 SIZE: Final = 2 * 1024 * 1024

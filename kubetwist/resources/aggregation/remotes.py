@@ -15,10 +15,7 @@ from twisted.logger import Logger
 
 from ...api.jsonpieces import BadJSON
 from ...api.resource import GroupVersion
-from ...client.errors import (
-    CallError,
-    Unreachable,
-)
+from ...client.errors import CallError, Unreachable
 from ...controllers.machinery.queue import WorkQueue
 from ...registry.kinds import Priority
 from .discoverydocuments import BadDocument

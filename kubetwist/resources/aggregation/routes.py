@@ -14,50 +14,20 @@ from urllib.parse import unquote_to_bytes
 from twisted.internet.defer import Deferred
 from twisted.web.server import NOT_DONE_YET
 
-from ...api.go.url import (
-    escape_path,
-    normalized_query,
-)
-from ...api.identityheaders import (
-    OddHeader,
-    identity_fields,
-)
+from ...api.go.url import escape_path, normalized_query
+from ...api.identityheaders import OddHeader, identity_fields
 from ...api.resource import GroupVersion
-from ...client.errors import (
-    BadSettings,
-    Unreachable,
-)
-from ...controllers.aggregation.apiservices import (
-    GROUP,
-    Aggregation,
-    Registered,
-    Remote,
-    ServiceReference,
-    name_of,
-)
+from ...client.errors import BadSettings, Unreachable
+from ...controllers.aggregation.apiservices import GROUP, Aggregation, Registered, Remote, ServiceReference, name_of
 from ...http.request import KubeRequest
-from ...metrics.registry import (
-    Reading,
-    Registry,
-)
+from ...metrics.registry import Reading, Registry
 from ...registry.kinds import Priority
-from ...tracing.propagation import (
-    BAGGAGE,
-    TRACEPARENT,
-    TRACESTATE,
-)
-from ...tracing.spans import (
-    CLIENT,
-    Value,
-    current,
-)
+from ...tracing.propagation import BAGGAGE, TRACEPARENT, TRACESTATE
+from ...tracing.spans import CLIENT, Value, current
 from ..cacheddocuments import Leaf
 from ..discovery.endpoints import Group
 from ..mux import Layer
-from ..servedresources import (
-    IInstalled,
-    InstalledResource,
-)
+from ..servedresources import IInstalled, InstalledResource
 
 if TYPE_CHECKING:
     from ...controllers.aggregation.availability import Availability
@@ -188,11 +158,7 @@ class RemoteLeaf(Leaf):
 
     async def _pass_on(self, request: KubeRequest, remote: Remote) -> None:
         from ...client.dialing import joined
-        from ..proxy.reverseproxy import (
-            ProxyError,
-            fail_with_text,
-            proxy_request,
-        )
+        from ..proxy.reverseproxy import ProxyError, fail_with_text, proxy_request
 
         try:
             client = remote.streaming

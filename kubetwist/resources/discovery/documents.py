@@ -7,16 +7,9 @@ from typing import Any, Protocol
 
 import orjson
 
-from ...api.resource import (
-    GroupVersion,
-    JSONObject,
-)
+from ...api.resource import GroupVersion, JSONObject
 from ...registry.kinds import Priority
-from ..servedresources import (
-    IInstalled,
-    InstalledResource,
-    preferred,
-)
+from ..servedresources import IInstalled, InstalledResource, preferred
 
 
 def api_versions(installed: IInstalled, address: str) -> JSONObject:

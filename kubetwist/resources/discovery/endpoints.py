@@ -14,10 +14,7 @@ from functools import partial
 from twisted.web.server import Request
 
 from ...api.errors import APIStatusError
-from ...api.resource import (
-    GroupVersion,
-    JSONObject,
-)
+from ...api.resource import GroupVersion, JSONObject
 from ...http.negotiation import (
     Negotiated,
     Negotiator,
@@ -27,17 +24,7 @@ from ...http.negotiation import (
     negotiate_document,
     negotiate_unrouted,
 )
-from ..cacheddocuments import (
-    Document,
-    Kept,
-    Leaf,
-    answer,
-    answer_bare,
-    answer_document,
-    answer_error,
-    header,
-    indented,
-)
+from ..cacheddocuments import Document, Kept, Leaf, answer, answer_bare, answer_document, answer_error, header, indented
 from ..servedresources import IInstalled
 from .documents import (
     EncodedVersions,

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...api.decoding import (
-    BodyError,
-    Decoded,
-    decode_json,
-    decode_yaml,
-)
+from ...api.decoding import BodyError, Decoded, decode_json, decode_yaml
 from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
 from ...http.negotiation import body_media

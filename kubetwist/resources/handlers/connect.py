@@ -6,11 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...api.errors import APIStatusError
 from ...api.go.url import URL
-from ...client.errors import (
-    AddressNotAllowed,
-    BadSettings,
-    NoSuchHost,
-)
+from ...client.errors import AddressNotAllowed, BadSettings, NoSuchHost
 from ...http.negotiation import negotiate_log
 from ...http.request import KubeRequest
 from ...http.requestinfo import RequestInfo
@@ -95,10 +91,7 @@ def passes_on(request: KubeRequest) -> bool:
     """Whether the body of a request, of which only the head is there, is passed on to somebody behind a proxy."""
     if b"/proxy" not in request.path:
         return False
-    from ...http.requestinfo import (
-        UnknownRequest,
-        request_info_of,
-    )
+    from ...http.requestinfo import UnknownRequest, request_info_of
 
     try:
         info = request_info_of(request.method, request.uri)
@@ -109,11 +102,7 @@ def passes_on(request: KubeRequest) -> bool:
 
 async def _proxy(request: KubeRequest, client: Any, target: Target) -> None:
     """C{proxy}: what is there is shown as if it were here."""
-    from ..proxy.reverseproxy import (
-        is_upgrade,
-        proxy_request,
-        redirect_to_slash,
-    )
+    from ..proxy.reverseproxy import is_upgrade, proxy_request, redirect_to_slash
 
     if not target.path and request.method in (b"GET", b"HEAD") and not is_upgrade(request):
         redirect_to_slash(request)

@@ -7,59 +7,24 @@ from typing import Any, Final
 
 import orjson
 
-from ...api.decoding import (
-    BodyError,
-    Decoded,
-    decode_json,
-    decode_yaml,
-    json_type,
-)
-from ...api.errors import (
-    APIStatusError,
-    forget_frames,
-)
+from ...api.decoding import BodyError, Decoded, decode_json, decode_yaml, json_type
+from ...api.errors import APIStatusError, forget_frames
 from ...api.go.text import go_text
-from ...api.jsonpatch import (
-    apply_json_patch,
-    check_operations,
-    json_patch_problems,
-)
-from ...api.mergepatch import (
-    bad_merge_patch,
-    check_merge_patch,
-    merge_patch,
-)
+from ...api.jsonpatch import apply_json_patch, check_operations, json_patch_problems
+from ...api.mergepatch import bad_merge_patch, check_merge_patch, merge_patch
 from ...api.options import PatchOptions
 from ...api.resource import JSONObject
 from ...api.times import now
-from ...http.negotiation import (
-    APPLY_PATCH,
-    JSON_PATCH,
-    MERGE_PATCH,
-    STRATEGIC_MERGE_PATCH,
-)
+from ...http.negotiation import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from ...http.request import KubeRequest
-from ...registry.generic.codec import (
-    MissingField,
-    patch_failure,
-    warnings_of,
-)
+from ...registry.generic.codec import MissingField, patch_failure, warnings_of
 from ...registry.generic.internaltypes import ConversionError
 from ...schema.nodes import Node
 from ...schema.objecttype import ObjectType
-from ...schema.strategicmerge import (
-    StrategicMergeError,
-    strategic_merge,
-)
+from ...schema.strategicmerge import StrategicMergeError, strategic_merge
 from ..endpoint import Endpoint
-from .bodies import (
-    JSON_IN_REACTOR,
-    YAML_IN_REACTOR,
-)
-from .patcherrors import (
-    merged_text,
-    stepwise_text,
-)
+from .bodies import JSON_IN_REACTOR, YAML_IN_REACTOR
+from .patcherrors import merged_text, stepwise_text
 
 
 class Patch(ABC):

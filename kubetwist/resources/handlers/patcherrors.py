@@ -12,10 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from ...schema.gofieldorder import (
-    go_ordered,
-    inner,
-)
+from ...schema.gofieldorder import go_ordered, inner
 from ...schema.nodes import Node
 
 #: What a patch does not touch.

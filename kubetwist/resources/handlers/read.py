@@ -7,63 +7,27 @@ from typing import Any
 from twisted.internet.interfaces import IReactorTime
 
 from ...api.errors import APIStatusError
-from ...api.latency import (
-    SERIALIZATION,
-    Spending,
-)
-from ...api.listoptions import (
-    get_options,
-    list_options,
-)
-from ...api.options import (
-    GetOptions,
-    ListOptions,
-)
-from ...api.requestscope import (
-    IN_REACTOR,
-    RequestScope,
-)
+from ...api.latency import SERIALIZATION, Spending
+from ...api.listoptions import get_options, list_options
+from ...api.options import GetOptions, ListOptions
+from ...api.requestscope import IN_REACTOR, RequestScope
 from ...api.resource import GroupResource
 from ...api.selectors import parse_field_selector
 from ...http.request import KubeRequest
-from ...http.responses import (
-    Body,
-    pretty,
-    respond_body,
-)
+from ...http.responses import Body, pretty, respond_body
 from ...interfaces import IWatcher
 from ...registry.generic.fieldselectors import check_field_selector
 from ...registry.generic.reading import continue_token
 from ...storage.cache.listing import Listing
 from ...storage.cache.record import Record
 from ...streams.handshakes import is_websocket
-from ..encoding import (
-    YAMLEncoder,
-    to_yaml,
-)
+from ..encoding import YAMLEncoder, to_yaml
 from ..endpoint import Endpoint
-from ..slices import (
-    Slices,
-    first_slice,
-    other_slices,
-)
+from ..slices import Slices, first_slice, other_slices
 from ..traced import TracedReading
-from ..views import (
-    AnyView,
-    ProtobufView,
-    Unshown,
-    view,
-)
-from .bodies import (
-    PRETTY_IN_REACTOR,
-    PROTOBUF_IN_REACTOR,
-    YAML_IN_REACTOR,
-)
-from .watch import (
-    Flusher,
-    UnshownStream,
-    WatchStream,
-)
+from ..views import AnyView, ProtobufView, Unshown, view
+from .bodies import PRETTY_IN_REACTOR, PROTOBUF_IN_REACTOR, YAML_IN_REACTOR
+from .watch import Flusher, UnshownStream, WatchStream
 
 _NEWEST = GetOptions()
 #: Length of a URL up to which selectors are parsed in the reactor's thread, which takes some milliseconds.

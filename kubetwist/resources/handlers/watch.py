@@ -21,15 +21,8 @@ from zope.interface import implementer
 from ...api.errors import APIStatusError
 from ...http.request import KubeRequest
 from ...http.responses import start_response
-from ...interfaces import (
-    IPacedSink,
-    IPacedWatch,
-)
-from ...metrics.registry import (
-    Distribution,
-    Reading,
-    exponential,
-)
+from ...interfaces import IPacedSink, IPacedWatch
+from ...metrics.registry import Distribution, Reading, exponential
 from ...storage.cache.record import Record
 
 #: Seconds between bookmarks, for watches that ask for them.

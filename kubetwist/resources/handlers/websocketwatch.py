@@ -9,20 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from ...streams.handshakes import (
-    Handshake,
-    NoWebSocket,
-    check_handshake,
-)
+from ...streams.handshakes import Handshake, NoWebSocket, check_handshake
 from ...streams.websocket import WebSocketConnection
-from ..protobufencoding import (
-    LENGTH_OF_FRAME,
-    ProtobufEncoder,
-)
-from .watch import (
-    PIECE,
-    WatchStream,
-)
+from ..protobufencoding import LENGTH_OF_FRAME, ProtobufEncoder
+from .watch import PIECE, WatchStream
 
 #: What a browser, or anybody else, says where it comes from.
 _ORIGIN: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:.+|/.*")

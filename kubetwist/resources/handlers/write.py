@@ -19,24 +19,10 @@ from ...api.listoptions import (
     refuse_unreadable_collection,
     update_options,
 )
-from ...api.options import (
-    DeleteOptions,
-    ListOptions,
-    WriteOptions,
-)
-from ...api.resource import (
-    GroupResource,
-    JSONObject,
-)
-from ...filters.authorization import (
-    attributes_of,
-    forbidden,
-)
-from ...http.negotiation import (
-    APPLY_PATCH,
-    PATCH_TYPES,
-    patch_media,
-)
+from ...api.options import DeleteOptions, ListOptions, WriteOptions
+from ...api.resource import GroupResource, JSONObject
+from ...filters.authorization import attributes_of, forbidden
+from ...http.negotiation import APPLY_PATCH, PATCH_TYPES, patch_media
 from ...http.request import KubeRequest
 from ...http.responses import respond_status
 from ...interfaces import IUnreadableDeleter
@@ -44,25 +30,10 @@ from ...registry.generic.reading import continue_token
 from ...storage.cache.record import Record
 from ..endpoint import Endpoint
 from ..views import view
-from .auditobjects import (
-    tell_delete_options,
-    tell_object,
-)
-from .bodies import (
-    decode_object,
-    named_otherwise,
-    placed_otherwise,
-    read_delete_body,
-    read_document,
-)
-from .patch import (
-    Patch,
-    make_patch,
-)
-from .read import (
-    Reads,
-    check_name,
-)
+from .auditobjects import tell_delete_options, tell_object
+from .bodies import decode_object, named_otherwise, placed_otherwise, read_delete_body, read_document
+from .patch import Patch, make_patch
+from .read import Reads, check_name
 
 if TYPE_CHECKING:
     from ...api.requestscope import RequestScope

@@ -9,52 +9,18 @@ from typing import cast
 from attrs import evolve
 
 from ...api.jsonpieces import decoded
-from ...api.resource import (
-    GroupVersion,
-    JSONObject,
-)
-from ...schema.openapi import (
-    V2_REFERENCE,
-    V3_REFERENCE,
-)
+from ...api.resource import GroupVersion, JSONObject
+from ...schema.openapi import V2_REFERENCE, V3_REFERENCE
 from ..servedresources import InstalledResource
 from . import fragments
-from .compressed import (
-    V2_PROTOBUF,
-    V3_PROTOBUF,
-    Packed,
-)
-from .fragments import (
-    V2,
-    Part,
-    Parts,
-    joined,
-)
-from .operations import (
-    Definitions,
-    Path,
-    Release,
-    document_paths,
-    resource_paths,
-    root_path,
-    types_of,
-)
+from .compressed import V2_PROTOBUF, V3_PROTOBUF, Packed
+from .fragments import V2, Part, Parts, joined
+from .operations import Definitions, Path, Release, document_paths, resource_paths, root_path, types_of
 from .protobufv2 import encode_v2
 from .protobufv3 import pieces_v3
-from .schemas import (
-    IDefinitions,
-    known_to_middle,
-    reachable,
-)
-from .specmerge import (
-    RemoteSpec,
-    SpecMerge,
-    pieces,
-)
-from .v2 import (
-    path_item,
-    v2_frame,
-)
+from .schemas import IDefinitions, known_to_middle, reachable
+from .specmerge import RemoteSpec, SpecMerge, pieces
+from .v2 import path_item, v2_frame
 from .v3 import v3_document
 
 #: What is served, as of one moment.

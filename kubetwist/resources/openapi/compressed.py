@@ -13,11 +13,7 @@ from attrs import frozen
 from twisted.web.server import Request
 
 from ...api.resource import JSONObject
-from ..cacheddocuments import (
-    answer_bare,
-    header,
-    takes_gzip,
-)
+from ..cacheddocuments import answer_bare, header, takes_gzip
 
 V2_PROTOBUF: Final = "com.github.proto-openapi.spec.v2.v1.0+protobuf"
 V3_PROTOBUF: Final = "com.github.proto-openapi.spec.v3.v1.0+protobuf"

@@ -11,24 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve
 
-from ...api.resource import (
-    GroupVersionKind,
-    JSONObject,
-)
-from ...http.negotiation import (
-    CUSTOM_PATCH_TYPES,
-    JSON,
-    YAML,
-)
+from ...api.resource import GroupVersionKind, JSONObject
+from ...http.negotiation import CUSTOM_PATCH_TYPES, JSON, YAML
 from ...schema.openapi import V2_REFERENCE
-from .operations import (
-    Operation,
-    Path,
-)
-from .parameters import (
-    RESOURCE_VERSION,
-    name_of,
-)
+from .operations import Operation, Path
+from .parameters import RESOURCE_VERSION, name_of
 
 if TYPE_CHECKING:
     from ...registry.customresources.crd import CustomVersion

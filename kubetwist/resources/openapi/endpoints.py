@@ -20,30 +20,14 @@ from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET, Request
 
 from ...http.negotiation import parse_accept
-from ..aggregation.remotes import (
-    FAILURES,
-    IRunInThread,
-)
-from ..cacheddocuments import (
-    Leaf,
-    answer_bare,
-    header,
-)
+from ..aggregation.remotes import FAILURES, IRunInThread
+from ..cacheddocuments import Leaf, answer_bare, header
 from ..discovery.endpoints import page_not_found
 from ..servedresources import IInstalled
-from .compressed import (
-    V2_PROTOBUF,
-    V3_PROTOBUF,
-    Packed,
-    answer_packed,
-    to_be_unpacked,
-)
+from .compressed import V2_PROTOBUF, V3_PROTOBUF, Packed, answer_packed, to_be_unpacked
 
 if TYPE_CHECKING:
-    from .builder import (
-        Builder,
-        Remote,
-    )
+    from .builder import Builder, Remote
     from .schemas import IDefinitions
 
 

@@ -17,27 +17,11 @@ from attrs import frozen
 
 from twisted.logger import Logger
 
-from ...api.resource import (
-    GroupVersion,
-    JSONObject,
-)
-from ...schema.openapi import (
-    V2_REFERENCE,
-    V3_REFERENCE,
-)
+from ...api.resource import GroupVersion, JSONObject
+from ...schema.openapi import V2_REFERENCE, V3_REFERENCE
 from ..servedresources import InstalledResource
-from .custom import (
-    custom_definitions,
-    custom_paths,
-)
-from .operations import (
-    Definitions,
-    Path,
-    Release,
-    resource_paths,
-    root_path,
-    types_of,
-)
+from .custom import custom_definitions, custom_paths
+from .operations import Definitions, Path, Release, resource_paths, root_path, types_of
 from .protobufv2 import encode_v2
 from .schemas import references
 from .v2 import path_item as v2_item

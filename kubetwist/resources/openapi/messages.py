@@ -10,13 +10,7 @@ from typing import Any, Final
 import orjson
 
 from ...api.resource import JSONObject
-from ...schema.protobuf.wire import (
-    FIXED64,
-    LENGTH,
-    VARINT,
-    put_key,
-    put_varint,
-)
+from ...schema.protobuf.wire import FIXED64, LENGTH, VARINT, put_key, put_varint
 
 #: Makes bytes of a value: either the inside of a message, or a whole field, with its number.
 Encode = Callable[[Any], bytes]

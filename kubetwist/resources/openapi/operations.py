@@ -12,16 +12,8 @@ from typing import Final
 
 from attrs import frozen
 
-from ...api.resource import (
-    GroupVersion,
-    GroupVersionKind,
-)
-from ...http.negotiation import (
-    JSON,
-    MEDIA_TYPES,
-    PATCH_TYPES,
-    STREAM_TYPES,
-)
+from ...api.resource import GroupVersion, GroupVersionKind
+from ...http.negotiation import JSON, MEDIA_TYPES, PATCH_TYPES, STREAM_TYPES
 from ..servedresources import InstalledResource
 from . import parameters
 from .parameters import Parameter

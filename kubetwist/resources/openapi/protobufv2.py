@@ -13,11 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ...api.resource import JSONObject
-from ...schema.protobuf.wire import (
-    VARINT,
-    put_key,
-    put_varint,
-)
+from ...schema.protobuf.wire import VARINT, put_key, put_varint
 from .messages import (
     Encode,
     Message,

@@ -10,16 +10,9 @@ import struct
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ...api.jsonpieces import (
-    decoded,
-    members,
-)
+from ...api.jsonpieces import decoded, members
 from ...api.resource import JSONObject
-from ...schema.protobuf.wire import (
-    FIXED64,
-    VARINT,
-    put_key,
-)
+from ...schema.protobuf.wire import FIXED64, VARINT, put_key
 from .messages import (
     Encode,
     Message,

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
-from ...api.resource import (
-    GroupVersion,
-    JSONObject,
-)
+from ...api.resource import GroupVersion, JSONObject
 
 
 class IDefinitions(Protocol):

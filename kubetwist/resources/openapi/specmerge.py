@@ -17,15 +17,8 @@ from typing import Any, Final
 import orjson
 from attrs import frozen
 
-from ...api.jsonpieces import (
-    check_object,
-    decoded,
-    members,
-)
-from ...api.resource import (
-    GroupVersion,
-    JSONObject,
-)
+from ...api.jsonpieces import check_object, decoded, members
+from ...api.resource import GroupVersion, JSONObject
 from ...schema.openapi import V2_REFERENCE
 from ..aggregation.discoverydocuments import BadDocument
 from .protobufv2 import encode_v2

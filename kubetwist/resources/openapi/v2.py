@@ -11,16 +11,9 @@ import orjson
 
 from ...api.resource import JSONObject
 from ...schema.openapi import V2_REFERENCE
-from .operations import (
-    STRING,
-    Operation,
-    Path,
-)
+from .operations import STRING, Operation, Path
 from .parameters import Parameter
-from .v3 import (
-    bearer_token,
-    extensions,
-)
+from .v3 import bearer_token, extensions
 
 #: Names that are not shared: they differ by kind, or kubectl reads them to detect features and does not follow
 #: references.

@@ -13,15 +13,9 @@ import orjson
 
 from ...api.jsonpieces import decoded
 from ...api.resource import JSONObject
-from ...schema.openapi import (
-    V2_REFERENCE,
-    V3_REFERENCE,
-)
+from ...schema.openapi import V2_REFERENCE, V3_REFERENCE
 from .compressed import Packed
-from .specmerge import (
-    PARAMETERS,
-    RemoteSpec,
-)
+from .specmerge import PARAMETERS, RemoteSpec
 from .v3 import bearer_token
 
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")

@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...api.resource import (
-    GroupVersion,
-    JSONObject,
-)
+from ...api.resource import GroupVersion, JSONObject
 from ...schema.openapi import V3_REFERENCE
-from .operations import (
-    STRING,
-    Operation,
-    Path,
-    types_of,
-)
+from .operations import STRING, Operation, Path, types_of
 from .parameters import Parameter
 from .schemas import reachable
 

@@ -16,10 +16,7 @@ from zope.interface import implementer
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
 from ...api.resource import GroupResource
-from ...client.errors import (
-    AddressNotAllowed,
-    Unreachable,
-)
+from ...client.errors import AddressNotAllowed, Unreachable
 from ...client.responses import generic_refusal
 from ...http.request import KubeRequest
 from ...registry.core.node.kubelets import not_allowed

@@ -27,10 +27,7 @@ from ...http.request import KubeRequest
 from .relay import splice
 
 if TYPE_CHECKING:
-    from ...client.streaming import (
-        StreamedAnswer,
-        StreamingClient,
-    )
+    from ...client.streaming import StreamedAnswer, StreamingClient
 
 _log = Logger()
 

@@ -14,14 +14,8 @@ from twisted.internet.interfaces import IConsumer
 from zope.interface import implementer
 
 from ...http.request import KubeRequest
-from ...streams.handshakes import (
-    NoWebSocket,
-    check_handshake,
-)
-from ...streams.websocket import (
-    NORMAL,
-    WebSocketConnection,
-)
+from ...streams.handshakes import NoWebSocket, check_handshake
+from ...streams.websocket import NORMAL, WebSocketConnection
 
 if TYPE_CHECKING:
     from ...client.streaming import StreamedAnswer

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubetwist.admission_plugins.podsecurity.levels import RESTRICTED, LevelVersion
-from kubetwist.admission_plugins.podsecurity.standards import (
-    Standards,
-    details,
-)
+from kubetwist.admission_plugins.podsecurity.standards import Standards, details
 from kubetwist.api.resource import JSONObject
 from tests.admission_plugins.fakes import every_container
 

@@ -8,12 +8,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.podsecurity.levels import BASELINE, PRIVILEGED, RESTRICTED, LevelVersion
-from kubetwist.admission_plugins.podsecurity.standards import (
-    BASELINE_CHECKS,
-    RESTRICTED_CHECKS,
-    Standards,
-    reasons,
-)
+from kubetwist.admission_plugins.podsecurity.standards import BASELINE_CHECKS, RESTRICTED_CHECKS, Standards, reasons
 from tests.admission_plugins.fakes import every_container
 from tests.admission_plugins.podsecurity.checks import NEWEST, STANDARDS, hardened, judged
 

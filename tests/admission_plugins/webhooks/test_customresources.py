@@ -9,11 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 from kubetwist.registry.customresources.conversion import Conversion
-from tests.admission_plugins.webhooks.webhookserver import (
-    Outgoing,
-    patch,
-    webhook,
-)
+from tests.admission_plugins.webhooks.webhookserver import Outgoing, patch, webhook
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
 from tests.resources.server import all_kinds
 

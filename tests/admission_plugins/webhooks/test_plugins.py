@@ -14,11 +14,7 @@ from kubetwist.client.httpclient import Answer
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
 from kubetwist.registry.generic.updates import UpdateRules
 from tests.admission_plugins.fakes import starting_over
-from tests.admission_plugins.webhooks.webhookserver import (
-    WebhookTestCase,
-    patch,
-    webhook,
-)
+from tests.admission_plugins.webhooks.webhookserver import WebhookTestCase, patch, webhook
 from tests.resources.server import config_map, pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -26,17 +26,8 @@ from kubetwist.resources.aggregation.discoverydocuments import (
 from kubetwist.resources.discovery.endpoints import Groups
 from kubetwist.resources.mux import Layer
 
-from ..installedfake import (
-    NotFound,
-    installed,
-)
-from .remotesfake import (
-    AGGREGATED_TYPE,
-    FakeRemotes,
-    FakeServer,
-    answer,
-    refused,
-)
+from ..installedfake import NotFound, installed
+from .remotesfake import AGGREGATED_TYPE, FakeRemotes, FakeServer, answer, refused
 
 LAMPS: JSONObject = {
     "resource": "lamps",

@@ -7,12 +7,7 @@ from typing import Any
 
 from twisted.web.server import NOT_DONE_YET
 
-from .aggregated import (
-    DISCOVERY,
-    GROUP,
-    HOME,
-    AggregatedCase,
-)
+from .aggregated import DISCOVERY, GROUP, HOME, AggregatedCase
 from .remotesfake import AGGREGATED_TYPE
 from .test_discovery import everything
 

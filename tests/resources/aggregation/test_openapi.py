@@ -16,16 +16,8 @@ from kubetwist.registry.kinds import Priority
 from kubetwist.resources.aggregation.openapi import RemoteOpenAPI
 
 from ..openapi.test_endpoints import OpenAPICase
-from ..openapi.test_protobufv2 import (
-    every,
-    pairs,
-)
-from .remotesfake import (
-    FakeRemotes,
-    FakeServer,
-    answer,
-    refused,
-)
+from ..openapi.test_protobufv2 import every, pairs
+from .remotesfake import FakeRemotes, FakeServer, answer, refused
 
 GROUP = "far.example.com"
 WHERE = f"/apis/{GROUP}/v1/lamps"

@@ -25,14 +25,7 @@ from kubetwist.server import watchedfiles
 from kubetwist.server.credentials.certificates import Authority, Subject
 from kubetwist.server.errors import StartError
 from kubetwist.testing.trial import KubeAPIMixin
-from tests.resources.aggregation.aggregated import (
-    GROUP,
-    HOME,
-    NAME,
-    SERVICES,
-    AggregatedCase,
-    Backend,
-)
+from tests.resources.aggregation.aggregated import GROUP, HOME, NAME, SERVICES, AggregatedCase, Backend
 
 THINGS = f"{HOME}/namespaces/default/things"
 

@@ -12,10 +12,7 @@ from treq.testing import StubTreq
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersion
-from kubetwist.resources.discovery.documents import (
-    aggregated_discovery,
-    api_resource_list,
-)
+from kubetwist.resources.discovery.documents import aggregated_discovery, api_resource_list
 from kubetwist.resources.discovery.endpoints import (
     CoreVersions,
     Group,
@@ -26,20 +23,9 @@ from kubetwist.resources.discovery.endpoints import (
     index_paths,
 )
 from kubetwist.resources.mux import Layer
-from kubetwist.resources.servedresources import (
-    InstalledGroups,
-    Priority,
-)
+from kubetwist.resources.servedresources import InstalledGroups, Priority
 
-from ..installedfake import (
-    ALL_VERBS,
-    APPS,
-    CORE,
-    SCALE,
-    NotFound,
-    custom,
-    installed,
-)
+from ..installedfake import ALL_VERBS, APPS, CORE, SCALE, NotFound, custom, installed
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=%s;as=APIGroupDiscoveryList"
 

@@ -8,12 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.resources.handlers.bodies import PROTOBUF_IN_REACTOR
 from tests.resources.server import Server
-from tests.schema.protobuf.encoder import (
-    Encoder,
-    counted,
-    enveloped,
-    number,
-)
+from tests.schema.protobuf.encoder import Encoder, counted, enveloped, number
 from tests.schema.release import definitions
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

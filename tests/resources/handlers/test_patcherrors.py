@@ -7,10 +7,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.resources.handlers.patcherrors import (
-    merged_text,
-    stepwise_text,
-)
+from kubetwist.resources.handlers.patcherrors import merged_text, stepwise_text
 from kubetwist.schema.definitions import Definitions
 
 DEPLOYMENT = {

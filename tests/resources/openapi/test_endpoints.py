@@ -20,30 +20,13 @@ from kubetwist.resources.aggregation.openapi import RemoteOpenAPI
 from kubetwist.resources.mux import Layer
 from kubetwist.resources.openapi.builder import Builder
 from kubetwist.resources.openapi.custom import custom_paths
-from kubetwist.resources.openapi.endpoints import (
-    OpenAPIV2,
-    OpenAPIV3,
-)
-from kubetwist.resources.openapi.operations import (
-    Definitions,
-    Path,
-    Release,
-    resource_paths,
-)
-from kubetwist.resources.openapi.schemas import (
-    reachable,
-    references,
-)
+from kubetwist.resources.openapi.endpoints import OpenAPIV2, OpenAPIV3
+from kubetwist.resources.openapi.operations import Definitions, Path, Release, resource_paths
+from kubetwist.resources.openapi.schemas import reachable, references
 from kubetwist.resources.servedresources import InstalledGroups
 from kubetwist.schema.openapi import V3_REFERENCE
 
-from ..installedfake import (
-    APPS,
-    CORE,
-    NotFound,
-    custom,
-    installed,
-)
+from ..installedfake import APPS, CORE, NotFound, custom, installed
 from .test_protobufv2 import every
 
 WIDGET = GroupVersionKind("example.com", "v1", "Widget")

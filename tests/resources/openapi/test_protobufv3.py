@@ -7,18 +7,9 @@ import json
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import JSONObject
-from kubetwist.resources.openapi.protobufv3 import (
-    encode_v3,
-    pieces_v3,
-)
+from kubetwist.resources.openapi.protobufv3 import encode_v3, pieces_v3
 
-from .test_protobufv2 import (
-    every,
-    extensions,
-    fields,
-    one,
-    pairs,
-)
+from .test_protobufv2 import every, extensions, fields, one, pairs
 
 DOCUMENT: JSONObject = {
     "openapi": "3.0.0",

@@ -13,10 +13,7 @@ from kubetwist.client.restconfig import CallSettings
 from kubetwist.filters.requestinfo import with_request_info
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import KubeSite
-from kubetwist.resources.proxy.reverseproxy import (
-    proxy_request,
-    run,
-)
+from kubetwist.resources.proxy.reverseproxy import proxy_request, run
 from kubetwist.server.credentials.certificates import Authority, Subject
 from kubetwist.server.credentials.tlscontext import ServerContext
 from tests.wires import Backend, Wire, connect

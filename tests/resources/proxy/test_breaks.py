@@ -12,12 +12,7 @@ from kubetwist.http.connection.flow import has_hung_up
 from kubetwist.http.site import STALLED
 from kubetwist.resources.proxy.reverseproxy import proxy_request
 
-from .proxied import (
-    SWITCHED,
-    UPGRADE,
-    Flood,
-    Proxied,
-)
+from .proxied import SWITCHED, UPGRADE, Flood, Proxied
 
 reactor: Any = installed_reactor
 

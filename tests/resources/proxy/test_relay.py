@@ -11,12 +11,7 @@ from twisted.internet import reactor as installed_reactor
 
 from tests.wires import Wire
 
-from .proxied import (
-    SWITCHED,
-    UPGRADE,
-    Flood,
-    Proxied,
-)
+from .proxied import SWITCHED, UPGRADE, Flood, Proxied
 
 reactor: Any = installed_reactor
 MB = 1024 * 1024
