@@ -1,8 +1,8 @@
 """
-The strategies of the built-in kinds, one module per API group (the core group has several).
+The strategies of the built-in kinds, one module per API group; one per kind in the core group.
 
-A module holds C{STRATEGIES}: a strategy for each of its kinds. Modules are imported when a kind of their group is
-first asked for, so that a server which never meets a group never pays for it.
+A module C{strategy} holds C{STRATEGIES}: a strategy for each of its kinds. Modules are imported when a kind of their
+group is first asked for, so that a server which never meets a group never pays for it.
 """
 
 from __future__ import annotations
@@ -13,22 +13,32 @@ from typing import Final
 
 from .generic.strategy import Strategy
 
-#: Which modules, below this package, hold the kinds of which group.
+#: The packages below this one whose modules C{strategy} have the kinds of a group.
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "": (
-        "core.pod",
-        "core.service",
+        "core.componentstatus",
+        "core.configmap",
+        "core.endpoints",
+        "core.event",
+        "core.limitrange",
+        "core.namespace",
         "core.node",
-        "core.resourcequota",
         "core.persistentvolume",
+        "core.persistentvolumeclaim",
+        "core.pod",
+        "core.podtemplate",
         "core.replicationcontroller",
+        "core.resourcequota",
+        "core.secret",
+        "core.service",
+        "core.serviceaccount",
     ),
     "admissionregistration.k8s.io": ("admissionregistration",),
     "apiextensions.k8s.io": ("apiextensions",),
     "apiregistration.k8s.io": ("apiregistration",),
     "apps": ("apps",),
     "authentication.k8s.io": ("authentication",),
-    "authorization.k8s.io": ("authentication",),
+    "authorization.k8s.io": ("authorization",),
     "autoscaling": ("autoscaling",),
     "batch": ("batch",),
     "certificates.k8s.io": ("certificates",),

@@ -7,8 +7,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.objectmeta import creation_causes, update_causes
-from kubetwist.registry.core.node.validation import validate_namespace, validate_namespace_finalize
-from kubetwist.registry.core.persistentvolume.validation import validate_claim_status_update
+from kubetwist.registry.core.namespace.validation import validate_namespace, validate_namespace_finalize
+from kubetwist.registry.core.persistentvolumeclaim.validation import validate_claim_status_update
 from kubetwist.registry.core.service.validation import drop_type_dependent_fields
 from kubetwist.registry.strategies import strategy_for
 

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.batch.schedule import CronError, check_schedule
 from kubetwist.registry.core.node.validation import validate_node_update
-from kubetwist.registry.core.persistentvolume.validation import validate_claim_status_update
+from kubetwist.registry.core.persistentvolumeclaim.validation import validate_claim_status_update
 from kubetwist.registry.strategies import strategy_for
 
 CONTAINER = {"name": "c", "image": "app:1"}

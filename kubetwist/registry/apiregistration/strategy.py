@@ -12,7 +12,7 @@ from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ...api.times import now
 from ..generic.strategy import Strategy
-from . import validation as apiregistration
+from . import validation
 
 
 class APIServiceStrategy(Strategy):
@@ -29,7 +29,7 @@ class APIServiceStrategy(Strategy):
 
     def names_for(self, obj: JSONObject) -> NameProblems:
         """A service is named after the version of the group that it serves."""
-        return partial(apiregistration.api_service_name_problems, obj)
+        return partial(validation.api_service_name_problems, obj)
 
     def default(self, obj: JSONObject) -> None:
         """HTTPS is at its usual port."""
@@ -56,11 +56,11 @@ class APIServiceStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Group, version, service, certificates."""
-        return apiregistration.validate_api_service(obj)
+        return validation.validate_api_service(obj)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """Conditions that are true, false or unknown."""
-        return apiregistration.validate_api_service_status(obj)
+        return validation.validate_api_service_status(obj)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {"APIService": APIServiceStrategy()}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...api.errors import Cause, invalid, required
 from ...api.names import is_dns1035_label_problems, path_segment_problems
 from ...api.resource import JSONObject
-from ..core.resourcequota.validation import decoded_size
+from ..core.configmap.validation import decoded_size
 from ..generic.validation.fields import PORT_RANGE, Causes, dns_subdomain, invalid_shown, quote, unsupported
 
 

@@ -12,9 +12,10 @@ from ...api.resource import JSONObject
 from ..core.pod.defaults import default_claim_spec, default_pod_template
 from ..core.pod.gates import drop_of_template
 from ..core.pod.warnings import claim_warnings, name_warnings, template_warnings, unchanged
+from ..core.replicationcontroller.validation import validate_replica_set_status
 from ..generic.internaltypes import ROLLBACK_TO, TEMPLATE_GENERATION, keep_internal
 from ..generic.strategy import Strategy
-from . import validation as workloads
+from . import validation
 
 
 def _empty() -> JSONObject:
@@ -102,15 +103,15 @@ class DeploymentStrategy(WorkloadStrategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The spec of a new one."""
-        return workloads.validate_deployment(obj)
+        return validation.validate_deployment(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The spec, and that the selector stays."""
-        return workloads.validate_deployment_update(obj, old)
+        return validation.validate_deployment_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The counts."""
-        return workloads.validate_deployment_status(obj, old)
+        return validation.validate_deployment_status(obj, old)
 
 
 class ReplicaSetStrategy(WorkloadStrategy):
@@ -131,15 +132,15 @@ class ReplicaSetStrategy(WorkloadStrategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The spec of a new one."""
-        return workloads.validate_replica_set(obj)
+        return validation.validate_replica_set(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The spec, and that the selector stays."""
-        return workloads.validate_replica_set_update(obj, old)
+        return validation.validate_replica_set_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The counts."""
-        return workloads.validate_replica_set_status(obj)
+        return validate_replica_set_status(obj)
 
 
 class DaemonSetStrategy(WorkloadStrategy):
@@ -202,15 +203,15 @@ class DaemonSetStrategy(WorkloadStrategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The spec of a new one."""
-        return workloads.validate_daemon_set(obj)
+        return validation.validate_daemon_set(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The spec, and that the selector stays."""
-        return workloads.validate_daemon_set_update(obj, old)
+        return validation.validate_daemon_set_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The counts."""
-        return workloads.validate_daemon_set_status(obj, old)
+        return validation.validate_daemon_set_status(obj, old)
 
 
 def _template_generation(obj: JSONObject) -> int:
@@ -292,15 +293,15 @@ class StatefulSetStrategy(WorkloadStrategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The spec of a new one."""
-        return workloads.validate_stateful_set(obj)
+        return validation.validate_stateful_set(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The few fields that may change."""
-        return workloads.validate_stateful_set_update(obj, old)
+        return validation.validate_stateful_set_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The counts."""
-        return workloads.validate_stateful_set_status(obj, old)
+        return validation.validate_stateful_set_status(obj, old)
 
 
 def _drop_max_unavailable(obj: JSONObject) -> None:
@@ -317,11 +318,11 @@ class ControllerRevisionStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """It has data."""
-        return workloads.validate_controller_revision(obj)
+        return validation.validate_controller_revision(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The data stay."""
-        return workloads.validate_controller_revision_update(obj, old)
+        return validation.validate_controller_revision_update(obj, old)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ...api.errors import Cause, forbidden, go_json, invalid, required, too_long
-from ...api.names import byte_length
+from ...api.errors import Cause, forbidden, go_json, invalid, required
 from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
-from ..core.persistentvolume.validation import validate_claim_spec
-from ..core.pod.validation.pod import validate_pod_annotations, validate_profile_annotations
-from ..core.pod.validation.spec import validate_pod_spec
+from ..core.persistentvolumeclaim.validation import validate_claim_spec
+from ..core.pod.validation.template import always_restarts, template_metadata, validate_template
+from ..core.replicationcontroller.validation import check_within_replicas
 from ..generic.internaltypes import ROLLBACK_TO
 from ..generic.validation.fields import (
     Causes,
-    annotation_keys,
     at_most_whole,
     check,
     dns_label,
@@ -23,7 +21,6 @@ from ..generic.validation.fields import (
     invalid_shown,
     invalid_without_value,
     label_selector,
-    labels,
     not_negative,
     number_or_percent,
     selector_empty,
@@ -33,8 +30,6 @@ from ..generic.validation.fields import (
     unsupported,
 )
 
-_BEYOND: Final = "cannot be greater than status.replicas"
-_MOST_ANNOTATIONS: Final = 256 * 1024
 _STATEFUL_SET: Final = (
     "replicas",
     "template",
@@ -49,41 +44,12 @@ _STATEFUL_SET: Final = (
 # --- templates ---------------------------------------------------------------------------------------------------
 
 
-def validate_template(template: JSONObject, path: str, causes: Causes) -> None:
-    """A template of pods; the paths of its labels and annotations are the reference's."""
-    _template_metadata(template, path, causes)
-    spec = template.get("spec") or {}
-    validate_pod_spec(spec, f"{path}.spec", causes)
-    validate_profile_annotations((template.get("metadata") or {}).get("annotations"), spec, f"{path}.spec", causes)
-    if spec.get("ephemeralContainers"):
-        causes.append(forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template"))
-
-
-def _template_metadata(template: JSONObject, path: str, causes: Causes) -> None:
-    metadata = template.get("metadata") or {}
-    if metadata.get("labels"):
-        labels(metadata["labels"], f"{path}.labels", causes)
-    if metadata.get("annotations"):
-        annotation_keys(metadata["annotations"], f"{path}.annotations", causes)
-        size = sum(byte_length(key) + byte_length(value) for key, value in metadata["annotations"].items())
-        if size > _MOST_ANNOTATIONS:
-            causes.append(too_long(f"{path}.annotations", _MOST_ANNOTATIONS))
-        validate_pod_annotations(metadata["annotations"], template.get("spec") or {}, f"{path}.annotations", causes)
-
-
-def validate_pod_template(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
-    """A template that is an object of its own."""
-    causes: Causes = []
-    validate_template(obj.get("template") or {}, "template", causes)
-    return causes
-
-
 def _selected_template(spec: JSONObject, path: str, owner: str, causes: Causes) -> None:
     """A template whose pods the selector finds, and which always restarts what ends."""
     template = spec.get("template") or {}
     _found(spec.get("selector"), template, path, causes)
     validate_template(template, path, causes)
-    _always(template.get("spec") or {}, path, owner, causes)
+    always_restarts(template.get("spec") or {}, path, owner, causes)
 
 
 def _found(selector: JSONObject | None, template: JSONObject, path: str, causes: Causes) -> None:
@@ -92,15 +58,6 @@ def _found(selector: JSONObject | None, template: JSONObject, path: str, causes:
     if selector is None or not (selector_empty(selector) or selects(selector, found or {})):
         text = "`selector` does not match template `labels`"
         causes.append(invalid(f"{path}.metadata.labels", found, text))
-
-
-def _always(spec: JSONObject, path: str, owner: str, causes: Causes) -> None:
-    policy = spec.get("restartPolicy") or ""
-    if policy != "Always":
-        causes.append(unsupported(f"{path}.spec.restartPolicy", policy, ("Always",)))
-    if spec.get("activeDeadlineSeconds") is not None:
-        text = f"activeDeadlineSeconds in {owner} is not Supported"
-        causes.append(forbidden(f"{path}.spec.activeDeadlineSeconds", text))
 
 
 def _selector(spec: JSONObject, what: str, causes: Causes) -> bool:
@@ -210,7 +167,7 @@ def validate_deployment_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
     )
     for name in names:
         not_negative(status.get(name), f"status.{name}", causes)
-    _within(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), causes)
+    check_within_replicas(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), causes)
     if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
         text = "cannot be greater than readyReplicas"
         causes.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
@@ -222,14 +179,6 @@ def _not_decremented(status: JSONObject, before: JSONObject, causes: Causes) -> 
     count, was = status.get("collisionCount"), before.get("collisionCount")
     if was is not None and (count is None or count < was):
         causes.append(invalid("status.collisionCount", count or 0, "cannot be decremented"))
-
-
-def _within(status: JSONObject, names: tuple[str, ...], causes: Causes) -> None:
-    replicas = status.get("replicas") or 0
-    for name in names:
-        count = status.get(name) or 0
-        if count > replicas:
-            causes.append(invalid(f"status.{name}", count, _BEYOND))
 
 
 # --- replica sets and replication controllers --------------------------------------------------------------------
@@ -255,49 +204,6 @@ def validate_replica_set_update(obj: JSONObject, old: JSONObject) -> list[Cause]
     return causes
 
 
-def validate_replica_set_status(obj: JSONObject) -> list[Cause]:
-    """Counts that fit each other."""
-    causes: Causes = []
-    status = obj.get("status") or {}
-    names = (
-        "replicas",
-        "fullyLabeledReplicas",
-        "readyReplicas",
-        "availableReplicas",
-        "terminatingReplicas",
-        "observedGeneration",
-    )
-    for name in names:
-        not_negative(status.get(name), f"status.{name}", causes)
-    _within(status, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), causes)
-    if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
-        text = "cannot be greater than readyReplicas"
-        causes.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
-    return causes
-
-
-def validate_replication_controller(obj: JSONObject) -> list[Cause]:
-    """A replication controller as it may stand."""
-    causes: Causes = []
-    spec = obj["spec"]
-    not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds", causes)
-    selector, template = spec.get("selector"), spec.get("template")
-    if not selector:
-        causes.append(required("spec.selector"))
-    not_negative(spec.get("replicas"), "spec.replicas", causes)
-    if template is None:
-        causes.append(required("spec.template"))
-        return causes
-    found = (template.get("metadata") or {}).get("labels")
-    labels = found or {}
-    if selector and any(labels.get(key) != value for key, value in selector.items()):
-        text = "`selector` does not match template `labels`"
-        causes.append(invalid("spec.template.metadata.labels", found, text))
-    validate_template(template, "spec.template", causes)
-    _always(template.get("spec") or {}, "spec.template", "ReplicationController", causes)
-    return causes
-
-
 # --- daemon sets -------------------------------------------------------------------------------------------------
 
 
@@ -313,7 +219,7 @@ def validate_daemon_set(obj: JSONObject) -> list[Cause]:
     if selector is not None and selector_empty(selector):
         causes.append(invalid_shown("spec.selector", "{}", "empty selector is invalid for daemonset"))
     validate_template(template, "spec.template", causes)
-    _always(template.get("spec") or {}, "spec.template", "DaemonSet", causes)
+    always_restarts(template.get("spec") or {}, "spec.template", "DaemonSet", causes)
     for name in ("minReadySeconds", "templateGeneration"):
         not_negative(spec.get(name), f"spec.{name}", causes)
     strategy = spec.get("updateStrategy") or {}
@@ -403,10 +309,10 @@ def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> lis
         if old is None or not _template_causes(old["spec"]):
             causes.extend(_template_causes(spec))
         # The reference looks at them for itself, too.
-        _template_metadata(template, "spec.template", causes)
+        template_metadata(template, "spec.template", causes)
     else:
         causes.append(invalid_without_value("spec.selector", selector_shown(spec.get("selector"))))
-    _always(template.get("spec") or {}, "spec.template", "StatefulSet", causes)
+    always_restarts(template.get("spec") or {}, "spec.template", "StatefulSet", causes)
     return causes
 
 
@@ -490,7 +396,7 @@ def validate_stateful_set_status(obj: JSONObject, old: JSONObject) -> list[Cause
     )
     for name in names:
         not_negative(status.get(name), f"status.{name}", causes)
-    _within(status, ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"), causes)
+    check_within_replicas(status, ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"), causes)
     if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
         text = "cannot be greater than status.readyReplicas"
         causes.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))

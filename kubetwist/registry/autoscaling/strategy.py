@@ -8,7 +8,7 @@ from typing import Any, Final
 from ...api.errors import Cause
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
-from . import validation as autoscaling
+from . import validation
 
 _UP: Final[list[dict[str, Any]]] = [
     {"type": "Pods", "value": 4, "periodSeconds": 15},
@@ -58,15 +58,15 @@ class HorizontalPodAutoscalerStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Bounds, target, metrics, behavior."""
-        return autoscaling.validate_autoscaler(obj)
+        return validation.validate_autoscaler(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """As a new one."""
-        return autoscaling.validate_autoscaler(obj, old)
+        return validation.validate_autoscaler(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The counts."""
-        return autoscaling.validate_autoscaler_status(obj)
+        return validation.validate_autoscaler_status(obj)
 
 
 def _rules(rules: JSONObject | None, policies: list[dict[str, Any]], window: int | None) -> JSONObject:

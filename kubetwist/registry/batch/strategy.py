@@ -12,8 +12,7 @@ from ..core.pod.defaults import default_pod_template
 from ..core.pod.gates import drop_of_template
 from ..core.pod.warnings import job_warnings, name_warnings, unchanged
 from ..generic.strategy import Strategy
-from .validation import job as batch
-from .validation import jobstatus
+from .validation import cronjob, job, jobstatus
 
 _PREFIX: Final = "batch.kubernetes.io/"
 _LEGACY_LABELS: Final = ("job-name", "controller-uid")
@@ -85,11 +84,11 @@ class JobStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The spec of a new one."""
-        return batch.validate_job(obj)
+        return job.validate_job(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """What may change while a job runs, and what while it does not."""
-        return batch.validate_job_update(obj, old)
+        return job.validate_job_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The counts and the conditions."""
@@ -189,11 +188,11 @@ class CronJobStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The spec of a new one, and that its name leaves room for those of its jobs."""
-        return batch.validate_cron_job(obj)
+        return cronjob.validate_cron_job(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The spec."""
-        return batch.validate_cron_job_update(obj, old)
+        return cronjob.validate_cron_job_update(obj, old)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {"Job": JobStrategy(), "CronJob": CronJobStrategy()}

@@ -11,7 +11,7 @@ from ...api.objectmeta import Rule
 from ...api.resource import JSONObject, UserInfo
 from ...api.times import now
 from ..generic.strategy import Strategy
-from . import validation as certificates
+from . import validation
 
 
 class CertificateSigningRequestStrategy(Strategy):
@@ -44,9 +44,9 @@ class CertificateSigningRequestStrategy(Strategy):
         super().prepare_for_status_update(obj, old)
         status = obj.setdefault("status", {})
         conditions = list(status.get("conditions") or ())
-        for kind in certificates.VERDICTS:
+        for kind in validation.VERDICTS:
             # Those that come or go are left for validation to refuse.
-            held = [one for one in certificates.approvals(old) if one.get("type") == kind]
+            held = [one for one in validation.approvals(old) if one.get("type") == kind]
             places = [place for place, one in enumerate(conditions) if one.get("type") == kind]
             if len(places) == len(held):
                 for place, one in zip(places, held, strict=True):
@@ -75,19 +75,19 @@ class CertificateSigningRequestStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """A signer, and a request that can be read."""
-        return certificates.validate_request(obj)
+        return validation.validate_request(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The spec was checked when it came."""
-        return certificates.validate_request_update(obj, old)
+        return validation.validate_request_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """A certificate, and no verdict."""
-        return certificates.validate_request_status_update(obj, old)
+        return validation.validate_request_status_update(obj, old)
 
     def validate_approval(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """A verdict, and no certificate."""
-        return certificates.validate_approval_update(obj, old)
+        return validation.validate_approval_update(obj, old)
 
 
 def _set_conditions(status: JSONObject, conditions: list[JSONObject], old: JSONObject) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from ...api.errors import Cause
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
-from ..scheduling import validation as small
+from . import validation
 
 #: What coordinated elections of leaders are told by.
 _ELECTION: Final = ("strategy", "preferredHolder")
@@ -38,7 +38,7 @@ class LeaseStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Durations and counts."""
-        return small.validate_lease(obj)
+        return validation.validate_lease(obj)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {"Lease": LeaseStrategy()}

@@ -9,7 +9,7 @@ from ...api.errors import Cause
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
-from . import validation as endpointslices
+from . import validation
 
 _MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 _CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
@@ -50,7 +50,7 @@ class EndpointSliceStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Addresses, ports, topology."""
-        return endpointslices.validate_slice(obj)
+        return validation.validate_slice(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Names instead of addresses are on their way out, and so are odd forms of addresses."""
@@ -59,12 +59,12 @@ class EndpointSliceStrategy(Strategy):
             texts.append("spec.addressType: FQDN endpoints are deprecated")
         # Controllers write addresses as they should be.
         if (obj["metadata"].get("labels") or {}).get(_MANAGED_BY) not in _CONTROLLERS:
-            texts += endpointslices.address_form_warnings(obj)
+            texts += validation.address_form_warnings(obj)
         return texts
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The type of address stays; endpoints that were let in may stay, too."""
-        return endpointslices.validate_slice_update(obj, old)
+        return validation.validate_slice_update(obj, old)
 
 
 def _drop_old_topology(obj: JSONObject) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from ...api.names import is_dns1123_subdomain_problems
 from ...api.objectmeta import Rule
-from ..core.event import validation as events
-from ..core.node.strategy import EventStrategy
+from ..core.event.strategy import EventStrategy
 from ..generic.strategy import Strategy
+from . import validation
 
 if TYPE_CHECKING:
     from ...api.errors import Cause
@@ -28,11 +28,11 @@ class NewEventStrategy(EventStrategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Nothing is left of what only older events have."""
-        return events.validate_new_event(obj)
+        return validation.validate_new_event(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """Only the series changes."""
-        return events.validate_new_event_update(obj, old)
+        return validation.validate_new_event_update(obj, old)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {"Event": NewEventStrategy()}

@@ -9,7 +9,7 @@ from ...api.errors import Cause
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
-from . import validation as flowcontrol
+from . import validation
 
 
 class FlowControlStrategy(Strategy):
@@ -27,7 +27,7 @@ class FlowControlStrategy(Strategy):
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The conditions."""
-        return flowcontrol.validate_flow_control_status(obj)
+        return validation.validate_flow_control_status(obj)
 
 
 class FlowSchemaStrategy(FlowControlStrategy):
@@ -42,7 +42,7 @@ class FlowSchemaStrategy(FlowControlStrategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Precedence, level, subjects and rules."""
-        return flowcontrol.validate_flow_schema(obj)
+        return validation.validate_flow_schema(obj)
 
 
 class PriorityLevelStrategy(FlowControlStrategy):
@@ -74,7 +74,7 @@ class PriorityLevelStrategy(FlowControlStrategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Type and limits."""
-        return flowcontrol.validate_priority_level(obj)
+        return validation.validate_priority_level(obj)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {

@@ -9,7 +9,7 @@ from ...api.errors import Cause
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
-from . import validation as networking
+from . import validation
 
 
 class IngressStrategy(Strategy):
@@ -38,19 +38,19 @@ class IngressStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The spec of a new one."""
-        return networking.validate_ingress(obj)
+        return validation.validate_ingress(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The spec, more lenient towards what was there."""
-        return networking.validate_ingress_update(obj, old)
+        return validation.validate_ingress_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The balancer's addresses."""
-        return networking.validate_ingress_status(obj)
+        return validation.validate_ingress_status(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """The annotation of old."""
-        return networking.ingress_warnings(obj) if old is None else ()
+        return validation.ingress_warnings(obj) if old is None else ()
 
 
 class IngressClassStrategy(Strategy):
@@ -67,11 +67,11 @@ class IngressClassStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Controller and parameters."""
-        return networking.validate_ingress_class(obj)
+        return validation.validate_ingress_class(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The controller stays."""
-        return networking.validate_ingress_class_update(obj, old)
+        return validation.validate_ingress_class_update(obj, old)
 
 
 class NetworkPolicyStrategy(Strategy):
@@ -93,11 +93,11 @@ class NetworkPolicyStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The spec."""
-        return networking.validate_network_policy(obj)
+        return validation.validate_network_policy(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Odd blocks of addresses."""
-        return tuple(networking.network_policy_warnings(obj))
+        return tuple(validation.network_policy_warnings(obj))
 
 
 class IPAddressStrategy(Strategy):
@@ -107,15 +107,15 @@ class IPAddressStrategy(Strategy):
 
     def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
         """An address in canonical form."""
-        return networking.address_problems(name)
+        return validation.address_problems(name)
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Whom it belongs to."""
-        return networking.validate_ip_address(obj)
+        return validation.validate_ip_address(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """Its owner stays."""
-        return networking.validate_ip_address_update(obj, old)
+        return validation.validate_ip_address_update(obj, old)
 
 
 class ServiceCIDRStrategy(Strategy):
@@ -134,11 +134,11 @@ class ServiceCIDRStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """One range, or one of each family."""
-        return networking.validate_service_cidr(obj)
+        return validation.validate_service_cidr(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The ranges stay."""
-        return networking.validate_service_cidr_update(obj, old)
+        return validation.validate_service_cidr_update(obj, old)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {

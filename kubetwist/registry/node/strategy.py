@@ -10,7 +10,7 @@ from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..core.node.labels import label_warnings
 from ..generic.strategy import Strategy
-from ..scheduling import validation as small
+from . import validation
 
 
 class RuntimeClassStrategy(Strategy):
@@ -26,11 +26,11 @@ class RuntimeClassStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The handler is a label in DNS."""
-        return small.validate_runtime_class(obj)
+        return validation.validate_runtime_class(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The handler stays."""
-        return small.validate_runtime_class_update(obj, old)
+        return validation.validate_runtime_class_update(obj, old)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {"RuntimeClass": RuntimeClassStrategy()}

@@ -10,7 +10,7 @@ from ...api.names import path_segment_problems
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
-from . import validation as policy
+from . import validation
 
 
 class PodDisruptionBudgetStrategy(Strategy):
@@ -38,11 +38,11 @@ class PodDisruptionBudgetStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """One of two bounds, and a selector."""
-        return policy.validate_budget(obj)
+        return validation.validate_budget(obj)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The counts and conditions."""
-        return policy.validate_budget_status(obj)
+        return validation.validate_budget_status(obj)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {"PodDisruptionBudget": PodDisruptionBudgetStrategy()}

@@ -10,7 +10,7 @@ from ...api.names import path_segment_problems
 from ...api.objectmeta import Parts, Rule
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
-from . import validation as rbac
+from . import validation
 
 GROUP: Final = "rbac.authorization.k8s.io"
 
@@ -37,7 +37,7 @@ class RoleStrategy(RBACStrategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Rules about resources."""
-        return rbac.validate_role(obj)
+        return validation.validate_role(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """Validate as for a new object, before metadata are compared."""
@@ -49,7 +49,7 @@ class ClusterRoleStrategy(RoleStrategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Rules about resources or paths, and selectors of roles to gather."""
-        return rbac.validate_cluster_role(obj)
+        return validation.validate_cluster_role(obj)
 
 
 class RoleBindingStrategy(RBACStrategy):
@@ -72,11 +72,11 @@ class RoleBindingStrategy(RBACStrategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """A role of this group, and subjects."""
-        return rbac.validate_binding(obj, self._namespaced)
+        return validation.validate_binding(obj, self._namespaced)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The role stays."""
-        return rbac.validate_binding_update(obj, old, self._namespaced)
+        return validation.validate_binding_update(obj, old, self._namespaced)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {

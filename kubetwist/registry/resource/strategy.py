@@ -12,8 +12,7 @@ from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ...api.times import now
 from ..generic.strategy import Strategy
-from .validation import claims as dynamicresources
-from .validation import slices as resourceslices
+from .validation import claims, deviceclasses, slices
 
 
 def _default_claim_spec(spec: JSONObject) -> None:
@@ -53,11 +52,11 @@ class DeviceClassStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Selectors and configuration."""
-        return dynamicresources.validate_device_class(obj)
+        return deviceclasses.validate_device_class(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """As a new one; longer configuration may stay."""
-        return dynamicresources.validate_device_class(obj, old)
+        return deviceclasses.validate_device_class(obj, old)
 
 
 class ResourceSliceStrategy(Strategy):
@@ -94,11 +93,11 @@ class ResourceSliceStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Devices and nodes."""
-        return resourceslices.validate_slice(obj)
+        return slices.validate_slice(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """Pool, driver and node stay."""
-        return resourceslices.validate_slice_update(obj, old)
+        return slices.validate_slice_update(obj, old)
 
 
 class ResourceClaimStrategy(Strategy):
@@ -123,25 +122,25 @@ class ResourceClaimStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Requests, constraints and configuration."""
-        return dynamicresources.validate_claim(obj)
+        return claims.validate_claim(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """What is claimed stays."""
-        return dynamicresources.validate_claim_update(obj, old)
+        return claims.validate_claim_update(obj, old)
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
         """What drivers said of devices goes with the devices."""
         super().prepare_for_status_update(obj, old)
         status = obj.get("status") or {}
-        gone = dynamicresources.allocated(old.get("status") or {}) - dynamicresources.allocated(status)
+        gone = claims.allocated(old.get("status") or {}) - claims.allocated(status)
         if gone and status.get("devices"):
-            status["devices"] = [one for one in status["devices"] if dynamicresources.device_key(one) not in gone]
+            status["devices"] = [one for one in status["devices"] if claims.device_key(one) not in gone]
             if not status["devices"]:
                 del status["devices"]
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """Users and devices."""
-        return dynamicresources.validate_claim_status_update(obj, old)
+        return claims.validate_claim_status_update(obj, old)
 
 
 class ResourceClaimTemplateStrategy(Strategy):
@@ -160,11 +159,11 @@ class ResourceClaimTemplateStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """What its claims would be."""
-        return dynamicresources.validate_claim_template(obj)
+        return claims.validate_claim_template(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """What its claims are stays."""
-        return dynamicresources.validate_claim_template_update(obj, old)
+        return claims.validate_claim_template_update(obj, old)
 
 
 class ReturnedWhenDeletedStrategy(Strategy):

@@ -8,7 +8,7 @@ from typing import Final
 from ...api.errors import Cause
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
-from . import validation as small
+from . import validation
 
 
 class PriorityClassStrategy(Strategy):
@@ -28,11 +28,11 @@ class PriorityClassStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The name's prefix and the highest value."""
-        return small.validate_priority_class(obj)
+        return validation.validate_priority_class(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """Value and preemption stay."""
-        return small.validate_priority_class_update(obj, old)
+        return validation.validate_priority_class_update(obj, old)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {"PriorityClass": PriorityClassStrategy()}

@@ -11,7 +11,7 @@ from ...api.resource import JSONObject
 from ..core.node.labels import selector_warnings, topology_warnings
 from ..core.pod.defaults import VOLUME_SOURCE_DEFAULTS
 from ..generic.strategy import Strategy
-from . import validation as storage
+from . import validation
 
 
 class StorageClassStrategy(Strategy):
@@ -34,11 +34,11 @@ class StorageClassStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Provisioner, parameters, policies, topologies."""
-        return storage.validate_storage_class(obj)
+        return validation.validate_storage_class(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """What volumes were made by stays."""
-        return storage.validate_storage_class_update(obj, old)
+        return validation.validate_storage_class_update(obj, old)
 
 
 class CSIDriverStrategy(Strategy):
@@ -81,7 +81,7 @@ class CSIDriverStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Name and modes."""
-        return storage.validate_csi_driver(obj)
+        return validation.validate_csi_driver(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Tokens in attributes of volumes find their way into logs."""
@@ -97,7 +97,7 @@ class CSIDriverStrategy(Strategy):
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """What volumes were attached by stays."""
-        return storage.validate_csi_driver_update(obj, old)
+        return validation.validate_csi_driver_update(obj, old)
 
 
 class CSINodeStrategy(Strategy):
@@ -113,11 +113,11 @@ class CSINodeStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Every driver once."""
-        return storage.validate_csi_node(obj)
+        return validation.validate_csi_node(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """A driver stays as it was registered."""
-        return storage.validate_csi_node_update(obj, old)
+        return validation.validate_csi_node_update(obj, old)
 
 
 class CSIStorageCapacityStrategy(Strategy):
@@ -132,11 +132,11 @@ class CSIStorageCapacityStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """A class, and quantities."""
-        return storage.validate_csi_capacity(obj)
+        return validation.validate_csi_capacity(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """Whose capacity it is stays."""
-        return storage.validate_csi_capacity_update(obj, old)
+        return validation.validate_csi_capacity_update(obj, old)
 
 
 class VolumeAttachmentStrategy(Strategy):
@@ -165,15 +165,15 @@ class VolumeAttachmentStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Attacher, node and one source."""
-        return storage.validate_attachment(obj)
+        return validation.validate_attachment(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The spec stays."""
-        return storage.validate_attachment_update(obj, old)
+        return validation.validate_attachment_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """What is said of the attachment."""
-        return storage.validate_attachment_update(obj, old)
+        return validation.validate_attachment_update(obj, old)
 
 
 class VolumeAttributesClassStrategy(Strategy):
@@ -184,11 +184,11 @@ class VolumeAttributesClassStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Driver and parameters."""
-        return storage.validate_attributes_class(obj)
+        return validation.validate_attributes_class(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """Driver and parameters stay."""
-        return storage.validate_attributes_class_update(obj, old)
+        return validation.validate_attributes_class_update(obj, old)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {

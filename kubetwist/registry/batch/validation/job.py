@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import zoneinfo
 from collections.abc import Sequence
 from typing import Any, Final
 
 from ....api.errors import Cause, invalid, required, too_long, too_many
-from ....api.go.structs import (
-    go_struct,
-    pod_spec_struct,
-    pod_template_struct,
-)
+from ....api.go.structs import go_struct, pod_spec_struct, pod_template_struct
 from ....api.names import domain_prefixed_path_problems, is_dns1123_label_problems, qualified_name_problems
 from ....api.objectmeta import Parts
 from ....api.resource import JSONObject
-from ...apps.validation import validate_template
+from ...core.pod.validation.template import validate_template
 from ...generic.validation.fields import (
     Causes,
     check,
@@ -32,7 +26,6 @@ from ...generic.validation.fields import (
     selects,
     unsupported,
 )
-from ..schedule import CronError, check_schedule
 from .jobstatus import parse_intervals
 
 _UID: Final = "batch.kubernetes.io/controller-uid"
@@ -56,7 +49,7 @@ def validate_job(obj: JSONObject, prefixed: bool = True) -> list[Cause]:
     causes: Causes = []
     spec = obj["spec"]
     _generated(obj, spec, prefixed, causes)
-    _job_spec(spec, "spec", causes, template_of_job=True)
+    job_spec(spec, "spec", causes, template_of_job=True)
     if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
         name = obj["metadata"].get("name") or ""
         hostname = f"{name}-{spec['completions'] - 1}"
@@ -84,7 +77,8 @@ def _generated(obj: JSONObject, spec: JSONObject, prefixed: bool, causes: Causes
         causes.append(invalid_shown("spec.selector", shown, "`selector` not auto-generated"))
 
 
-def _job_spec(spec: JSONObject, path: str, causes: Causes, *, template_of_job: bool) -> None:
+def job_spec(spec: JSONObject, path: str, causes: Causes, *, template_of_job: bool) -> None:
+    """Check the spec of a job, or of a cron job's template."""
     names = (
         "parallelism",
         "completions",
@@ -311,7 +305,7 @@ def validate_job_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     first = validate_job(obj, prefixed=_UID in held_labels and _NAME in held_labels)
     causes: Causes = []
     spec, before = obj["spec"], old["spec"]
-    _job_spec(spec, "spec", causes, template_of_job=True)
+    job_spec(spec, "spec", causes, template_of_job=True)
     completions, was = spec.get("completions"), before.get("completions")
     if spec.get("completionMode") != "Indexed":
         immutable(completions, was, "spec.completions", causes)
@@ -395,83 +389,3 @@ def _resized(container: JSONObject, new: JSONObject) -> JSONObject:
 
 
 # --- cron jobs ---------------------------------------------------------------------------------------------------
-
-
-def validate_cron_job(obj: JSONObject) -> list[Cause]:
-    """A new cron job: its name has to leave room for those of its jobs."""
-    causes = _cron_job(obj, None)
-    name = obj["metadata"].get("name") or ""
-    if len(name) > 52:
-        causes.append(invalid("metadata.name", name, "must be no more than 52 characters"))
-    return causes
-
-
-def validate_cron_job_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """The spec; a time zone that was taken once stays good."""
-    return _cron_job(obj, old)
-
-
-def _cron_job(obj: JSONObject, old: JSONObject | None) -> list[Cause]:
-    causes: Causes = []
-    spec = obj["spec"]
-    schedule = spec.get("schedule") or ""
-    if not schedule:
-        causes.append(required("spec.schedule"))
-    else:
-        try:
-            check_schedule(schedule)
-        except CronError as error:
-            causes.append(invalid("spec.schedule", schedule, str(error)))
-        if "TZ" in schedule:
-            if old is None or "TZ" not in (old["spec"].get("schedule") or ""):
-                text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-                causes.append(invalid("spec.schedule", schedule, text))
-            elif spec.get("timeZone") is not None:
-                text = "cannot use both timeZone field and TZ or CRON_TZ in schedule"
-                causes.append(invalid("spec.schedule", schedule, text))
-    not_negative(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds", causes)
-    zone = spec.get("timeZone")
-    if zone is not None and (old is None or old["spec"].get("timeZone") != zone):
-        _time_zone(zone, causes)
-    policy = spec.get("concurrencyPolicy") or ""
-    choice = ("Allow", "Forbid", "Replace")
-    if not policy:
-        causes.append(required("spec.concurrencyPolicy"))
-    elif policy not in choice:
-        causes.append(unsupported("spec.concurrencyPolicy", policy, choice))
-    _job_template(spec.get("jobTemplate") or {}, "spec.jobTemplate", causes)
-    for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
-        not_negative(spec.get(name), f"spec.{name}", causes)
-    return causes
-
-
-_ZONE_PART: Final = re.compile(r"[A-Za-z._0-9+-]{1,14}")
-
-
-def _time_zone(zone: str, causes: Causes) -> None:
-    if not zone:
-        causes.append(invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string"))
-        return
-    if any(part in (".", "..") or part.startswith("-") or not _ZONE_PART.fullmatch(part) for part in zone.split("/")):
-        causes.append(invalid("spec.timeZone", zone, f"unknown time zone {zone}"))
-        return
-    if zone.lower() == "local":
-        text = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-        causes.append(invalid("spec.timeZone", zone, text))
-    if zone == "Local":
-        return
-    try:
-        zoneinfo.ZoneInfo(zone)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        causes.append(invalid("spec.timeZone", zone, f"unknown time zone {zone}"))
-
-
-def _job_template(template: JSONObject, path: str, causes: Causes) -> None:
-    """The reference looks at no metadata here."""
-    spec = template.get("spec") or {}
-    _job_spec(spec, f"{path}.spec", causes, template_of_job=False)
-    if spec.get("selector") is not None:
-        shown = selector_shown(spec["selector"])
-        causes.append(invalid_shown(f"{path}.spec.selector", shown, "`selector` will be auto-generated"))
-    if spec.get("manualSelector"):
-        causes.append(unsupported(f"{path}.spec.manualSelector", True, ("nil", "false")))

@@ -19,7 +19,7 @@ from ....storage.cache.record import Record
 from ...generic import deletion
 from ...generic.store import Store
 from ...generic.updates import UpdateRules
-from ..node.validation import validate_namespace_finalize
+from .validation import validate_namespace_finalize
 
 
 @implementer_only(ICreator, IGetter, ILister, IWatcher, IPatcher, IGracefulDeleter)

@@ -10,13 +10,8 @@ from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
 from ....api.times import now
 from ...generic.strategy import Strategy
-from ..pod.defaults import VOLUME_SOURCE_DEFAULTS, complete_data_sources, default_claim_spec, round_up
-from ..pod.warnings import claim_warnings
-from . import validation as persistentvolumes
-
-_DATA_SOURCES: Final = ("dataSource", "dataSourceRef")
-#: What the older of the two fields for data sources was made for.
-_OLD_SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+from ..pod.defaults import VOLUME_SOURCE_DEFAULTS, round_up
+from . import validation
 
 
 class PersistentVolumeStrategy(Strategy):
@@ -59,89 +54,17 @@ class PersistentVolumeStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Capacity, access and exactly one source."""
-        return persistentvolumes.validate_volume(obj)
+        return validation.validate_volume(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The source stays."""
-        return persistentvolumes.validate_volume_update(obj, old)
+        return validation.validate_volume_update(obj, old)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """What is not the way to do it any more."""
-        return tuple(persistentvolumes.volume_warnings(obj))
-
-
-class PersistentVolumeClaimStrategy(Strategy):
-    """v1 PersistentVolumeClaim."""
-
-    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
-    has_status = True
-    status_protects = ()
-    delete_returns_object = True
-
-    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Parts of a byte, and an annotation that is a field now."""
-        return [*persistentvolumes.claim_annotation_warnings(obj), *claim_warnings(obj["spec"], "spec")]
-
-    def default(self, obj: JSONObject) -> None:
-        """See C{pkg/apis/core/v1/defaults.go}."""
-        default_claim_spec(obj.setdefault("spec", {}))
-        status = obj.setdefault("status", {})
-        if not status.get("phase"):
-            status["phase"] = "Pending"
-        for name in ("capacity", "allocatedResources"):
-            round_up(status.get(name))
-
-    def reset_status(self, obj: JSONObject) -> None:
-        """Pending."""
-        obj["status"] = {"phase": "Pending"}
-
-    def complete(self, obj: JSONObject) -> None:
-        """Older releases knew one of the two fields for data sources."""
-        super().complete(obj)
-        complete_data_sources(obj["spec"])
-
-    def prepare_for_create(self, obj: JSONObject) -> None:
-        """Data sources say the same; that is no default, and so nobody's doing."""
-        super().prepare_for_create(obj)
-        _drop_data_sources(obj["spec"], {})
-        complete_data_sources(obj["spec"])
-
-    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Likewise."""
-        super().prepare_for_update(obj, old)
-        _drop_data_sources(obj["spec"], old["spec"])
-        complete_data_sources(obj["spec"])
-        complete_data_sources(old["spec"])
-
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
-        """Size, access, class, data source."""
-        return persistentvolumes.validate_claim(obj)
-
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
-        """Nothing changes but the size, once the claim is bound."""
-        return persistentvolumes.validate_claim_update(obj, old)
-
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
-        """Quantities."""
-        return persistentvolumes.validate_claim_status_update(obj, old)
-
-
-def _drop_data_sources(spec: JSONObject, old: JSONObject) -> None:
-    """
-    Drop from C{spec} sources in other namespaces, and by the older field all but claims and snapshots.
-
-    See C{pkg/api/persistentvolumeclaim/util.go}.
-    """
-    if old.get("dataSourceRef") is None and (spec.get("dataSourceRef") or {}).get("namespace"):
-        del spec["dataSourceRef"]
-    source = spec.get("dataSource")
-    if source is None or any(one is not None for one in (*map(old.get, _DATA_SOURCES), spec.get("dataSourceRef"))):
-        return
-    if (source.get("apiGroup") or "", source.get("kind")) not in _OLD_SOURCES:
-        del spec["dataSource"]
+        return tuple(validation.volume_warnings(obj))
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
     "PersistentVolume": PersistentVolumeStrategy(),
-    "PersistentVolumeClaim": PersistentVolumeClaimStrategy(),
 }

@@ -9,7 +9,6 @@ from typing import Any, Final
 from ....api.errors import Cause, forbidden, invalid, required
 from ....api.go.diff import diff
 from ....api.go.structs import go_struct
-from ....api.names import qualified_name_problems
 from ....api.objectmeta import Parts
 from ....api.resource import JSONObject
 from ...generic.validation.fields import (
@@ -20,8 +19,6 @@ from ...generic.validation.fields import (
     go_json,
     immutable,
     invalid_shown,
-    is_selector,
-    label_selector,
     need,
     no_backsteps,
     quantity,
@@ -31,26 +28,15 @@ from ...generic.validation.fields import (
 from ..node.labels import term_warnings
 from ..pod.validation.affinity import validate_node_selector
 from ..pod.validation.initiators import initiator_problems
-from ..pod.validation.resources import is_native
 from ..pod.validation.volumes import SHARED_SOURCES, csi_driver_name
 
 _MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_VOLUME_MODES: Final = ("Block", "Filesystem")
+VOLUME_MODES: Final = ("Block", "Filesystem")
 _RECLAIM: Final = ("Delete", "Recycle", "Retain")
-_CLAIM_SPEC: Final = (
-    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n"
-)
-_RESIZES: Final = (
-    "ControllerResizeInProgress",
-    "ControllerResizeInfeasible",
-    "NodeResizeInProgress",
-    "NodeResizeInfeasible",
-    "NodeResizePending",
-)
-_NEGATIVE: Final = "must be a valid resource quantity"
+NEGATIVE: Final = "must be a valid resource quantity"
 _MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
-_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-_OLD_STORAGE_CLASS: Final = 'deprecated since v1.8; use "storageClassName" attribute instead'
+STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+OLD_STORAGE_CLASS: Final = 'deprecated since v1.8; use "storageClassName" attribute instead'
 #: Volumes for which mount options may be given by annotation.
 _MOUNTED_WITH_OPTIONS: Final = (
     "gcePersistentDisk",
@@ -88,7 +74,8 @@ _RENAMED_LABELS: Final = {
 Source = Callable[[JSONObject, str, Causes], None]
 
 
-def _access_modes(modes: list[str], path: str, causes: Causes) -> None:
+def access_modes(modes: list[str], path: str, causes: Causes) -> None:
+    """Check the access modes of a volume or claim."""
     for mode in modes:
         if mode not in _MODES:
             causes.append(unsupported(path, mode, _MODES))
@@ -129,7 +116,7 @@ def validate_volume_spec(spec: JSONObject, path: str, causes: Causes, name: str 
     modes, reclaim = spec.get("accessModes") or [], spec.get("persistentVolumeReclaimPolicy")
     if not modes:
         causes.append(required(f"{path}.accessModes"))
-    _access_modes(modes, f"{path}.accessModes", causes)
+    access_modes(modes, f"{path}.accessModes", causes)
     _capacity(spec.get("capacity"), f"{path}.capacity", causes)
     if reclaim and reclaim not in _RECLAIM:
         causes.append(unsupported(f"{path}.persistentVolumeReclaimPolicy", reclaim, _RECLAIM))
@@ -144,8 +131,8 @@ def validate_volume_spec(spec: JSONObject, path: str, causes: Causes, name: str 
     _recycled_root(spec, path, causes)
     if spec.get("storageClassName"):
         check(spec["storageClassName"], f"{path}.storageClassName", dns_subdomain, causes)
-    if spec.get("volumeMode") is not None and spec["volumeMode"] not in _VOLUME_MODES:
-        causes.append(unsupported(f"{path}.volumeMode", spec["volumeMode"], _VOLUME_MODES))
+    if spec.get("volumeMode") is not None and spec["volumeMode"] not in VOLUME_MODES:
+        causes.append(unsupported(f"{path}.volumeMode", spec["volumeMode"], VOLUME_MODES))
     attributes = spec.get("volumeAttributesClassName")
     if attributes is not None:
         here = f"{path}.volumeAttributesClassName"
@@ -168,7 +155,7 @@ def validate_inline_volume_spec(spec: JSONObject, path: str, causes: Causes) -> 
     modes, reclaim = spec.get("accessModes") or [], spec.get("persistentVolumeReclaimPolicy")
     if not modes:
         causes.append(required(f"{path}.accessModes"))
-    _access_modes(modes, f"{path}.accessModes", causes)
+    access_modes(modes, f"{path}.accessModes", causes)
     if reclaim and reclaim != "Retain":
         causes.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", f"may only be Retain {where}"))
     if spec.get("nodeAffinity") is not None:
@@ -202,7 +189,7 @@ def _capacity(given: JSONObject | None, path: str, causes: Causes) -> None:
     for name, value in sorted(capacity.items()):
         here = f"{path}[{name}]"
         if quantity(value).sign() < 0:
-            causes.append(invalid(here, quantity(value).scaled(), _NEGATIVE))
+            causes.append(invalid(here, quantity(value).scaled(), NEGATIVE))
         quantity_positive(value, here, causes)
 
 
@@ -373,8 +360,8 @@ def _renamed(old: Any, new: Any) -> Any:
 def volume_warnings(obj: JSONObject) -> Iterator[str]:
     """What is not the way to do it any more."""
     spec, annotations = obj["spec"], obj["metadata"].get("annotations") or {}
-    if _STORAGE_CLASS in annotations:
-        yield f"metadata.annotations[{_STORAGE_CLASS}]: {_OLD_STORAGE_CLASS}"
+    if STORAGE_CLASS in annotations:
+        yield f"metadata.annotations[{STORAGE_CLASS}]: {OLD_STORAGE_CLASS}"
     if _MOUNT_OPTIONS in annotations:
         yield (f'metadata.annotations[{_MOUNT_OPTIONS}]: deprecated since v1.31; use "mountOptions" attribute instead')
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
@@ -391,198 +378,3 @@ def volume_warnings(obj: JSONObject) -> Iterator[str]:
 
 
 # --- claims ------------------------------------------------------------------------------------------------------
-
-
-def validate_claim(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
-    """A claim as it may stand; what an older server let through in C{old} may stay."""
-    causes: Causes = []
-    before = {} if old is None else old["spec"]
-    validate_claim_spec(
-        obj["spec"],
-        "spec",
-        causes,
-        values=before.get("selector") is None or is_selector(before["selector"]),
-        groups=all((before.get(name) or {}).get("apiGroup") is None for name in ("dataSource", "dataSourceRef")),
-    )
-    return causes
-
-
-def validate_claim_spec(
-    spec: JSONObject, path: str, causes: Causes, *, values: bool = True, groups: bool = True
-) -> None:
-    """
-    Size, access, class, data source; also of claims that are templates.
-
-    @param values: Whether the values that the selector compares with have to be possible ones.
-    @param groups: Whether the groups of data sources have to be possible ones.
-    """
-    modes = spec.get("accessModes") or []
-    if not modes:
-        causes.append(required(f"{path}.accessModes", "at least 1 access mode is required"))
-    if spec.get("selector") is not None:
-        label_selector(spec["selector"], f"{path}.selector", causes, values=values)
-    _access_modes(modes, f"{path}.accessModes", causes)
-    size = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    if size is None:
-        causes.append(required(f"{path}.resources[storage]"))
-    else:
-        quantity_positive(size, f"{path}.resources[storage]", causes)
-    if spec.get("storageClassName"):
-        check(spec["storageClassName"], f"{path}.storageClassName", dns_subdomain, causes)
-    if spec.get("volumeMode") is not None and spec["volumeMode"] not in _VOLUME_MODES:
-        causes.append(unsupported(f"{path}.volumeMode", spec["volumeMode"], _VOLUME_MODES))
-    _data_sources(spec, path, causes, groups)
-    if spec.get("volumeAttributesClassName"):
-        where = f"{path}.volumeAttributesClassName"
-        check(spec["volumeAttributesClassName"], where, dns_subdomain, causes)
-
-
-def _data_sources(spec: JSONObject, path: str, causes: Causes, groups: bool) -> None:
-    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    elsewhere = (reference or {}).get("namespace")
-    if source is not None:
-        _data_source(source, f"{path}.dataSource", causes, groups)
-    if reference is not None:
-        _data_source(reference, f"{path}.dataSourceRef", causes, groups)
-    if elsewhere:
-        check(elsewhere, f"{path}.dataSourceRef.namespace", dns_label, causes)
-    if source is None or reference is None:
-        return
-    if elsewhere:
-        text = "may not be specified when dataSourceRef.namespace is specified"
-        causes.append(invalid_shown(path, "{}", text))
-    elif _identity(source) != _identity(reference):
-        causes.append(invalid_shown(path, "{}", "must match dataSourceRef"))
-
-
-def _identity(data: JSONObject) -> list[str]:
-    return [data.get(part) or "" for part in ("apiGroup", "kind", "name")]
-
-
-def _data_source(data: JSONObject, path: str, causes: Causes, groups: bool) -> None:
-    for name in ("name", "kind"):
-        if not data.get(name):
-            causes.append(required(f"{path}.{name}"))
-    group = data.get("apiGroup") or ""
-    if not group and data.get("kind") != "PersistentVolumeClaim":
-        text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-        causes.append(invalid(path, data.get("kind") or "", text))
-    if group and groups:
-        check(group, f"{path}.apiGroup", dns_subdomain, causes)
-
-
-def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """Only a bound claim may change, and only in size and attributes."""
-    causes = validate_claim(obj, old)
-    spec, before = dict(obj["spec"]), dict(old["spec"])
-    if not before.get("volumeName"):
-        _carry(before, spec, "volumeName")
-    _storage_class(obj, old, causes)
-    if _is_given_class(obj, old):
-        _carry(spec, before, "storageClassName")
-    if (obj.get("status") or {}).get("phase") == "Bound":
-        resources = spec.get("resources") or {}
-        if resources.get("requests"):
-            held = ((before.get("resources") or {}).get("requests") or {}).get("storage")
-            spec["resources"] = {**resources, "requests": {**resources["requests"], "storage": held}}
-        _carry(spec, before, "volumeAttributesClassName")
-    if spec != before:
-        shown = diff(*(go_struct(one, "PersistentVolumeClaimSpec") for one in (before, spec)))
-        causes.append(forbidden("spec", _CLAIM_SPEC + shown))
-    _size(obj, old, causes)
-    immutable(obj["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes)
-    _attributes(obj, old, causes)
-    return causes
-
-
-def _annotated_class(obj: JSONObject) -> str | None:
-    found: str | None = (obj["metadata"].get("annotations") or {}).get(_STORAGE_CLASS)
-    return found
-
-
-def _is_given_class(obj: JSONObject, old: JSONObject) -> bool:
-    """Whether a claim without a class gets one, which is that of its annotation if it has that."""
-    new, annotated = obj["spec"].get("storageClassName"), _annotated_class(old)
-    return new is not None and old["spec"].get("storageClassName") is None and annotated in (None, new)
-
-
-def _storage_class(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
-    """The annotation stays, unless the field that took its place takes over."""
-    new, held = _annotated_class(obj), _annotated_class(old)
-    takes_over = held is not None and _is_given_class(obj, old) and new in (None, held)
-    if not takes_over:
-        immutable(new or "", held or "", f"metadata.annotations.{_STORAGE_CLASS}", causes)
-
-
-def _attributes(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
-    """A volume that was given attributes can have others, but not none."""
-    held, new = old["spec"].get("volumeAttributesClassName"), obj["spec"].get("volumeAttributesClassName")
-    if held == new or new or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
-        return
-    what = "nil" if new is None else "empty string"
-    text = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
-    causes.append(forbidden("spec.volumeAttributesClassName", text))
-
-
-def claim_annotation_warnings(obj: JSONObject) -> list[str]:
-    """Of an annotation that is a field now."""
-    if _annotated_class(obj) is None:
-        return []
-    return [f"metadata.annotations[{_STORAGE_CLASS}]: {_OLD_STORAGE_CLASS}"]
-
-
-def _carry(target: JSONObject, source: JSONObject, name: str) -> None:
-    if name in source:
-        target[name] = source[name]
-    else:
-        target.pop(name, None)
-
-
-def _size(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
-    """A claim does not shrink below what it has."""
-
-    def storage(holder: JSONObject, *path: str) -> Any:
-        found: Any = holder
-        for name in path:
-            found = (found or {}).get(name)
-        return quantity(found if found is not None else "0")
-
-    new = storage(obj, "spec", "resources", "requests", "storage")
-    was = storage(old, "spec", "resources", "requests", "storage")
-    if new < was and new <= storage(old, "status", "capacity", "storage"):
-        text = "field can not be less than status.capacity"
-        causes.append(forbidden("spec.resources.requests.storage", text))
-
-
-def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """Amounts."""
-    causes: Causes = []
-    if not obj["spec"].get("accessModes"):
-        causes.append(required("Spec.accessModes"))
-    status = obj.get("status") or {}
-    for name, value in sorted((status.get("capacity") or {}).items()):
-        if quantity(value).sign() < 0:
-            causes.append(invalid(f"status.capacity[{name}]", quantity(value).scaled(), _NEGATIVE))
-    path = "status.allocatedResourceStatuses"
-    for name, value in sorted((status.get("allocatedResourceStatuses") or {}).items()):
-        _resizable(name, path, causes)
-        if value not in _RESIZES:
-            # The reference shows the resource here, not what was said of it.
-            causes.append(unsupported(path, name, _RESIZES))
-    path = "status.allocatedResources"
-    for name, value in sorted((status.get("allocatedResources") or {}).items()):
-        if _resizable(name, path, causes) and quantity(value).sign() < 0:
-            causes.append(invalid(f"{path}[{name}]", quantity(value).scaled(), _NEGATIVE))
-    return causes
-
-
-def _resizable(name: str, path: str, causes: Causes) -> bool:
-    """Whether a claim can have been given some of a resource: storage, or what is not Kubernetes' own."""
-    texts = qualified_name_problems(name)
-    if texts:
-        causes.extend(invalid(path, name, text) for text in texts)
-    elif is_native(name) and name != "storage":
-        causes.append(unsupported(path, name, ("storage",)))
-    else:
-        return True
-    return False

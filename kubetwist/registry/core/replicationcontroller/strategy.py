@@ -8,11 +8,11 @@ from typing import Final
 from ....api.errors import Cause
 from ....api.names import long_name_problems
 from ....api.resource import JSONObject
-from ...apps import validation as workloads
 from ...generic.strategy import Strategy
 from ..pod.defaults import default_pod_template
 from ..pod.gates import drop_of_template
 from ..pod.warnings import name_warnings, template_warnings, unchanged
+from . import validation
 
 
 class ReplicationControllerStrategy(Strategy):
@@ -59,15 +59,15 @@ class ReplicationControllerStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The spec of a new one."""
-        return workloads.validate_replication_controller(obj)
+        return validation.validate_replication_controller(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The spec; even the selector may change."""
-        return workloads.validate_replication_controller(obj)
+        return validation.validate_replication_controller(obj)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The counts."""
-        return workloads.validate_replica_set_status(obj)
+        return validation.validate_replica_set_status(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """The name, which is part of the names of pods, and the template."""
@@ -75,38 +75,6 @@ class ReplicationControllerStrategy(Strategy):
         return texts if unchanged(obj, old) else texts + template_warnings(obj["spec"].get("template"), "spec.template")
 
 
-class PodTemplateStrategy(Strategy):
-    """v1 PodTemplate."""
-
-    has_generation = True
-    delete_returns_object = True
-
-    def default(self, obj: JSONObject) -> None:
-        """The template is a struct in Go: always there."""
-        default_pod_template(obj.setdefault("template", {}))
-
-    def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop what is behind gates that are closed."""
-        drop_of_template(obj.get("template"), None, self.open_gates)
-
-    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Likewise, but for what is there already."""
-        drop_of_template(obj.get("template"), old.get("template"), self.open_gates)
-
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
-        """The template."""
-        return workloads.validate_pod_template(obj)
-
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
-        """The template."""
-        return workloads.validate_pod_template(obj, old)
-
-    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """The template."""
-        return [] if unchanged(obj, old) else template_warnings(obj.get("template"), "template")
-
-
 STRATEGIES: Final[Mapping[str, Strategy]] = {
     "ReplicationController": ReplicationControllerStrategy(),
-    "PodTemplate": PodTemplateStrategy(),
 }

@@ -12,10 +12,9 @@ from typing import Final
 
 from ....api.errors import Cause
 from ....api.names import is_dns1123_label_problems
-from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
-from . import validation as services
+from . import validation
 
 
 class ServiceStrategy(Strategy):
@@ -84,27 +83,27 @@ class ServiceStrategy(Strategy):
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """What PUT leaves out of what was given out stays; what a new type can not have goes."""
         super().prepare_for_update(obj, old)
-        services.patch_allocated_values(obj, old)
+        validation.patch_allocated_values(obj, old)
         normalize_cluster_ips(obj["spec"], old["spec"])
-        services.drop_type_dependent_fields(obj, old)
-        if services.needs_no_load_balancer(obj["spec"]):
+        validation.drop_type_dependent_fields(obj, old)
+        if validation.needs_no_load_balancer(obj["spec"]):
             obj["status"] = {**(obj.get("status") or {}), "loadBalancer": {}}
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The spec of a new one."""
-        return services.validate_service(obj)
+        return validation.validate_service(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The spec, and that addresses stay."""
-        return services.validate_service_update(obj, old)
+        return validation.validate_service_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The balancer's addresses."""
-        return services.validate_service_status(obj, old)
+        return validation.validate_service_status(obj, old)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Fields without effect."""
-        return services.service_warnings(obj, old)
+        return validation.service_warnings(obj, old)
 
 
 def normalize_cluster_ips(spec: JSONObject, old: JSONObject | None) -> None:
@@ -127,26 +126,6 @@ def normalize_cluster_ips(spec: JSONObject, old: JSONObject | None) -> None:
             spec["clusterIPs"] = [one]
 
 
-class EndpointsStrategy(Strategy):
-    """v1 Endpoints."""
-
-    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
-    allow_create_on_update = True
-
-    def default(self, obj: JSONObject) -> None:
-        """Ports are TCP."""
-        for subset in obj.get("subsets") or ():
-            for port in subset.get("ports") or ():
-                if not port.get("protocol"):
-                    port["protocol"] = "TCP"
-
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
-        """Addresses and ports."""
-        return services.validate_endpoints(obj)
-
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
-        """Addresses and ports, where they change."""
-        return services.validate_endpoints_update(obj, old)
-
-
-STRATEGIES: Final[Mapping[str, Strategy]] = {"Service": ServiceStrategy(), "Endpoints": EndpointsStrategy()}
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "Service": ServiceStrategy(),
+}

@@ -31,7 +31,7 @@ from ...generic.validation.fields import (
 )
 from ..pod.warnings import address_warnings
 
-_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 # Dry runs show the node ports after this one.
 _DRY_PORT: Final = 32768
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -147,7 +147,7 @@ def _port(port: JSONObject, named: bool, path: str, names: set[str], causes: Cau
             causes.append(duplicate(f"{path}.name", name))
         names.add(name)
     port_number(port.get("port"), f"{path}.port", causes)
-    one_of(port.get("protocol"), _PROTOCOLS, f"{path}.protocol", causes)
+    one_of(port.get("protocol"), PROTOCOLS, f"{path}.protocol", causes)
     port_number_or_name(port.get("targetPort", 0), f"{path}.targetPort", causes)
     if port.get("appProtocol") is not None:
         check(port["appProtocol"], f"{path}.appProtocol", qualified_name_problems, causes)
@@ -577,38 +577,3 @@ def _shown_range(network: Network) -> str:
 
 
 # --- endpoints ---------------------------------------------------------------------------------------------------
-
-
-def validate_endpoints_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """What an older server let through may stay."""
-    return [] if obj.get("subsets") == old.get("subsets") else validate_endpoints(obj)
-
-
-def validate_endpoints(obj: JSONObject) -> list[Cause]:
-    """Addresses and the ports at them."""
-    causes: Causes = []
-    for index, subset in enumerate(obj.get("subsets") or ()):
-        path = f"subsets[{index}]"
-        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
-            causes.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
-        for name in ("addresses", "notReadyAddresses"):
-            for place, address in enumerate(subset.get(name) or ()):
-                here = f"{path}.{name}[{place}]"
-                ip(address.get("ip") or "", f"{here}.ip", causes)
-                if address.get("hostname"):
-                    check(address["hostname"], f"{here}.hostname", dns_label, causes)
-                if address.get("nodeName") is not None:
-                    check(address["nodeName"], f"{here}.nodeName", dns_subdomain, causes)
-                non_special_ip(address.get("ip") or "", f"{here}.ip", causes)
-        several = len(subset.get("ports") or ()) > 1
-        for place, port in enumerate(subset.get("ports") or ()):
-            here = f"{path}.ports[{place}]"
-            if several and not port.get("name"):
-                causes.append(required(f"{here}.name"))
-            elif port.get("name"):
-                check(port["name"], f"{here}.name", dns_label, causes)
-            port_number(port.get("port"), f"{here}.port", causes)
-            one_of(port.get("protocol"), _PROTOCOLS, f"{here}.protocol", causes)
-            if port.get("appProtocol") is not None:
-                check(port["appProtocol"], f"{here}.appProtocol", qualified_name_problems, causes)
-    return causes

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from ....api.addresses import interface_address_problems
-from ....api.errors import Cause, forbidden, go_json, internal, invalid, required, too_long, too_many
+from ....api.errors import Cause, forbidden, go_json, invalid, required, too_long, too_many
 from ....api.go.structs import go_struct
 from ....api.names import byte_length, label_value_problems, qualified_name_problems
 from ....api.objectmeta import Parts
 from ....api.resource import JSONObject
-from ....cel.devices import BrokenSelector, CostlySelector, SelectorError, check_selector
 from ...core.pod.validation.affinity import validate_node_selector
-from ...core.pod.validation.resources import is_extended
 from ...generic.validation.fields import (
     Causes,
     check,
@@ -27,9 +25,19 @@ from ...generic.validation.fields import (
     unsupported,
 )
 from ...policy.validation import conditions
-from .common import MOST, binding, check_each, distinct, driver_name, full_property_name, pool_name
+from .common import (
+    MOST,
+    binding,
+    check_each,
+    distinct,
+    driver_name,
+    full_property_name,
+    pool_name,
+    validate_configuration,
+    validate_raw_object,
+    validate_selector,
+)
 
-_LONGEST_RAW: Final = 10 * 1024
 _UID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 _REFERENCE: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
@@ -37,63 +45,6 @@ _REFERENCE: Final = (
 
 
 # --- classes -----------------------------------------------------------------------------------------------------
-
-
-def validate_device_class(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
-    """Selectors, configuration, and the resource that stands for the class."""
-    causes: Causes = []
-    spec = obj["spec"]
-    stored = old is not None and (spec.get("config") or []) == (old["spec"].get("config") or [])
-
-    def config(one: JSONObject, here: str, causes: Causes) -> None:
-        _configuration(one, here, causes, stored)
-
-    check_each(spec.get("selectors"), _selector, "spec.selectors", causes)
-    check_each(spec.get("config"), config, "spec.config", causes)
-    name = spec.get("extendedResourceName")
-    if name is not None and (not is_extended(name) or qualified_name_problems(name)):
-        causes.append(invalid("spec.extendedResourceName", name, "must be a valid extended resource name"))
-    return causes
-
-
-def _selector(selector: JSONObject, path: str, causes: Causes) -> None:
-    cel = selector.get("cel")
-    if cel is None:
-        causes.append(required(f"{path}.cel"))
-    elif byte_length(cel.get("expression") or "") > 10 * 1024:
-        causes.append(too_long(f"{path}.cel.expression", 10 * 1024))
-    else:
-        _expression(cel.get("expression") or "", f"{path}.cel.expression", causes)
-
-
-def _expression(text: str, path: str, causes: Causes) -> None:
-    try:
-        check_selector(text)
-    except CostlySelector as error:
-        causes.append(forbidden(path, str(error)))
-    except BrokenSelector as error:
-        causes.append(internal(path, str(error)))
-    except SelectorError as error:
-        causes.append(invalid(path, text, str(error)))
-
-
-def _configuration(config: JSONObject, path: str, causes: Causes, stored: bool = False) -> None:
-    opaque = config.get("opaque")
-    if opaque is None:
-        causes.append(required(f"{path}.opaque"))
-        return
-    driver_name(opaque.get("driver") or "", f"{path}.opaque.driver", causes)
-    _raw_object(opaque.get("parameters"), f"{path}.opaque.parameters", causes, stored)
-
-
-def _raw_object(raw: Any, path: str, causes: Causes, stored: bool = False) -> None:
-    """An object that is somebody else's, within limits that what is stored need not keep."""
-    if raw is None:
-        causes.append(required(path))
-    elif not stored and byte_length(go_json(raw, raw=True)) > _LONGEST_RAW:
-        causes.append(too_long(path, _LONGEST_RAW))
-    elif not isinstance(raw, dict):
-        causes.append(invalid(path, "<value omitted>", "must be a valid JSON object"))
 
 
 # --- claims ------------------------------------------------------------------------------------------------------
@@ -166,7 +117,7 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Cause
     def config(one: JSONObject, here: str, causes: Causes) -> None:
         one_of(one.get("source"), ("FromClaim", "FromClass"), f"{here}.source", causes)
         _references(one, names, here, causes)
-        _configuration(one, here, causes)
+        validate_configuration(one, here, causes)
 
     devices, where = allocation.get("devices") or {}, "status.allocation.devices"
     check_each(devices.get("results"), result, f"{where}.results", causes)
@@ -204,7 +155,7 @@ def _device_states(status: JSONObject, causes: Causes) -> None:
             causes.append(too_many(f"{here}.conditions", len(one["conditions"]), 8))
         conditions(one.get("conditions") or (), f"{here}.conditions", causes)
         if one.get("data") is not None:
-            _raw_object(one["data"], f"{here}.data", causes)
+            validate_raw_object(one["data"], f"{here}.data", causes)
         _network(one.get("networkData") or {}, f"{here}.networkData", causes)
 
     distinct(states, state, device_key, "status.devices", causes, most=len(states))
@@ -253,7 +204,7 @@ def _devices(devices: JSONObject, path: str, causes: Causes) -> None:
 
     def config(one: JSONObject, here: str, causes: Causes) -> None:
         _references(one, names, here, causes)
-        _configuration(one, here, causes)
+        validate_configuration(one, here, causes)
 
     check_each(devices.get("constraints"), constraint, f"{path}.constraints", causes)
     check_each(devices.get("config"), config, f"{path}.config", causes)
@@ -312,7 +263,7 @@ def _wanted(request: JSONObject, path: str, causes: Causes) -> None:
         causes.append(required(f"{path}.deviceClassName"))
     else:
         check(name, f"{path}.deviceClassName", dns_subdomain, causes)
-    check_each(request.get("selectors"), _selector, f"{path}.selectors", causes)
+    check_each(request.get("selectors"), validate_selector, f"{path}.selectors", causes)
     mode, count = request.get("allocationMode") or "", request.get("count") or 0
     if mode == "All":
         if count:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ....api.errors import duplicate, invalid, required, too_long, too_many
+from ....api.errors import duplicate, forbidden, go_json, internal, invalid, required, too_long, too_many
 from ....api.names import byte_length, qualified_name_problems
 from ....api.resource import JSONObject
+from ....cel.devices import BrokenSelector, CostlySelector, SelectorError, check_selector
 from ...generic.validation.fields import Causes, check, dns_subdomain
 
 MOST: Final = 32
@@ -129,3 +130,48 @@ def binding(one: JSONObject, path: str, causes: Causes) -> None:
     if good and not bad:
         text = "bindingFailureConditions are required to use bindingConditions"
         causes.append(invalid(f"{path}.bindingFailureConditions", one.get("bindingFailureConditions"), text))
+
+
+_LONGEST_RAW: Final = 10 * 1024
+
+
+def validate_selector(selector: JSONObject, path: str, causes: Causes) -> None:
+    """Check a selector of devices."""
+    cel = selector.get("cel")
+    if cel is None:
+        causes.append(required(f"{path}.cel"))
+    elif byte_length(cel.get("expression") or "") > 10 * 1024:
+        causes.append(too_long(f"{path}.cel.expression", 10 * 1024))
+    else:
+        _expression(cel.get("expression") or "", f"{path}.cel.expression", causes)
+
+
+def _expression(text: str, path: str, causes: Causes) -> None:
+    try:
+        check_selector(text)
+    except CostlySelector as error:
+        causes.append(forbidden(path, str(error)))
+    except BrokenSelector as error:
+        causes.append(internal(path, str(error)))
+    except SelectorError as error:
+        causes.append(invalid(path, text, str(error)))
+
+
+def validate_configuration(config: JSONObject, path: str, causes: Causes, stored: bool = False) -> None:
+    """Check the configuration of devices for one driver."""
+    opaque = config.get("opaque")
+    if opaque is None:
+        causes.append(required(f"{path}.opaque"))
+        return
+    driver_name(opaque.get("driver") or "", f"{path}.opaque.driver", causes)
+    validate_raw_object(opaque.get("parameters"), f"{path}.opaque.parameters", causes, stored)
+
+
+def validate_raw_object(raw: Any, path: str, causes: Causes, stored: bool = False) -> None:
+    """An object that is somebody else's, within limits that what is stored need not keep."""
+    if raw is None:
+        causes.append(required(path))
+    elif not stored and byte_length(go_json(raw, raw=True)) > _LONGEST_RAW:
+        causes.append(too_long(path, _LONGEST_RAW))
+    elif not isinstance(raw, dict):
+        causes.append(invalid(path, "<value omitted>", "must be a valid JSON object"))

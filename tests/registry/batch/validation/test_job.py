@@ -8,8 +8,8 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.registry.batch.validation import cronjob, jobstatus
 from kubetwist.registry.batch.validation import job as batch
-from kubetwist.registry.batch.validation import jobstatus
 from kubetwist.registry.strategies import strategy_for
 
 from ...test_strategies_validation import made, problems
@@ -246,7 +246,7 @@ class JobTests(SynchronousTestCase):
                 "jobTemplate": {"spec": {"template": {}}},
                 **more,
             }
-            texts = [cause.message for cause in batch.validate_cron_job_update({"spec": spec}, old)]
+            texts = [cause.message for cause in cronjob.validate_cron_job_update({"spec": spec}, old)]
             return [text for text in texts if "TZ" in text or "zone" in text]
 
         self.assertEqual(found("TZ=UTC 1 * * * *", "TZ=UTC 0 * * * *"), [])

@@ -9,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.quantity import Quantity
 from kubetwist.registry.generic.validation.fields import Causes
 from kubetwist.registry.resource.validation import claims as rules
+from kubetwist.registry.resource.validation import deviceclasses
 from kubetwist.registry.resource.validation import slices as resourceslices
 from kubetwist.registry.resource.validation.capacity import validate_request_policy
 from kubetwist.registry.strategies import strategy_for
@@ -47,14 +48,14 @@ class ClassTests(SynchronousTestCase):
             "config": [config],
             "extendedResourceName": "example.com/gpu",
         }
-        self.assertEqual(rules.validate_device_class({"spec": spec}), [])
+        self.assertEqual(deviceclasses.validate_device_class({"spec": spec}), [])
 
     def test_bad(self) -> None:
         """Selectors and configurations say something, and resources are not Kubernetes' own."""
         config = [{"opaque": {"driver": "Bad Driver", "parameters": "str"}}, {}, {"opaque": {"driver": "d"}}]
         spec = {"selectors": [{}], "config": config, "extendedResourceName": "bad name"}
         self.assertEqual(
-            fields(rules.validate_device_class({"spec": spec})),
+            fields(deviceclasses.validate_device_class({"spec": spec})),
             [
                 "spec.selectors[0].cel",
                 "spec.config[0].opaque.driver",

@@ -504,7 +504,7 @@ def _ephemeral(source: JSONObject, path: str, causes: Causes) -> None:
     if template is None:
         causes.append(required(f"{path}.volumeClaimTemplate"))
         return
-    from ...persistentvolume.validation import validate_claim_spec
+    from ...persistentvolumeclaim.validation import validate_claim_spec
 
     here, metadata = f"{path}.volumeClaimTemplate.metadata", template.get("metadata") or {}
     template_metadata(metadata, here, causes)

@@ -1,0 +1,24 @@
+"""Validation of Leases; see kubernetes, C{pkg/apis/coordination/validation}."""
+
+from __future__ import annotations
+
+from ...api.errors import Cause, forbidden, invalid
+from ...api.resource import JSONObject
+from ..generic.validation.fields import Causes, not_negative, unsupported
+
+
+def validate_lease(obj: JSONObject) -> list[Cause]:
+    """Durations and counts."""
+    causes: Causes = []
+    spec = obj["spec"]
+    seconds = spec.get("leaseDurationSeconds")
+    if seconds is not None and seconds <= 0:
+        causes.append(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
+    not_negative(spec.get("leaseTransitions"), "spec.leaseTransitions", causes)
+    strategy = spec.get("strategy")
+    if strategy is not None and strategy != "OldestEmulationVersion" and "/" not in strategy:
+        causes.append(unsupported("spec.strategy", strategy, ("OldestEmulationVersion",)))
+    if spec.get("preferredHolder") and strategy is None:
+        text = "may only be specified if `strategy` is defined"
+        causes.append(forbidden("spec.preferredHolder", text))
+    return causes

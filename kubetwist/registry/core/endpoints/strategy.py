@@ -1,0 +1,39 @@
+"""Strategy of Endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ....api.errors import Cause
+from ....api.objectmeta import Rule
+from ....api.resource import JSONObject
+from ...generic.strategy import Strategy
+from . import validation
+
+
+class EndpointsStrategy(Strategy):
+    """v1 Endpoints."""
+
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
+    allow_create_on_update = True
+
+    def default(self, obj: JSONObject) -> None:
+        """Ports are TCP."""
+        for subset in obj.get("subsets") or ():
+            for port in subset.get("ports") or ():
+                if not port.get("protocol"):
+                    port["protocol"] = "TCP"
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Addresses and ports."""
+        return validation.validate_endpoints(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Addresses and ports, where they change."""
+        return validation.validate_endpoints_update(obj, old)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "Endpoints": EndpointsStrategy(),
+}

@@ -1,0 +1,53 @@
+"""Validation of Endpoints; see kubernetes, C{pkg/apis/core/validation}."""
+
+from __future__ import annotations
+
+from ....api.errors import Cause, required
+from ....api.names import qualified_name_problems
+from ....api.resource import JSONObject
+from ...generic.validation.fields import (
+    Causes,
+    check,
+    dns_label,
+    dns_subdomain,
+    ip,
+    non_special_ip,
+    one_of,
+    port_number,
+)
+from ..service.validation import PROTOCOLS
+
+
+def validate_endpoints_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """What an older server let through may stay."""
+    return [] if obj.get("subsets") == old.get("subsets") else validate_endpoints(obj)
+
+
+def validate_endpoints(obj: JSONObject) -> list[Cause]:
+    """Addresses and the ports at them."""
+    causes: Causes = []
+    for index, subset in enumerate(obj.get("subsets") or ()):
+        path = f"subsets[{index}]"
+        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+            causes.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
+        for name in ("addresses", "notReadyAddresses"):
+            for place, address in enumerate(subset.get(name) or ()):
+                here = f"{path}.{name}[{place}]"
+                ip(address.get("ip") or "", f"{here}.ip", causes)
+                if address.get("hostname"):
+                    check(address["hostname"], f"{here}.hostname", dns_label, causes)
+                if address.get("nodeName") is not None:
+                    check(address["nodeName"], f"{here}.nodeName", dns_subdomain, causes)
+                non_special_ip(address.get("ip") or "", f"{here}.ip", causes)
+        several = len(subset.get("ports") or ()) > 1
+        for place, port in enumerate(subset.get("ports") or ()):
+            here = f"{path}.ports[{place}]"
+            if several and not port.get("name"):
+                causes.append(required(f"{here}.name"))
+            elif port.get("name"):
+                check(port["name"], f"{here}.name", dns_label, causes)
+            port_number(port.get("port"), f"{here}.port", causes)
+            one_of(port.get("protocol"), PROTOCOLS, f"{here}.protocol", causes)
+            if port.get("appProtocol") is not None:
+                check(port["appProtocol"], f"{here}.appProtocol", qualified_name_problems, causes)
+    return causes

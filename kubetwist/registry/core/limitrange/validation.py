@@ -1,0 +1,101 @@
+"""Validation of LimitRanges; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ....api.errors import Cause, duplicate, forbidden, invalid, required
+from ....api.names import qualified_name_problems
+from ....api.resource import JSONObject
+from ...generic.validation.fields import Causes, invalid_name, quantity
+from ..pod.validation.resources import container_resource_name, is_extended, is_huge_pages, resource_name
+
+
+def validate_limit_range(obj: JSONObject) -> list[Cause]:
+    """Limits that agree with each other, one list per kind of thing."""
+    causes: Causes = []
+    kinds: set[str] = set()
+    for index, item in enumerate(obj["spec"].get("limits") or ()):
+        path, kind = f"spec.limits[{index}]", item.get("type") or ""
+        before = len(causes)
+        causes += [invalid_name(f"{path}.type", kind, text) for text in qualified_name_problems(kind)]
+        if len(causes) == before and "/" not in kind and kind not in ("Pod", "Container", "PersistentVolumeClaim"):
+            text = "must be a standard limit type or fully qualified"
+            causes.append(invalid_name(f"{path}.type", kind, text))
+        if kind in kinds:
+            causes.append(duplicate(f"{path}.type", kind))
+        kinds.add(kind)
+        _limits(item, kind, path, causes)
+    return causes
+
+
+def _limits(item: JSONObject, kind: str, path: str, causes: Causes) -> None:
+    parts = {name: item.get(name) or {} for name in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")}
+    check_name = container_resource_name if kind in ("Container", "Pod") else resource_name
+    for name, found in parts.items():
+        if name in ("default", "defaultRequest") and kind == "Pod":
+            if found:
+                causes.append(forbidden(f"{path}.{name}", "may not be specified when `type` is 'Pod'"))
+                parts[name] = {}
+            continue
+        stored = "storage" in parts["min"] or "storage" in parts["max"]
+        if name == "maxLimitRequestRatio" and kind == "PersistentVolumeClaim" and not stored:
+            text = "either minimum or maximum storage value is required, but neither was provided"
+            causes.append(required(f"{path}.limits", text))
+        for resource in sorted(found):
+            check_name(resource, f"{path}.{name}[{resource}]", causes)
+    resources = sorted(set().union(*parts.values()))
+    for resource in resources:
+        _compare(parts, resource, path, causes)
+
+
+#: Of two amounts, which must not be the greater, which is the other, below which the cause stands, and what it shows.
+_ORDER: Final = (
+    ("min", "max", "min", "min", "min value {} is greater than max value {}"),
+    *(
+        (lower, upper, "defaultRequest", "defaultRequest", text)
+        for lower, upper, text in (
+            ("min", "defaultRequest", "min value {} is greater than default request value {}"),
+            ("defaultRequest", "max", "default request value {} is greater than max value {}"),
+            ("defaultRequest", "default", "default request value {} is greater than default limit value {}"),
+        )
+    ),
+    ("min", "default", "default", "min", "min value {} is greater than default value {}"),
+    ("default", "max", "default", "max", "default value {} is greater than max value {}"),
+)
+
+
+#: The greatest amount whose thousandths are a number of Go's.
+_MOST_MILLI: Final = ((1 << 63) - 1) // 1000
+
+
+def _compare(parts: JSONObject, resource: str, path: str, causes: Causes) -> None:
+    for lower, upper, below, shown, text in _ORDER:
+        low, high = parts[lower].get(resource), parts[upper].get(resource)
+        if low is not None and high is not None and quantity(low) > quantity(high):
+            causes.append(invalid(f"{path}.{below}[{resource}]", str(parts[shown][resource]), text.format(low, high)))
+    _ratio(parts, resource, path, causes)
+    firm = is_extended(resource) or is_huge_pages(resource)
+    limit, request = parts["default"].get(resource), parts["defaultRequest"].get(resource)
+    if firm and limit is not None and request is not None and quantity(limit) != quantity(request):
+        text = f"default value {limit} must equal to defaultRequest value {request} in {resource}"
+        causes.append(invalid(f"{path}.defaultRequest[{resource}]", str(request), text))
+
+
+def _ratio(parts: JSONObject, resource: str, path: str, causes: Causes) -> None:
+    ratio = parts["maxLimitRequestRatio"].get(resource)
+    if ratio is None:
+        return
+    where = f"{path}.maxLimitRequestRatio[{resource}]"
+    if quantity(ratio) < quantity("1"):
+        causes.append(invalid(where, str(ratio), f"ratio {ratio} is less than 1"))
+    low, high = parts["min"].get(resource), parts["max"].get(resource)
+    if low is None or high is None:
+        return
+    amounts = [quantity(one) for one in (ratio, high, low)]
+    # Thousandths, unless one of them has too many.
+    exponent = -3 if all(one.scaled() < _MOST_MILLI for one in amounts) else 0
+    most, highest, lowest = (one.scaled(exponent) for one in amounts)
+    wanted = most / 1000 if exponent else float(most)
+    if lowest and wanted > highest / lowest:
+        causes.append(invalid(where, str(ratio), f"ratio {ratio} is greater than max/min = {highest / lowest:f}"))

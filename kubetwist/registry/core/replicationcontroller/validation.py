@@ -1,0 +1,64 @@
+"""Validation of ReplicationControllers; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ....api.errors import Cause, invalid, required
+from ....api.resource import JSONObject
+from ...generic.validation.fields import Causes, not_negative
+from ..pod.validation.template import always_restarts, validate_template
+
+_BEYOND: Final = "cannot be greater than status.replicas"
+
+
+def check_within_replicas(status: JSONObject, names: tuple[str, ...], causes: Causes) -> None:
+    """Check that counts in a status are not greater than C{replicas}."""
+    replicas = status.get("replicas") or 0
+    for name in names:
+        count = status.get(name) or 0
+        if count > replicas:
+            causes.append(invalid(f"status.{name}", count, _BEYOND))
+
+
+def validate_replica_set_status(obj: JSONObject) -> list[Cause]:
+    """Counts that fit each other."""
+    causes: Causes = []
+    status = obj.get("status") or {}
+    names = (
+        "replicas",
+        "fullyLabeledReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "terminatingReplicas",
+        "observedGeneration",
+    )
+    for name in names:
+        not_negative(status.get(name), f"status.{name}", causes)
+    check_within_replicas(status, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), causes)
+    if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
+        text = "cannot be greater than readyReplicas"
+        causes.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
+    return causes
+
+
+def validate_replication_controller(obj: JSONObject) -> list[Cause]:
+    """A replication controller as it may stand."""
+    causes: Causes = []
+    spec = obj["spec"]
+    not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds", causes)
+    selector, template = spec.get("selector"), spec.get("template")
+    if not selector:
+        causes.append(required("spec.selector"))
+    not_negative(spec.get("replicas"), "spec.replicas", causes)
+    if template is None:
+        causes.append(required("spec.template"))
+        return causes
+    found = (template.get("metadata") or {}).get("labels")
+    labels = found or {}
+    if selector and any(labels.get(key) != value for key, value in selector.items()):
+        text = "`selector` does not match template `labels`"
+        causes.append(invalid("spec.template.metadata.labels", found, text))
+    validate_template(template, "spec.template", causes)
+    always_restarts(template.get("spec") or {}, "spec.template", "ReplicationController", causes)
+    return causes

@@ -1,0 +1,59 @@
+"""Strategy of Secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ....api.errors import Cause
+from ....api.objectmeta import Rule
+from ....api.resource import JSONObject
+from ...generic.strategy import Strategy
+from ...generic.validation.tlspairs import tls_problem
+from . import validation
+
+
+class SecretStrategy(Strategy):
+    """v1 Secret."""
+
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
+
+    def default(self, obj: JSONObject) -> None:
+        """C{stringData} is for writing only; C{data} holds the same in base64."""
+        strings = obj.pop("stringData", None)
+        if strings:
+            data = obj.get("data")
+            if data is None:
+                data = obj["data"] = {}
+            data.update(validation.encoded(strings))
+        if not obj.get("type"):
+            obj["type"] = "Opaque"
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """A type that is left out stays as it was."""
+        if not obj.get("type"):
+            obj["type"] = old.get("type", "Opaque")
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Keys, size, and what the type asks for."""
+        return validation.validate_secret(obj)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """A certificate that no server could use."""
+        if obj.get("type") != "kubernetes.io/tls":
+            return ()
+        problem = tls_problem(obj.get("data") or {})
+        return (problem,) if problem else ()
+
+    def compares_empties(self, old: JSONObject) -> bool:
+        """Return whether the data are immutable, and so compared as they are (C{reflect.DeepEqual})."""
+        return bool(old.get("immutable"))
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The type stays, and what is marked immutable."""
+        return validation.validate_secret_update(obj, old)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "Secret": SecretStrategy(),
+}

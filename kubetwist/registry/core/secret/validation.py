@@ -1,0 +1,77 @@
+"""Validation of Secrets; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from typing import Final
+
+from ....api.decoding import BodyError, decode_json, json_type
+from ....api.errors import Cause, required, too_long
+from ....api.names import config_map_key_problems
+from ....api.objectmeta import Parts
+from ....api.resource import JSONObject
+from ...generic.validation.fields import Causes, check, immutable
+from ..configmap.validation import MAX_DATA, check_frozen, decoded_size
+
+_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+
+
+def encoded(strings: JSONObject) -> dict[str, str]:
+    """Texts as C{data} holds them."""
+    return {key: b64encode((text or "").encode()).decode() for key, text in strings.items()}
+
+
+def validate_secret(obj: JSONObject) -> list[Cause]:
+    """Keys that can be files' names, not too much in all, and what the type asks for."""
+    causes: Causes = []
+    data = obj.get("data") or {}
+    size = 0
+    for key in sorted(data):
+        check(key, f"data[{key}]", config_map_key_problems, causes)
+        size += decoded_size(data[key])
+    if size > MAX_DATA:
+        causes.append(too_long("data", MAX_DATA))
+    kind = obj.get("type") or ""
+    if kind == "kubernetes.io/service-account-token":
+        if not (obj["metadata"].get("annotations") or {}).get(_ACCOUNT_NAME):
+            causes.append(required(f"metadata.annotations[{_ACCOUNT_NAME}]"))
+    elif kind == "kubernetes.io/dockercfg":
+        _json(data, ".dockercfg", causes)
+    elif kind == "kubernetes.io/dockerconfigjson":
+        _json(data, ".dockerconfigjson", causes)
+    elif kind == "kubernetes.io/basic-auth":
+        if "username" not in data and "password" not in data:
+            causes.append(required("data[username]"))
+            causes.append(required("data[password]"))
+    elif kind == "kubernetes.io/ssh-auth":
+        if not data.get("ssh-privatekey"):
+            causes.append(required("data[ssh-privatekey]"))
+    elif kind == "kubernetes.io/tls":
+        for key in ("tls.crt", "tls.key"):
+            if key not in data:
+                causes.append(required(f"data[{key}]"))
+    return causes
+
+
+def _json(data: JSONObject, key: str, causes: Causes) -> None:
+    path = f"data[{key}]"
+    if key not in data:
+        causes.append(required(path))
+        return
+    text = ""
+    try:
+        found = decode_json(b64decode(data[key] or "")).value
+        if found is not None and not isinstance(found, dict):
+            text = f"json: cannot unmarshal {json_type(found)} into Go value of type map[string]interface {{}}"
+    except BodyError as error:
+        text = str(error)
+    if text:
+        causes.append(Cause("FieldValueInvalid", f'Invalid value: "<secret contents redacted>": {text}', path))
+
+
+def validate_secret_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The type stays, and what is marked immutable."""
+    causes: Causes = []
+    immutable(obj.get("type"), old.get("type"), "type", causes)
+    check_frozen(obj, old, ("data",), causes)
+    return Parts(causes, validate_secret(obj))

@@ -1,0 +1,83 @@
+"""Validation of Events that come by events.k8s.io; see kubernetes, C{pkg/apis/core/validation/events.go}."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ...api.errors import Cause, required
+from ...api.go.structs import go_struct
+from ...api.resource import JSONObject
+from ..core.event.validation import nothing_shown, validate_event
+from ..generic.validation.fields import Causes, go_json, immutable
+
+#: What no update by C{events.k8s.io} changes, in the order of the reference, with what is shown of a missing value;
+#: of structs that is their type.
+_IMMUTABLE: Final = (
+    ("involvedObject", "ObjectReference"),
+    ("reason", ""),
+    ("message", ""),
+    ("source", "EventSource"),
+    ("firstTimestamp", None),
+    ("lastTimestamp", None),
+    ("count", 0),
+    ("reason", ""),
+    ("type", ""),
+    ("eventTime", None),
+    ("action", ""),
+    ("related", "*ObjectReference"),
+    ("reportingComponent", ""),
+    ("reportingInstance", ""),
+)
+
+
+def validate_new_event(obj: JSONObject) -> list[Cause]:
+    """An event that comes by C{events.k8s.io}."""
+    causes = validate_event(obj, "reportingController")
+    _series(obj, causes)
+    if obj.get("eventTime") is None:
+        causes.append(required("eventTime"))
+    kind = obj.get("type") or ""
+    if kind not in ("Normal", "Warning"):
+        causes.append(nothing_shown("type", f"has invalid value: {kind}"))
+    for name in ("firstTimestamp", "lastTimestamp", "count"):
+        if obj.get(name):
+            causes.append(nothing_shown(name, "needs to be unset"))
+    source = obj.get("source") or {}
+    if source.get("component") or source.get("host"):
+        causes.append(nothing_shown("source", "needs to be unset"))
+    return causes
+
+
+def _series(obj: JSONObject, causes: Causes) -> None:
+    series = obj.get("series")
+    if series is None:
+        return
+    if (series.get("count") or 0) < 2:
+        causes.append(nothing_shown("series.count", "should be at least 2"))
+    if series.get("lastObservedTime") is None:
+        causes.append(required("series.lastObservedTime"))
+
+
+def validate_new_event_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """An update by C{events.k8s.io}, which is about the series."""
+    causes = validate_event(obj, "reportingController")
+    if obj.get("series") != old.get("series"):
+        _series(obj, causes)
+    for name, missing in _IMMUTABLE:
+        path = "reportingController" if name == "reportingComponent" else name
+        new, was = _found(obj, name, missing), _found(old, name, missing)
+        if name in ("involvedObject", "source", "related"):
+            immutable(new, was, path, causes, go_json(new))
+        else:
+            immutable(new, was, path, causes)
+    return causes
+
+
+def _found(obj: JSONObject, name: str, missing: Any) -> Any:
+    """A field as Go has it."""
+    value = obj.get(name)
+    if name not in ("involvedObject", "source", "related"):
+        return missing if value is None else value
+    if value is None and missing.startswith("*"):
+        return None
+    return go_struct(value or {}, missing.removeprefix("*"))
