@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from attrs import define, field
+
+from .jsontypes import JSONValue
 
 #: How deep documents may nest. The reference takes 10,000 levels; what we could not encode again we must not accept,
 #: and orjson's encoder ends at 254, some of which belong to lists, events and field sets around an object.
@@ -32,7 +34,7 @@ class BodyError(ValueError):
         return f"couldn't get version/kind; json parse error: {self.message}" if self.json else self.message
 
 
-def json_type(value: Any) -> str:
+def json_type(value: JSONValue) -> str:
     """What Go's decoder calls a JSON value of this type."""
     if isinstance(value, bool):
         return "bool"
@@ -57,7 +59,7 @@ class Decoded:
     @ivar by_map: Whether the reference reads it by way of a map, which has its keys in the order of their names.
     """
 
-    value: Any
+    value: JSONValue
     duplicates: list[str] = field(factory=list)
-    said: Any = None
+    said: JSONValue = None
     by_map: bool = False

@@ -12,12 +12,13 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from ._documents import ENCODER_DEPTH, MAX_DEPTH, TOO_DEEP, BodyError, Decoded
 from .go.quote import quoted_char
+from .jsontypes import JSONObject, JSONValue
 from .repeatedkeys import Repeating, merged, repeated_paths
 
 # An encoder that gets the value within this many lists fails for values that nest too deep.
@@ -56,12 +57,12 @@ class _NotJSON(Exception):
     """A constant that Python's parser takes and JSON does not have."""
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _pairs(pairs: list[tuple[str, JSONValue]]) -> JSONObject:
     found = dict(pairs)
     return found if len(found) == len(pairs) else Repeating(pairs)
 
 
-def _constant(name: str) -> Any:
+def _constant(name: str) -> JSONValue:
     raise _NotJSON(name)
 
 
@@ -106,7 +107,7 @@ def _decode_leniently(data: bytes) -> Decoded:
     return Decoded(merged(said), duplicates, said) if duplicates else Decoded(said)
 
 
-def _cleaned(value: Any) -> Any:
+def _cleaned(value: JSONValue) -> JSONValue:
     """The value, halves of surrogate pairs replaced as Go does it."""
     if isinstance(value, str):
         return _whole(value)

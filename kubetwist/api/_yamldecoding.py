@@ -14,7 +14,7 @@ import math
 import re
 import struct
 from decimal import Decimal
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeAlias
 
 import yaml
 from yaml import CSafeLoader
@@ -22,7 +22,6 @@ from yaml.error import MarkedYAMLError
 from yaml.events import (
     AliasEvent,
     DocumentEndEvent,
-    Event,
     MappingEndEvent,
     MappingStartEvent,
     ScalarEvent,
@@ -40,6 +39,7 @@ from .go.syntax import (
     decimal_text,
     yaml_syntax,
 )
+from .jsontypes import JSONObject, JSONValue
 
 #: Values and keys that a document may have, aliases expanded.
 MAX_NODES: Final = 400_000
@@ -51,7 +51,7 @@ _BOMB: Final = "document contains excessive aliasing"
 _TAG: Final = "tag:yaml.org,2002:"
 _MERGE_TAG: Final = _TAG + "merge"
 
-_CONSTANTS: Final[dict[str, tuple[str, Any]]] = {
+_CONSTANTS: Final[dict[str, tuple[str, JSONValue]]] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), ("bool", True)),
     **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), ("bool", False)),
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), ("null", None)),
@@ -83,13 +83,17 @@ def decode_yaml(data: bytes) -> Decoded:
         raise BodyError(f"yaml: {_go_message(error)}", json=False) from None
 
 
+#: What a document is made of while it is read: JSON, or L{GoMap} in a key.
+YAMLValue: TypeAlias = Any
+
+
 class _Anchored:
     """A value that aliases can name, and what a copy of it costs."""
 
     __slots__ = ("nodes", "open", "text", "value")
 
     def __init__(self) -> None:
-        self.value: Any = None
+        self.value: YAMLValue = None
         self.open = True
         self.nodes = 0
         self.text = 0
@@ -101,7 +105,14 @@ class _Frame:
     __slots__ = ("anchor", "has_key", "in_key", "is_map", "key", "nodes", "start", "text", "value")
 
     def __init__(
-        self, value: Any, is_map: bool, in_key: bool, anchor: _Anchored | None, start: Any, nodes: int, text: int
+        self,
+        value: YAMLValue,
+        is_map: bool,
+        in_key: bool,
+        anchor: _Anchored | None,
+        start: yaml.NodeEvent,
+        nodes: int,
+        text: int,
     ) -> None:
         self.value = value
         self.in_key = in_key
@@ -109,7 +120,7 @@ class _Frame:
         self.is_map = is_map
         self.anchor = anchor
         self.has_key = False
-        self.key: Any = None
+        self.key: YAMLValue = None
         self.nodes = nodes
         self.text = text
 
@@ -124,9 +135,9 @@ _MERGE: Final = _MergeKey()
 class _Document:
     """Builds the value of one document out of events."""
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: CSafeLoader) -> None:
         self._loader = loader
-        self._anchors: dict[str, _Anchored] = {}
+        self._anchors: dict[str | None, _Anchored] = {}
         self._stack: list[_Frame] = []
         self._nodes = 0
         self._text = 0
@@ -134,13 +145,13 @@ class _Document:
         self._aliased_text = 0
         self._repeated: list[str] = []
         self._unsupported = ""
-        self._result: Any = None
+        self._result: YAMLValue = None
 
     def read(self) -> Decoded:
         """Go through the events up to the end of the first document."""
         next_event = self._loader.get_event
         while True:
-            event: Event = next_event()
+            event: Any = next_event()
             kind = type(event)
             if kind is ScalarEvent:
                 self._scalar(event)
@@ -170,7 +181,7 @@ class _Document:
         self._anchors[name] = anchored = _Anchored()
         return anchored
 
-    def _scalar(self, event: Any) -> None:
+    def _scalar(self, event: yaml.ScalarEvent) -> None:
         self._count()
         text: str = event.value
         self._text += len(text)
@@ -180,7 +191,7 @@ class _Document:
         tag = event.tag
         plain = event.implicit[0]
         if wants_key and text == "<<" and (plain or tag == _MERGE_TAG):
-            value: Any = _MERGE
+            value: YAMLValue = _MERGE
         elif tag is None and (not plain or not _hint(text)):
             value = text
         else:
@@ -191,7 +202,7 @@ class _Document:
             anchor.value, anchor.open, anchor.nodes, anchor.text = value, False, 1, len(text)
         self._add(value, event)
 
-    def _begin(self, event: Any) -> None:
+    def _begin(self, event: yaml.CollectionStartEvent) -> None:
         self._count()
         if len(self._stack) >= MAX_DEPTH:
             _fail(f"exceeded max depth of {MAX_DEPTH}")
@@ -200,7 +211,7 @@ class _Document:
         parent = self._stack[-1] if self._stack else None
         in_key = parent is not None and (parent.in_key or (parent.is_map and not parent.has_key))
         # A collection in a key is only printed in an error; its own keys keep their types.
-        value: Any = {} if is_map and not in_key else []
+        value: YAMLValue = {} if is_map and not in_key else []
         self._stack.append(_Frame(value, is_map, in_key, anchor, event, self._nodes - 1, self._text))
 
     def _end(self) -> None:
@@ -213,7 +224,7 @@ class _Document:
             anchor.nodes, anchor.text = self._nodes - frame.nodes, self._text - frame.text
         self._add(frame.value, frame.start)
 
-    def _alias(self, event: Any) -> None:
+    def _alias(self, event: yaml.AliasEvent) -> None:
         name = event.anchor
         anchored = self._anchors.get(name)
         if anchored is None:
@@ -232,7 +243,7 @@ class _Document:
             _fail(f"exceeded max depth of {MAX_DEPTH}")
         self._add(_copy(anchored.value), event)
 
-    def _add(self, value: Any, event: Any) -> None:
+    def _add(self, value: JSONValue, event: yaml.NodeEvent) -> None:
         """Put a finished value where it belongs."""
         if not self._stack:
             self._result = None if value is _MERGE else value
@@ -252,7 +263,7 @@ class _Document:
                 elif isinstance(value, GoMap):
                     frame.value.extend(value.items)
                 return
-            line = event.start_mark.line + 1
+            line = event.start_mark.line + 1  # type: ignore[union-attr] # libyaml's events have marks
             if key is _MERGE:
                 self._merge(frame.value, value, line)
             elif key is None:
@@ -260,12 +271,12 @@ class _Document:
             else:
                 self._set(frame.value, _key(key), value, line)
 
-    def _set(self, into: dict[str, Any], key: str, value: Any, line: int) -> None:
+    def _set(self, into: JSONObject, key: str, value: JSONValue, line: int) -> None:
         if key in into:
             self._repeated.append(f"line {line}: key {quoted(key)} already set in map")
         into[key] = value
 
-    def _merge(self, into: dict[str, Any], value: Any, line: int) -> None:
+    def _merge(self, into: JSONObject, value: JSONValue, line: int) -> None:
         # go-yaml merges in the order of the document: what comes later wins, merged or not.
         sources = [value] if isinstance(value, dict) else list(reversed(value)) if isinstance(value, list) else [None]
         for source in sources:
@@ -279,7 +290,7 @@ def _fail(message: str) -> NoReturn:
     raise BodyError(f"yaml: {message}", json=False)
 
 
-def _copy(value: Any) -> Any:
+def _copy(value: JSONValue) -> JSONValue:
     if isinstance(value, dict):
         return {key: _copy(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -287,7 +298,7 @@ def _copy(value: Any) -> Any:
     return value
 
 
-def _depth(value: Any) -> int:
+def _depth(value: JSONValue) -> int:
     if isinstance(value, dict):
         return 1 + max(map(_depth, value.values()), default=0)
     if isinstance(value, list):
@@ -295,7 +306,7 @@ def _depth(value: Any) -> int:
     return 0
 
 
-def _resolve(tag: str | None, text: str) -> Any:
+def _resolve(tag: str | None, text: str) -> JSONValue:
     """The value of a scalar; see go-yaml v2, C{resolve.go}."""
     if tag is not None and tag not in _KNOWN_TAGS:
         return text
@@ -317,7 +328,7 @@ def _resolve(tag: str | None, text: str) -> Any:
     _fail(f"cannot decode !!{kind} `{text}` as a !!{wanted}")
 
 
-def _resolve_plain(text: str) -> tuple[str, Any]:
+def _resolve_plain(text: str) -> tuple[str, JSONValue]:
     known = _CONSTANTS.get(text)
     if known is not None:
         return known
@@ -370,7 +381,7 @@ def _json_number(number: float) -> int | float:
     return number
 
 
-def _key(key: Any) -> str:
+def _key(key: YAMLValue) -> str:
     """A key as the conversion to JSON writes it."""
     if isinstance(key, str):
         return key
@@ -381,7 +392,7 @@ def _key(key: Any) -> str:
     return _float_key(key)
 
 
-def _unsupported(value: Any) -> str:
+def _unsupported(value: YAMLValue) -> str:
     """Return the error for a null key (C{sigs.k8s.io/yaml}, C{convertToJSONableObject})."""
     shown = "<nil>" if value is None else yaml_syntax(value)
     return f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}"

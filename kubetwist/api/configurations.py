@@ -7,12 +7,13 @@ What is not there has the zero value of its type afterwards, so nobody has to as
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 from attrs import frozen
 
 from .decoding import BodyError, decode_yaml, json_type
 from .go.quote import quoted
+from .jsontypes import JSONValue
 from .resource import JSONObject
 
 #: Bytes of such a file.
@@ -32,7 +33,7 @@ class Struct:
     """
 
     name: str
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Kind]
     optional: bool = False
 
 
@@ -40,8 +41,11 @@ class Struct:
 class ListOf:
     """A list of C{STRING} or of structs."""
 
-    item: Any
+    item: Struct | str
 
+
+#: The type of a field: a struct, a list, or the name of a scalar in Go.
+Kind: TypeAlias = Struct | ListOf | str
 
 STRING: Final = "string"
 BOOL: Final = "bool"
@@ -107,7 +111,7 @@ def _struct(value: JSONObject, struct: Struct, path: str, unknown: list[str]) ->
     }
 
 
-def _value(value: Any, kind: Any, owner: Struct, path: str, unknown: list[str]) -> Any:
+def _value(value: JSONValue, kind: Kind, owner: Struct, path: str, unknown: list[str]) -> JSONValue:
     if isinstance(kind, Struct):
         if value is None:
             return None if kind.optional else _struct({}, kind, path, unknown)
@@ -141,7 +145,7 @@ def _below(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _mistyped(value: Any, owner: Struct, path: str, expected: str) -> BadConfiguration:
+def _mistyped(value: JSONValue, owner: Struct, path: str, expected: str) -> BadConfiguration:
     # Go names fields without the places of lists.
     where = "".join(part.partition("]")[2] if number else part for number, part in enumerate(path.split("[")))
     return BadConfiguration(

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import base64
 import posixpath
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from ._documents import BodyError, json_type
 from ._jsondecoding import decode_json
+from .jsontypes import JSONObject
 
 _VERSION: Final = "meta.k8s.io/v1"
 _INVALID: Final = "continue key is not valid"
@@ -83,7 +84,7 @@ def _bytes(token: str) -> bytes:
     return base64.urlsafe_b64decode("".join(known) + "=" * (-len(known) % 4))
 
 
-def _content(data: bytes) -> dict[str, Any]:
+def _content(data: bytes) -> JSONObject:
     try:
         content = decode_json(data).value
     except BodyError as error:

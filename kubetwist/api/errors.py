@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from attrs import frozen
 
 from .go.quote import quoted
 from .go.syntax import float_text
+from .jsontypes import JSONObject, JSONValue
 from .resource import GroupKind, GroupResource
 
 #: How many things that are wrong with an object are told, and how many characters they have; never less than one.
@@ -73,7 +74,7 @@ class APIStatusError(Exception):
         code: int,
         reason: str,
         message: str,
-        details: dict[str, Any] | None = None,
+        details: JSONObject | None = None,
         retry_after: int | None = None,
     ) -> None:
         super().__init__(message)
@@ -83,11 +84,11 @@ class APIStatusError(Exception):
         self.details = details
         self.retry_after = retry_after
         #: What the Status says in its C{metadata}: the C{continue} token with which an expired list can go on.
-        self.list_meta: dict[str, Any] = {}
+        self.list_meta: JSONObject = {}
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> JSONObject:
         """The C{Status} object that answers the request."""
-        status: dict[str, Any] = {
+        status: JSONObject = {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": self.list_meta,
@@ -139,7 +140,7 @@ class APIStatusError(Exception):
         very many only some are told: each is longer than what it is about, and said twice.
         """
         told, left = _bounded(causes)
-        details: dict[str, Any] = {"name": name} if name else {}
+        details: JSONObject = {"name": name} if name else {}
         if kind.group:
             details["group"] = kind.group
         if kind.kind:
@@ -242,7 +243,7 @@ class APIStatusError(Exception):
         return cls(504, "Timeout", f"Timeout: {message}", details, retry_after or None)
 
 
-def named(resource: GroupResource, name: str) -> dict[str, Any]:
+def named(resource: GroupResource, name: str) -> JSONObject:
     """C{details} that name an object; its C{kind} is the resource, as everywhere in the reference."""
     details = {"name": name} if name else {}
     if resource.group:
@@ -273,7 +274,7 @@ def aggregate(causes: Sequence[Cause]) -> str:
 # Constructors of causes, in the words of apimachinery's util/validation/field.
 
 
-def shown(value: Any) -> str:
+def shown(value: JSONValue) -> str:
     """
     Return a value as the reference prints it in an Invalid message: strings quoted, other values as Go's JSON, except
     floats.
@@ -285,7 +286,7 @@ def shown(value: Any) -> str:
     return go_json(value, sort_keys=True)
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: JSONValue) -> JSONValue:
     """Return a value with whole floats converted to integers, as Go writes them."""
     if value.__class__ is float:
         return int(value) if value.is_integer() and abs(value) < _LARGEST else value
@@ -294,7 +295,7 @@ def _whole(value: Any) -> Any:
     return [*map(_whole, value)] if value.__class__ is list else value
 
 
-def go_json(value: Any, *, sort_keys: bool = False, raw: bool = False) -> str:
+def go_json(value: JSONValue, *, sort_keys: bool = False, raw: bool = False) -> str:
     """
     Return JSON as Go writes it, with HTML characters escaped.
 
@@ -330,12 +331,12 @@ def internal(field: str, detail: str) -> Cause:
     return Cause("InternalError", f"Internal error: {detail}", field)
 
 
-def invalid(field: str, value: Any, detail: str) -> Cause:
+def invalid(field: str, value: JSONValue, detail: str) -> Cause:
     """A value that breaks a rule."""
     return Cause("FieldValueInvalid", f"Invalid value: {shown(value)}{': ' + detail if detail else ''}", field)
 
 
-def duplicate(field: str, value: Any) -> Cause:
+def duplicate(field: str, value: JSONValue) -> Cause:
     """A value that must be unique is not."""
     return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", field)
 
@@ -345,7 +346,7 @@ def forbidden(field: str, detail: str) -> Cause:
     return Cause("FieldValueForbidden", f"Forbidden: {detail}", field)
 
 
-def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
+def not_supported(field: str, value: JSONValue, supported: Iterable[str]) -> Cause:
     """A value outside of a fixed choice."""
     choice = ", ".join(shown(one) for one in sorted(supported))
     return Cause(
@@ -355,7 +356,7 @@ def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
     )
 
 
-def not_found(field: str, value: Any) -> Cause:
+def not_found(field: str, value: JSONValue) -> Cause:
     """A value that refers to nothing."""
     return Cause("FieldValueNotFound", f"Not found: {shown(value)}", field)
 
@@ -375,6 +376,6 @@ def too_many(field: str, actual: int, limit: int) -> Cause:
     return Cause("FieldValueTooMany", f"Too many: {actual}: must have at most {counted(limit, 'items')}", field)
 
 
-def type_invalid(field: str, value: Any, detail: str) -> Cause:
+def type_invalid(field: str, value: JSONValue, detail: str) -> Cause:
     """A value of the wrong type."""
     return Cause("FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {detail}", field)

@@ -6,14 +6,16 @@ They are dictionaries and lists still, so that whatever reads, compares or encod
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
+
+from .jsontypes import JSONObject, JSONValue
 
 
-def _refuse(self: Any, *arguments: Any, **named: Any) -> NoReturn:
+def _refuse(self: object, *arguments: object, **named: object) -> NoReturn:
     raise TypeError("this object is shared and can not be changed: change a copy, made by thawed()")
 
 
-class FrozenDict(dict[str, Any]):
+class FrozenDict(dict[str, JSONValue]):
     """A dictionary that stays as it is."""
 
     __slots__ = ()
@@ -24,14 +26,14 @@ class FrozenDict(dict[str, Any]):
     def __copy__(self) -> FrozenDict:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: object) -> JSONValue:
         return thawed(self)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type, tuple[JSONObject]]:
         return dict, (thawed(self),)
 
 
-class FrozenList(list[Any]):
+class FrozenList(list[JSONValue]):
     """A list that stays as it is."""
 
     __slots__ = ()
@@ -42,14 +44,14 @@ class FrozenList(list[Any]):
     def __copy__(self) -> FrozenList:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: object) -> JSONValue:
         return thawed(self)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type, tuple[list[JSONValue]]]:
         return list, (thawed(self),)
 
 
-def frozen(value: Any) -> Any:
+def frozen(value: JSONValue) -> JSONValue:
     """A copy that can not be changed, nor anything in it."""
     kind = type(value)
     if kind is dict:
@@ -57,13 +59,13 @@ def frozen(value: Any) -> Any:
     return FrozenList([frozen(inner) for inner in value]) if kind is list else value
 
 
-def _frozen_inner(value: Any) -> Any:
+def _frozen_inner(value: JSONValue) -> JSONValue:
     # Most values are strings and numbers: for those this saves a call.
     kind = type(value)
     return frozen(value) if kind is dict or kind is list else value
 
 
-def thawed(value: Any) -> Any:
+def thawed(value: JSONValue) -> JSONValue:
     """A copy that is the caller's to change."""
     if isinstance(value, dict):
         return {name: thawed(inner) for name, inner in value.items()}

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from ._documents import ENCODER_DEPTH, MAX_DEPTH, json_type
 from .errors import APIStatusError
+from .jsontypes import JSONObject, JSONValue
 
 #: As many operations as the reference takes.
 MAX_OPERATIONS: Final = 10_000
@@ -44,7 +45,7 @@ class FailedTest(_DoesNotApply):
     """A test found another value."""
 
 
-def json_patch_problems(operations: Any) -> list[str]:
+def json_patch_problems(operations: JSONValue) -> list[str]:
     """
     What strict field validation has against a patch, beyond duplicate fields.
 
@@ -58,7 +59,7 @@ def json_patch_problems(operations: Any) -> list[str]:
     ]
 
 
-def check_operations(operations: Any) -> None:
+def check_operations(operations: JSONValue) -> None:
     """
     Refuse a body that is not a list of operations, if field validation is off.
 
@@ -77,7 +78,7 @@ def check_operations(operations: Any) -> None:
             raise PatchError(400, "BadRequest", f"json: cannot unmarshal {json_type(operation)} into {where}")
 
 
-def apply_json_patch(document: Any, operations: Any) -> Any:
+def apply_json_patch(document: JSONValue, operations: JSONValue) -> JSONValue:
     """
     Apply a patch.
 
@@ -104,7 +105,7 @@ def apply_json_patch(document: Any, operations: Any) -> Any:
     return target.root
 
 
-def _checked(operations: Any) -> list[dict[str, Any]]:
+def _checked(operations: JSONValue) -> list[JSONObject]:
     """The operations, their parts of the right types; a null among them is an operation that says nothing."""
     if operations is None:
         return []
@@ -124,7 +125,7 @@ def _checked(operations: Any) -> list[dict[str, Any]]:
     return steps
 
 
-def _undecodable(value: Any, where: str, go_type: str) -> PatchError:
+def _undecodable(value: JSONValue, where: str, go_type: str) -> PatchError:
     why = f"json: cannot unmarshal {json_type(value)} into {where} of type {go_type}"
     return PatchError(400, "BadRequest", f"error decoding patch: {why}")
 
@@ -132,7 +133,7 @@ def _undecodable(value: Any, where: str, go_type: str) -> PatchError:
 _WRAPS: Final = ENCODER_DEPTH - MAX_DEPTH
 
 
-def _check_depth(value: Any) -> None:
+def _check_depth(value: JSONValue) -> None:
     """Moves can nest what was flat: refuse what could not be encoded any more."""
     for _ in range(_WRAPS):
         value = [value]
@@ -171,19 +172,19 @@ def _wrong(where: str) -> Iterator[None]:
         raise _DoesNotApply(f"{where}: {error}") from None
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: JSONValue) -> JSONValue:
     return orjson.loads(orjson.dumps(value)) if isinstance(value, (dict, list)) else value
 
 
 class _Target:
     """The document, on its way to what the patch makes of it."""
 
-    def __init__(self, document: Any) -> None:
+    def __init__(self, document: JSONValue) -> None:
         self.root = document
         self._copied = 0
         self._shifted = 0
 
-    def apply(self, step: dict[str, Any]) -> None:
+    def apply(self, step: JSONObject) -> None:
         """Do one operation."""
         kind = step.get("op")
         if not isinstance(kind, str):
@@ -193,13 +194,13 @@ class _Target:
             raise _DoesNotApply(f"Unexpected kind: {kind}")
         method(self, step)
 
-    def _path(self, step: dict[str, Any], name: str = "path") -> str:
+    def _path(self, step: JSONObject, name: str = "path") -> str:
         path = step.get(name)
         if not isinstance(path, str):
             raise _DoesNotApply(f"operation misses its {name}")
         return path
 
-    def _find(self, path: str, missing: str) -> tuple[Any, str]:
+    def _find(self, path: str, missing: str) -> tuple[JSONValue, str]:
         """
         The container that a path leads to, and the key in it.
 
@@ -216,7 +217,7 @@ class _Target:
             raise _DoesNotApply(f"{missing}: missing value")
         return container, _unescaped(tokens[-1])
 
-    def _get(self, container: Any, key: str) -> Any:
+    def _get(self, container: JSONValue, key: str) -> JSONValue:
         """Return the value at a key; L{None} if the object does not have the key, or the value is a scalar."""
         if isinstance(container, dict):
             return container.get(key)
@@ -227,12 +228,12 @@ class _Target:
             raise _out_of_range(index)
         return container[index]
 
-    def _shift(self, items: list[Any]) -> None:
+    def _shift(self, items: list[JSONValue]) -> None:
         self._shifted += len(items)
         if self._shifted > MAX_SHIFTED:
             raise _DoesNotApply("too much to do")
 
-    def _insert(self, container: Any, key: str, value: Any) -> None:
+    def _insert(self, container: JSONValue, key: str, value: JSONValue) -> None:
         if isinstance(container, dict):
             container[key] = value
         elif key == "-":
@@ -244,7 +245,7 @@ class _Target:
             self._shift(container)
             container.insert(index if index >= 0 else index + size, value)
 
-    def _delete(self, container: Any, key: str) -> None:
+    def _delete(self, container: JSONValue, key: str) -> None:
         if isinstance(container, dict):
             if key not in container:
                 raise _DoesNotApply(f"Unable to remove nonexistent key: {key}: missing value")
@@ -254,19 +255,19 @@ class _Target:
             self._shift(container)
             del container[_index(key)]
 
-    def add(self, step: dict[str, Any]) -> None:
+    def add(self, step: JSONObject) -> None:
         path = self._path(step)
         container, key = self._find(path, f'add operation does not apply: doc is missing path: "{path}"')
         with _wrong(f"error in add for path: '{path}'"):
             self._insert(container, key, _copied(step.get("value")))
 
-    def remove(self, step: dict[str, Any]) -> None:
+    def remove(self, step: JSONObject) -> None:
         path = self._path(step)
         container, key = self._find(path, f'remove operation does not apply: doc is missing path: "{path}"')
         with _wrong(f"error in remove for path: '{path}'"):
             self._delete(container, key)
 
-    def replace(self, step: dict[str, Any]) -> None:
+    def replace(self, step: JSONObject) -> None:
         path = self._path(step)
         value = _copied(step.get("value"))
         if not path:
@@ -282,7 +283,7 @@ class _Target:
                 self._get(container, key)
             container[_index(key)] = value
 
-    def move(self, step: dict[str, Any]) -> None:
+    def move(self, step: JSONObject) -> None:
         source = self._path(step, "from")
         container, key = self._find(source, f"move operation does not apply: doc is missing from path: {source}")
         with _wrong(f"error in move for path: '{source}'"):
@@ -293,7 +294,7 @@ class _Target:
         with _wrong(f"error in move for path: '{path}'"):
             self._insert(container, key, value)
 
-    def copy(self, step: dict[str, Any]) -> None:
+    def copy(self, step: JSONObject) -> None:
         source = self._path(step, "from")
         container, key = self._find(source, f"copy operation does not apply: doc is missing from path: {source}")
         with _wrong(f"error in copy for from: '{source}'"):
@@ -312,7 +313,7 @@ class _Target:
         with _wrong("error while adding value during copy"):
             self._insert(container, key, value)
 
-    def test(self, step: dict[str, Any]) -> None:
+    def test(self, step: JSONObject) -> None:
         path = self._path(step)
         if path:
             container, key = self._find(path, f"test operation does not apply: is missing path: {path}")
@@ -334,7 +335,7 @@ _METHODS: Final = {
 }
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _equal(one: JSONValue, other: JSONValue) -> bool:
     """Whether two values have the same JSON: unlike in Python, C{1}, C{1.0} and C{true} are three."""
     if type(one) is not type(other):
         return False

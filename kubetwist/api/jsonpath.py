@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
+
+from .jsontypes import JSONObject, JSONValue
 
 #: One step: a function from values to values, within a budget.
-Step = Callable[[Iterator[Any], "Budget"], Iterator[Any]]
+Step = Callable[[Iterator[JSONValue], "Budget"], Iterator[JSONValue]]
 
 _NAME: Final = re.compile(r"(?:[^.\[\]\\{}()|'\"\s]|\\.)+")
 _QUOTED: Final = re.compile(r"""\[\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\s*\]""")
@@ -45,7 +47,7 @@ class Budget:
     def __init__(self, values: int = MOST_SEEN) -> None:
         self.left = values
 
-    def taken(self, values: Sequence[Any] | dict[str, Any]) -> bool:
+    def taken(self, values: Sequence[JSONValue] | JSONObject) -> bool:
         """Charge values that are about to be visited; return whether the budget allows it."""
         # Most values are only skipped; sorting or storing them takes a sixteenth of the time.
         self.left -= len(values) >> 4
@@ -66,7 +68,7 @@ class JSONPath:
         self.text = text
         self._steps = tuple(_parsed(text))
 
-    def find(self, value: Any) -> list[Any]:
+    def find(self, value: JSONValue) -> list[JSONValue]:
         """
         All values at the path, which may be none; keys that are not there are no mistake.
 
@@ -74,7 +76,7 @@ class JSONPath:
         """
         return list(self._within(value, Budget()))
 
-    def first(self, value: Any, budget: Budget | None = None) -> Any:
+    def first(self, value: JSONValue, budget: Budget | None = None) -> JSONValue:
         """
         Return the first value; L{MISSING} if there is none, or if the budget is exhausted first.
 
@@ -82,17 +84,17 @@ class JSONPath:
         """
         return next(self._within(value, budget or Budget()), MISSING)
 
-    def _within(self, value: Any, budget: Budget) -> Iterator[Any]:
+    def _within(self, value: JSONValue, budget: Budget) -> Iterator[JSONValue]:
         """The values, until too many were looked at: descents from what descents have found grow without end."""
 
-        def counted(values: Iterator[Any]) -> Iterator[Any]:
+        def counted(values: Iterator[JSONValue]) -> Iterator[JSONValue]:
             for one in values:
                 budget.left -= 1
                 if budget.left < 0:
                     return
                 yield one
 
-        values: Iterator[Any] = iter((value,))
+        values: Iterator[JSONValue] = iter((value,))
         for step in self._steps:
             values = counted(step(values, budget))
         return values
@@ -149,7 +151,7 @@ def _bracket(text: str, at: int) -> tuple[Step, int]:
 
 
 def _field(name: str) -> Step:
-    def step(values: Iterator[Any], budget: Budget) -> Iterator[Any]:
+    def step(values: Iterator[JSONValue], budget: Budget) -> Iterator[JSONValue]:
         for value in values:
             if isinstance(value, dict) and name in value:
                 yield value[name]
@@ -157,7 +159,7 @@ def _field(name: str) -> Step:
     return step
 
 
-def _wildcard(values: Iterator[Any], budget: Budget) -> Iterator[Any]:
+def _wildcard(values: Iterator[JSONValue], budget: Budget) -> Iterator[JSONValue]:
     for value in values:
         if isinstance(value, list):
             yield from value
@@ -165,7 +167,7 @@ def _wildcard(values: Iterator[Any], budget: Budget) -> Iterator[Any]:
             yield from (value[name] for name in sorted(value))
 
 
-def _descend(values: Iterator[Any], budget: Budget) -> Iterator[Any]:
+def _descend(values: Iterator[JSONValue], budget: Budget) -> Iterator[JSONValue]:
     pending = list(values)[::-1]
     while pending:
         value = pending.pop()
@@ -178,7 +180,7 @@ def _descend(values: Iterator[Any], budget: Budget) -> Iterator[Any]:
 
 
 def _indexes(indexes: list[int]) -> Step:
-    def step(values: Iterator[Any], budget: Budget) -> Iterator[Any]:
+    def step(values: Iterator[JSONValue], budget: Budget) -> Iterator[JSONValue]:
         for value in values:
             if isinstance(value, list):
                 yield from (value[index] for index in indexes if -len(value) <= index < len(value))
@@ -190,7 +192,7 @@ def _slice(start: int | None, stop: int | None, stride: int | None) -> Step:
     if stride is not None and stride <= 0:
         raise JSONPathError("step must be > 0")
 
-    def step(values: Iterator[Any], budget: Budget) -> Iterator[Any]:
+    def step(values: Iterator[JSONValue], budget: Budget) -> Iterator[JSONValue]:
         for value in values:
             if isinstance(value, list) and budget.taken(value):
                 yield from value[start:stop:stride]
@@ -198,7 +200,7 @@ def _slice(start: int | None, stop: int | None, stride: int | None) -> Step:
     return step
 
 
-_COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
+_COMPARE: Final[dict[str, Callable[[JSONValue, JSONValue], bool]]] = {
     "==": lambda one, other: bool(one == other),
     "!=": lambda one, other: bool(one != other),
     "<": lambda one, other: bool(one < other),
@@ -211,11 +213,11 @@ _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
 def _filter(match: re.Match[str]) -> Step:
     path = JSONPath(match[1])
     compare = _COMPARE.get(match[2] or "")
-    wanted: Any = match[3] if match[3] is not None else match[4]
+    wanted: JSONValue = match[3] if match[3] is not None else match[4]
     if wanted is None and match[5] is not None:
         wanted = _constant(match[5])
 
-    def step(values: Iterator[Any], budget: Budget) -> Iterator[Any]:
+    def step(values: Iterator[JSONValue], budget: Budget) -> Iterator[JSONValue]:
         for value in values:
             if isinstance(value, list):
                 for item in value:
@@ -224,7 +226,7 @@ def _filter(match: re.Match[str]) -> Step:
                     if holds(item, budget):
                         yield item
 
-    def holds(item: Any, budget: Budget) -> bool:
+    def holds(item: JSONValue, budget: Budget) -> bool:
         own = Budget(MOST_SEEN_OF_ITEM)
         found = path.first(item, own)
         budget.left -= MOST_SEEN_OF_ITEM - max(own.left, 0)
@@ -240,7 +242,7 @@ def _filter(match: re.Match[str]) -> Step:
     return step
 
 
-def _constant(text: str) -> Any:
+def _constant(text: str) -> JSONValue:
     if text in ("true", "false"):
         return text == "true"
     try:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import orjson
+
+from .jsontypes import JSONValue
 
 #: How deeply containers may be nested.
 DEPTH: Final = 100
@@ -87,7 +89,7 @@ def end_of_value(text: bytes, start: int) -> int:
     raise BadJSON("a value without an end")
 
 
-def decoded(text: bytes) -> Any:
+def decoded(text: bytes) -> JSONValue:
     """
     A small text, decoded.
 

@@ -10,7 +10,7 @@ See kubernetes/apimachinery, C{pkg/apis/meta/v1/validation} and C{pkg/apis/meta/
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from ._documents import json_type
 from .continuetokens import ContinueTokenError, decode_continue, encode_continue
@@ -20,6 +20,7 @@ from .go.quote import (
     quoted,
     unicode_number,
 )
+from .jsontypes import JSONValue
 from .names import byte_length
 from .options import CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, UpdateOptions, WriteOptions
 from .resource import GroupKind
@@ -194,7 +195,7 @@ def _watch_causes(options: ListOptions) -> list[Cause]:
     return causes
 
 
-def _unsupported(field: str, value: Any, supported: Sequence[str]) -> Cause:
+def _unsupported(field: str, value: JSONValue, supported: Sequence[str]) -> Cause:
     """Return L{not_supported} with the choices in the given order and the value as JSON, as for a named Go type."""
     choice = ", ".join(f'"{one}"' for one in supported)
     return Cause("FieldValueNotSupported", f"Unsupported value: {go_json(value)}: supported values: {choice}", field)
@@ -312,7 +313,7 @@ def delete_options_from_query(query: Query, unreadable: bool = False) -> DeleteO
 _DELETE_OPTIONS_SCHEME: Final = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 
 
-def delete_options_from_body(body: Any, unreadable: bool = False) -> DeleteOptions:
+def delete_options_from_body(body: JSONValue, unreadable: bool = False) -> DeleteOptions:
     """
     Options of a DELETE with a body; the query does not count then.
 
@@ -361,7 +362,9 @@ def delete_options_from_body(body: Any, unreadable: bool = False) -> DeleteOptio
     return _checked(options, dry_run)
 
 
-def _typed(body: Mapping[str, Any], name: str, kind: type, go_type: str, within: str = "DeleteOptions") -> Any:
+def _typed(
+    body: Mapping[str, JSONValue], name: str, kind: type, go_type: str, within: str = "DeleteOptions"
+) -> JSONValue:
     value = body.get(name)
     if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
         _mistyped(value, f"{within}.{name}", go_type)
@@ -370,7 +373,7 @@ def _typed(body: Mapping[str, Any], name: str, kind: type, go_type: str, within:
     return value
 
 
-def _mistyped(value: Any, field: str, go_type: str) -> None:
+def _mistyped(value: JSONValue, field: str, go_type: str) -> None:
     found = json_type(value)
     if found == "number" and go_type == "int64":
         found = f"number {value}"

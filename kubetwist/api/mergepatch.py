@@ -6,13 +6,12 @@ Where that differs from the RFC: nulls are dropped from objects in new lists too
 
 from __future__ import annotations
 
-from typing import Any
-
 from ._documents import json_type
 from .jsonpatch import PatchError
+from .jsontypes import JSONObject, JSONValue
 
 
-def check_merge_patch(patch: Any) -> None:
+def check_merge_patch(patch: JSONValue) -> None:
     """
     Refuse a patch that field validation refuses before the merge.
 
@@ -28,7 +27,7 @@ def bad_merge_patch() -> PatchError:
     return PatchError(400, "BadRequest", "Invalid JSON Patch")
 
 
-def merge_patch(document: dict[str, Any], patch: Any) -> Any:
+def merge_patch(document: JSONObject, patch: JSONValue) -> JSONValue:
     """
     Merge C{patch} into C{document}.
 
@@ -45,7 +44,7 @@ def merge_patch(document: dict[str, Any], patch: Any) -> Any:
     return document
 
 
-def _merge(document: dict[str, Any], patch: dict[str, Any]) -> None:
+def _merge(document: JSONObject, patch: JSONObject) -> None:
     for key, value in patch.items():
         if value is None:
             document.pop(key, None)
@@ -61,7 +60,7 @@ def _merge(document: dict[str, Any], patch: dict[str, Any]) -> None:
             document[key] = _pruned(value)
 
 
-def _pruned(value: Any) -> Any:
+def _pruned(value: JSONValue) -> JSONValue:
     if isinstance(value, dict):
         return {key: _pruned(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -69,7 +68,7 @@ def _pruned(value: Any) -> Any:
     return value
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: JSONValue) -> JSONValue:
     if isinstance(value, dict):
         return {key: _copied(item) for key, item in value.items()}
     if isinstance(value, list):

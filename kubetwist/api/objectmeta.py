@@ -20,12 +20,13 @@ kubernetes, C{pkg/apis/core/validation/validation.go}.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import orjson
 
 from .errors import Cause, forbidden, invalid, required, too_long
 from .go.quote import quoted
+from .jsontypes import JSONObject, JSONValue
 from .listoptions import field_manager_causes
 from .names import (
     NameProblems,
@@ -37,7 +38,7 @@ from .names import (
     qualified_name_problems,
 )
 
-Meta = Mapping[str, Any]
+Meta = Mapping[str, JSONValue]
 
 #: Bytes of all keys and values together.
 ANNOTATIONS_LIMIT: Final = 256 << 10
@@ -268,7 +269,7 @@ def _owner_causes(owner: Meta, path: str) -> list[Cause]:
     return causes
 
 
-def _go_owner(owner: Meta) -> dict[str, Any]:
+def _go_owner(owner: Meta) -> JSONObject:
     """A reference with its fields in Go's order."""
     ordered = {name: owner.get(name) or "" for name in ("apiVersion", "kind", "name", "uid")}
     for name in ("controller", "blockOwnerDeletion"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final, Protocol
 
 import re2
 
@@ -30,6 +30,32 @@ _GO_WORDS: Final = {
 }
 
 
+class Match(Protocol):
+    """What an expression matches, as L{re.Match} describes it."""
+
+    def group(self, index: int = 0, /) -> str | None:
+        """Return the text that a group matches, or all of the match; L{None} if the group takes no part in it."""
+
+    def groups(self) -> tuple[str | None, ...]:
+        """Return the texts of all groups."""
+
+    def start(self, index: int = 0, /) -> int:
+        """Return where a group begins."""
+
+    def end(self, index: int = 0, /) -> int:
+        """Return where a group ends."""
+
+
+class Pattern(Protocol):
+    """A compiled expression."""
+
+    #: Number of groups.
+    groups: int
+
+    def search(self, text: str, /) -> Match | None:
+        """Return the first match anywhere in a text."""
+
+
 class PatternError(ValueError):
     """A text that is no expression; C{str} of it is what Go says."""
 
@@ -38,9 +64,9 @@ class PatternError(ValueError):
 _CACHED_LENGTH: Final = 512
 
 
-def compiled(pattern: str) -> Any:
+def compiled(pattern: str) -> Pattern:
     """
-    An expression with a method C{search}.
+    Compile an expression.
 
     @raise PatternError: It is none.
     """
@@ -48,13 +74,14 @@ def compiled(pattern: str) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _cached(pattern: str) -> Any:
+def _cached(pattern: str) -> Pattern:
     return _compile(pattern)
 
 
-def _compile(pattern: str) -> Any:
+def _compile(pattern: str) -> Pattern:
     try:
-        return re2.compile(pattern, _options)
+        expression: Pattern = re2.compile(pattern, _options)
+        return expression
     except re2.error as error:
         said = error.args[0]
         text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from zope.interface.exceptions import BrokenImplementation, BrokenMethodImplementation, DoesNotImplement, Invalid
-from zope.interface.interface import Method
+from zope.interface.interface import InterfaceClass, Method
 from zope.interface.verify import verifyObject
 
 
-def interface_error(provider: object, interface: Any, *alternatives: Any) -> str:
+def interface_error(provider: object, interface: InterfaceClass, *alternatives: InterfaceClass) -> str:
     """
     Return why C{provider} does not provide C{interface}, in one line; C{""} if it does.
 
@@ -31,23 +29,23 @@ def interface_error(provider: object, interface: Any, *alternatives: Any) -> str
     return "; ".join(problems)
 
 
-def _described(error: Any, provider: object) -> list[str]:
+def _described(error: Invalid, provider: object) -> list[str]:
     # zope.interface reports several problems as one exception that contains the others.
-    several = getattr(error, "exceptions", None)
+    several: tuple[Invalid, ...] | None = getattr(error, "exceptions", None)
     if several is not None:
         return [text for one in several for text in _described(one, provider)]
-    name, kind = type(provider).__name__, type(error)
-    if kind is BrokenMethodImplementation:
-        return [f"{name}.{_plain(error.method)}() does not fit {error.interface.__name__}: {error.mess}"]
-    if kind is BrokenImplementation:
+    name = type(provider).__name__
+    if isinstance(error, BrokenMethodImplementation):
+        return [f"{name}.{_plain(error.method)}() does not fit {error.interface.__name__}: {error.mess}"]  # type: ignore[attr-defined] # the stubs lack it
+    if isinstance(error, BrokenImplementation):
         is_method = isinstance(error.name, Method)
         described = "" if is_method or not error.name.__doc__ else f" ({error.name.__doc__})"
         part = "method" if is_method else "attribute"
         return [f"{name} lacks the {part} {_plain(error.name)} of {error.interface.__name__}{described}"]
-    if kind is DoesNotImplement:
+    if isinstance(error, DoesNotImplement):
         return [f"{name} does not provide {error.interface.__name__}"]
     return [" ".join(str(error).split())]
 
 
-def _plain(name: Any) -> str:
+def _plain(name: object) -> str:
     return getattr(name, "__name__", None) or str(name).strip("'")

@@ -11,8 +11,9 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, total_ordering
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
+from .jsontypes import JSONValue
 from .writtennumbers import WrittenNumber
 
 Family = Literal["decimal", "binary", "exponent"]
@@ -57,7 +58,7 @@ class Quantity:
         self._text = text
 
     @classmethod
-    def parse(cls, value: Any) -> Quantity:
+    def parse(cls, value: JSONValue) -> Quantity:
         """
         Read a quantity, a string or a number.
 
@@ -136,7 +137,7 @@ def _decimal(number: int, exponent: int, exponential: bool) -> str:
     return f"{number}e{exponent}" if exponent else str(number)
 
 
-def _number_text(value: Any) -> str:
+def _number_text(value: JSONValue) -> str:
     """Return the text of a JSON number, exact or as an encoder would write it."""
     if isinstance(value, WrittenNumber):
         return value.text
@@ -247,7 +248,7 @@ def machine_parts(text: str) -> tuple[int, int] | None:
     return (-number if sign == "-" else number, scale) if fits else None
 
 
-def canonical(value: Any) -> str:
+def canonical(value: JSONValue) -> str:
     """
     The form in which a quantity, a string or a number, is stored.
 
@@ -258,7 +259,7 @@ def canonical(value: Any) -> str:
     return str(Quantity.parse(value))
 
 
-def parse_quantity(value: Any) -> Fraction:
+def parse_quantity(value: JSONValue) -> Fraction:
     """
     The exact amount of a quantity, a string or a number.
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, Final
+from typing import Final
 
 from .authorization import AuthorizerAttributes
 from .go.quote import quoted
+from .jsontypes import JSONObject, JSONValue
 
-Rule = Mapping[str, Any]
+Rule = Mapping[str, JSONValue]
 
 #: Everything there is: what it takes to let a role gather the rules of others.
 FULL_AUTHORITY: Final[Sequence[Rule]] = (
@@ -168,7 +169,7 @@ def _covers(rule: Rule, part: Rule) -> bool:
 def compacted(rules: Iterable[Rule]) -> list[Rule]:
     """Rules that differ by nothing but their verbs put together, as far as they are about one resource each."""
     kept: list[Rule] = []
-    simple: dict[tuple[str, str, tuple[str, ...]], dict[str, Any]] = {}
+    simple: dict[tuple[str, str, tuple[str, ...]], JSONObject] = {}
     for rule in rules:
         groups, resources = list(rule.get("apiGroups") or ()), list(rule.get("resources") or ())
         names = tuple(rule.get("resourceNames") or ())

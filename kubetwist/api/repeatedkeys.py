@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+
+from .jsontypes import JSONObject, JSONValue
 
 __all__ = ["Repeating", "entries", "merged", "repeated_paths"]
 
 
-class Repeating(dict[str, Any]):
+class Repeating(dict[str, JSONValue]):
     """
     An object with keys that stand in it more than once; as a dictionary it has the last value of each.
 
@@ -17,12 +18,12 @@ class Repeating(dict[str, Any]):
 
     __slots__ = ("pairs",)
 
-    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+    def __init__(self, pairs: list[tuple[str, JSONValue]]) -> None:
         super().__init__(pairs)
         self.pairs = pairs
 
 
-def entries(value: dict[str, Any]) -> Iterator[tuple[str, Any, bool]]:
+def entries(value: JSONObject) -> Iterator[tuple[str, JSONValue, bool]]:
     """The keys and values of an object in the order of the document, and whether the key was there before."""
     if not isinstance(value, Repeating):
         for key, item in value.items():
@@ -34,20 +35,20 @@ def entries(value: dict[str, Any]) -> Iterator[tuple[str, Any, bool]]:
         seen.add(key)
 
 
-def merged(value: Any) -> Any:
+def merged(value: JSONValue) -> JSONValue:
     """What Go makes of a value: of each key the last one counts, but objects are decoded into the same place."""
     if isinstance(value, list):
         return [merged(item) for item in value]
     if not isinstance(value, dict):
         return value
-    made: dict[str, Any] = {}
+    made: JSONObject = {}
     for key, item, again in entries(value):
         item = merged(item)
         made[key] = _into(made[key], item) if again else item
     return made
 
 
-def _into(before: Any, after: Any) -> Any:
+def _into(before: JSONValue, after: JSONValue) -> JSONValue:
     if not (isinstance(before, dict) and isinstance(after, dict)):
         return after
     made = dict(before)
@@ -56,7 +57,7 @@ def _into(before: Any, after: Any) -> Any:
     return made
 
 
-def repeated_paths(value: Any, path: str = "") -> Iterator[str]:
+def repeated_paths(value: JSONValue, path: str = "") -> Iterator[str]:
     """Where keys stand again, in the order of the document."""
     if isinstance(value, list):
         for index, item in enumerate(value):

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, TypeVar, overload
+from typing import Final, TypeVar, overload
 
 from attrs import frozen
 
 from .go.quote import quoted
+from .jsontypes import JSONValue
 from .names import is_qualified_name, label_value_problems, qualified_name_problems
 
 Labels = Mapping[str, str]
@@ -113,7 +114,7 @@ def _selector(text: str) -> LabelSelector:
 _cached_selector = lru_cache(maxsize=1024)(_selector)
 
 
-def label_selector_from_object(selector: Mapping[str, Any] | None) -> LabelSelector:
+def label_selector_from_object(selector: Mapping[str, JSONValue] | None) -> LabelSelector:
     """
     The selector in an object's field, C{{matchLabels, matchExpressions}}.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from .decoding import decode_json
+from .jsontypes import JSONValue
 
 _INTEGERS = range(-(1 << 63), 1 << 64)
 
@@ -27,7 +27,7 @@ class WrittenNumber(float):
         return number
 
 
-def with_written_numbers(document: bytes) -> Any:
+def with_written_numbers(document: bytes) -> JSONValue:
     """
     Decode JSON with L{WrittenNumber} for all numbers that are not integers.
 
@@ -40,7 +40,7 @@ def with_written_numbers(document: bytes) -> Any:
         return None
 
 
-def without_written_numbers(value: Any) -> Any:
+def without_written_numbers(value: JSONValue) -> JSONValue:
     """Return the same value with plain floats, which encoders support."""
     if isinstance(value, dict):
         return {name: without_written_numbers(item) for name, item in value.items()}

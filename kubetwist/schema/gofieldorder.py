@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
+from ..api.jsontypes import JSONObject, JSONValue
 from .nodes import (
     ListNode,
     MapNode,
@@ -26,7 +27,7 @@ from .protobuf.fieldnumbers import (
 _KIND: Final = ("kind", "apiVersion")
 
 
-def go_ordered(value: Any, node: Node | None) -> Any:
+def go_ordered(value: JSONValue, node: Node | None) -> JSONValue:
     """
     A value with its keys in the order in which Go writes them.
 
@@ -39,7 +40,7 @@ def go_ordered(value: Any, node: Node | None) -> Any:
     return value
 
 
-def go_keys(value: dict[str, Any], node: Node | None) -> Iterable[str]:
+def go_keys(value: JSONObject, node: Node | None) -> Iterable[str]:
     """The keys of an object in Go's order; of what has no type as they are."""
     if isinstance(node, StructNode):
         known = _order(node.name)

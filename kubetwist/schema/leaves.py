@@ -9,22 +9,22 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from typing import Any
 
+from ..api.jsontypes import JSONValue
 from ..api.quantity import canonical
 from ..api.times import parse_micro_time, parse_time
 from .mismatch import Mismatch, Unreadable
 
 #: Reads a value; the list takes the names of unknown fields within it, without their paths.
-Reader = Callable[[Any, list[str]], Any]
+Reader = Callable[[JSONValue, list[str]], JSONValue]
 #: Converts a value other than C{null} as apimachinery's converter of unstructured objects does.
-Coercion = Callable[[Any], Any]
+Coercion = Callable[[JSONValue], JSONValue]
 
 
 def text(go_type: str) -> Reader:
     """Strings."""
 
-    def read(value: Any, unknown: list[str]) -> Any:
+    def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         if value.__class__ is not str:
             raise Mismatch(value, go_type, "string")
         return value
@@ -35,7 +35,7 @@ def text(go_type: str) -> Reader:
 def boolean(go_type: str) -> Reader:
     """Truth values."""
 
-    def read(value: Any, unknown: list[str]) -> Any:
+    def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         if value.__class__ is not bool:
             raise Mismatch(value, go_type, "bool")
         return value
@@ -56,7 +56,7 @@ def integer(go_type: str, width: str) -> Reader:
     """Integers of a width, C{"int32"}; C{2.0} is none."""
     lowest, highest = _RANGES.get(width, _RANGES["int64"])
 
-    def read(value: Any, unknown: list[str]) -> Any:
+    def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         if value.__class__ is int and lowest <= value <= highest:
             return value
         raise Mismatch(value, go_type, width, value.__class__ is int or value.__class__ is float)
@@ -75,7 +75,7 @@ def wrapping(width: str) -> Coercion:
     size = highest - lowest + 1
     int64 = _RANGES["int64"]
 
-    def coerce(value: Any) -> Any:
+    def coerce(value: JSONValue) -> JSONValue:
         if value.__class__ is int and not int64[0] <= value <= int64[1]:
             # Go has decoded it as a float.
             value = float(value)
@@ -93,12 +93,12 @@ def wrapping(width: str) -> Coercion:
 _wrapping_octet = wrapping("uint8")
 
 
-def wrapping_octets(value: Any) -> Any:
+def wrapping_octets(value: JSONValue) -> JSONValue:
     """Convert bytes that are given as a list of numbers, each as L{wrapping} does."""
     return [*map(_wrapping_octet, value)] if value.__class__ is list else value
 
 
-def rewritten(value: Any) -> Any:
+def rewritten(value: JSONValue) -> JSONValue:
     """Format a number as Go writes it: the converter passes the JSON form to types that have an unmarshaler."""
     return int(value) if value.__class__ is float and value.is_integer() and abs(value) < 1e21 else value
 
@@ -110,7 +110,7 @@ _EXACT = 1 << 53
 def number(go_type: str) -> Reader:
     """Return a reader of 64-bit floating point numbers; whole ones are written without a fraction."""
 
-    def read(value: Any, unknown: list[str]) -> Any:
+    def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         if value.__class__ is int:
             if -_EXACT <= value <= _EXACT:
                 return value
@@ -126,7 +126,7 @@ def octets(go_type: str) -> Reader:
     """Bytes: base64, or a list of their numbers."""
     octet = integer("uint8", "uint8")
 
-    def read(value: Any, unknown: list[str]) -> Any:
+    def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         if value.__class__ is str:
             return base64_canonical(value)
         if value.__class__ is not list:
@@ -201,7 +201,7 @@ class Problems(list[str]):
     inexact = False
 
 
-def quantity(value: Any, unknown: list[str]) -> Any:
+def quantity(value: JSONValue, unknown: list[str]) -> JSONValue:
     """Quantities, as strings or numbers, in canonical form."""
     if type(value) is float and isinstance(unknown, Problems):
         unknown.inexact = True
@@ -211,7 +211,7 @@ def quantity(value: Any, unknown: list[str]) -> Any:
         raise Unreadable(str(error)) from None
 
 
-def time(value: Any, unknown: list[str]) -> Any:
+def time(value: JSONValue, unknown: list[str]) -> JSONValue:
     """Times of whole seconds, in UTC; the zero time is L{None}."""
     if value.__class__ is not str:
         raise Mismatch(value, "string", "")
@@ -221,7 +221,7 @@ def time(value: Any, unknown: list[str]) -> Any:
         raise Unreadable(str(error)) from None
 
 
-def micro_time(value: Any, unknown: list[str]) -> Any:
+def micro_time(value: JSONValue, unknown: list[str]) -> JSONValue:
     """Times of microseconds, in UTC; the zero time is L{None}."""
     if value.__class__ is not str:
         raise Mismatch(value, "string", "")
@@ -234,14 +234,14 @@ def micro_time(value: Any, unknown: list[str]) -> Any:
 _int32 = _RANGES["int32"]
 
 
-def int_or_string(value: Any, unknown: list[str]) -> Any:
+def int_or_string(value: JSONValue, unknown: list[str]) -> JSONValue:
     """A number or a name of one, a number or a percentage."""
     if value.__class__ is str or (value.__class__ is int and _int32[0] <= value <= _int32[1]):
         return value
     raise Mismatch(value, "int32", "", value.__class__ is int or value.__class__ is float)
 
 
-def anything(value: Any, unknown: list[str]) -> Any:
+def anything(value: JSONValue, unknown: list[str]) -> JSONValue:
     """Any JSON, kept as it is."""
     if value.__class__ is dict:
         return {key: anything(item, unknown) for key, item in value.items()}
@@ -250,7 +250,7 @@ def anything(value: Any, unknown: list[str]) -> Any:
     return value
 
 
-def numbers_rewritten(value: Any, unknown: list[str]) -> Any:
+def numbers_rewritten(value: JSONValue, unknown: list[str]) -> JSONValue:
     """Decode any JSON as Go does when it encodes it again: whole floats lose their fraction."""
     if value.__class__ is dict:
         return {key: numbers_rewritten(item, unknown) for key, item in value.items()}

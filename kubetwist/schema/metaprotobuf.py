@@ -10,8 +10,9 @@ there are items.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
+from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from .protobuf.encoding import envelope
 from .protobuf.wire import (
@@ -22,7 +23,7 @@ from .protobuf.wire import (
 )
 
 #: Writes a field from its value, or from L{None} where there is none.
-Field = Callable[[Any], bytes]
+Field = Callable[[JSONValue], bytes]
 #: The fields of a message, in the order of their numbers.
 Fields = Mapping[str, Field]
 
@@ -72,7 +73,7 @@ def _message(fields: Fields, value: JSONObject | None) -> bytes:
     return b"".join([write(value.get(name)) for name, write in fields.items()])
 
 
-def _verbs(verbs: Any) -> bytes:
+def _verbs(verbs: JSONValue) -> bytes:
     """These have a message of their own."""
     return b"" if verbs is None else put_counted(4, texts(1)(verbs))
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from ..api.decoding import json_type
+from ..api.jsontypes import JSONValue
 
 
 class Mismatch(Exception):
@@ -18,7 +18,7 @@ class Mismatch(Exception):
     @ivar numeric: Whether the value is a number, and of a numeric type, but not one that the type can hold.
     """
 
-    def __init__(self, value: Any, go_type: str, kind: str, numeric: bool = False) -> None:
+    def __init__(self, value: JSONValue, go_type: str, kind: str, numeric: bool = False) -> None:
         super().__init__(go_type)
         self.value = value
         self.go_type = go_type
@@ -77,7 +77,7 @@ class DecodeError(Exception):
         return message.replace(f"number {self._number} ", f"number {value} ", 1) if isinstance(value, str) else message
 
 
-def go_kind(value: Any) -> str:
+def go_kind(value: JSONValue) -> str:
     """The kind of the Go value that a JSON value becomes when its type is not known."""
     if isinstance(value, bool):
         return "bool"

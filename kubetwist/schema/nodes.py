@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from threading import RLock
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONObject, JSONValue
 from ..api.repeatedkeys import entries, merged
 from .gofields import (
     ALWAYS,
@@ -96,15 +97,15 @@ class Node:
     go_type: str
     read: Reader
 
-    def zero(self) -> Any:
+    def zero(self) -> JSONValue:
         """What an absent value shows as, where it shows."""
         return None
 
-    def null(self) -> Any:
+    def null(self) -> JSONValue:
         """What a C{null} in a list or map of this type shows as."""
         return self.zero()
 
-    def walk(self, value: Any, trail: Trail) -> None:
+    def walk(self, value: JSONValue, trail: Trail) -> None:
         """
         Tell of unknown fields in C{value} and of the first thing that does not fit.
 
@@ -121,7 +122,7 @@ class Node:
         """L{read}, made if it is not there yet."""
         return self.read
 
-    def coerced(self, value: Any) -> Any:
+    def coerced(self, value: JSONValue) -> JSONValue:
         """Convert a value other than C{null} as apimachinery's converter of unstructured objects does."""
         return value
 
@@ -135,22 +136,24 @@ class Leaf(Node):
 
     __slots__ = ("_null", "_zero", "coerce")
 
-    def __init__(self, read: Reader, go_type: str, zero: Any, null: Any = None, coerce: Coercion | None = None) -> None:
+    def __init__(
+        self, read: Reader, go_type: str, zero: JSONValue, null: JSONValue = None, coerce: Coercion | None = None
+    ) -> None:
         self.coerce = coerce
         self.read = read
         self.go_type = go_type
         self._zero = zero
         self._null = zero if null is None else null
 
-    def zero(self) -> Any:
+    def zero(self) -> JSONValue:
         """The zero value."""
         return self._zero
 
-    def null(self) -> Any:
+    def null(self) -> JSONValue:
         """Mostly the zero value."""
         return self._null
 
-    def coerced(self, value: Any) -> Any:
+    def coerced(self, value: JSONValue) -> JSONValue:
         """See L{Node.coerced}."""
         return value if self.coerce is None else self.coerce(value)
 
@@ -174,7 +177,7 @@ class ListNode(Node):
         go_type, read_item = self.go_type, self.item.read
         only = {str}
 
-        def read(value: Any, unknown: list[str]) -> Any:
+        def read(value: JSONValue, unknown: list[str]) -> JSONValue:
             if value.__class__ is not list:
                 raise Mismatch(value, go_type, "slice")
             if {*map(type, value)} <= only:
@@ -186,20 +189,20 @@ class ListNode(Node):
     def _items(self) -> Reader:
         go_type, read_item, null = self.go_type, self.item.compiled(), self.item.null
 
-        def read(value: Any, unknown: list[str]) -> Any:
+        def read(value: JSONValue, unknown: list[str]) -> JSONValue:
             if value.__class__ is not list:
                 raise Mismatch(value, go_type, "slice")
             return [null() if item is None else read_item(item, unknown) for item in value]
 
         return read
 
-    def coerced(self, value: Any) -> Any:
+    def coerced(self, value: JSONValue) -> JSONValue:
         """See L{Node.coerced}."""
         if not isinstance(value, list):
             return value
         return [None if item is None else self.item.coerced(item) for item in value]
 
-    def walk(self, value: Any, trail: Trail) -> None:
+    def walk(self, value: JSONValue, trail: Trail) -> None:
         """Walk through the items."""
         if not isinstance(value, list):
             trail.fail(Mismatch(value, self.go_type, "slice"))
@@ -229,7 +232,7 @@ class MapNode(Node):
         go_type, read_item = self.go_type, self.item.read
         only = {str}
 
-        def read(value: Any, unknown: list[str]) -> Any:
+        def read(value: JSONValue, unknown: list[str]) -> JSONValue:
             if value.__class__ is not dict:
                 raise Mismatch(value, go_type, "map")
             if {*map(type, value.values())} <= only:
@@ -241,20 +244,20 @@ class MapNode(Node):
     def _items(self) -> Reader:
         go_type, read_item, null = self.go_type, self.item.compiled(), self.item.null
 
-        def read(value: Any, unknown: list[str]) -> Any:
+        def read(value: JSONValue, unknown: list[str]) -> JSONValue:
             if value.__class__ is not dict:
                 raise Mismatch(value, go_type, "map")
             return {key: null() if item is None else read_item(item, unknown) for key, item in value.items()}
 
         return read
 
-    def coerced(self, value: Any) -> Any:
+    def coerced(self, value: JSONValue) -> JSONValue:
         """See L{Node.coerced}."""
         if not isinstance(value, dict):
             return value
         return {key: None if item is None else self.item.coerced(item) for key, item in value.items()}
 
-    def walk(self, value: Any, trail: Trail) -> None:
+    def walk(self, value: JSONValue, trail: Trail) -> None:
         """Walk through the values."""
         if not isinstance(value, dict):
             trail.fail(Mismatch(value, self.go_type, "map"))
@@ -331,7 +334,7 @@ class StructNode(Node):
             self._fields = self._fields_of(self.name)
         return self._fields
 
-    def zero(self) -> Any:
+    def zero(self) -> JSONValue:
         """What is always there."""
         return {
             field.name: field.node.zero() if field.presence == ALWAYS else None
@@ -339,7 +342,7 @@ class StructNode(Node):
             if field.presence in (ALWAYS, NULLABLE)
         }
 
-    def coerced(self, value: Any) -> Any:
+    def coerced(self, value: JSONValue) -> JSONValue:
         """See L{Node.coerced}."""
         if not isinstance(value, dict):
             return value
@@ -349,7 +352,7 @@ class StructNode(Node):
             for name, item in value.items()
         }
 
-    def walk(self, value: Any, trail: Trail) -> None:
+    def walk(self, value: JSONValue, trail: Trail) -> None:
         """Walk through the fields."""
         if not isinstance(value, dict):
             trail.fail(Mismatch(value, self.go_type, "struct"))
@@ -386,10 +389,10 @@ class StructNode(Node):
         go_type = self.go_type
         # Strings, which most fields are, are read right here: those kept when empty and those not.
         kept, dropped = object(), object()
-        plan: dict[str, Any] = {}
+        plan: JSONObject = {}
         texts: dict[str, str] = {}
-        constants: list[tuple[str, Any]] = []
-        makers: list[tuple[str, Callable[[], Any]]] = []
+        constants: list[tuple[str, JSONValue]] = []
+        makers: list[tuple[str, Callable[[], JSONValue]]] = []
         for name, field in self.fields.items():
             node, presence = field.node, field.presence
             omits = presence in (OMITTED, OMITZERO)
@@ -411,10 +414,10 @@ class StructNode(Node):
         look_up = plan.get
         always = frozenset(name for name, _ in [*constants, *makers])
 
-        def read(value: Any, unknown: list[str]) -> Any:
+        def read(value: JSONValue, unknown: list[str]) -> JSONValue:
             if value.__class__ is not dict:
                 raise Mismatch(value, go_type, "struct")
-            out: dict[str, Any] = {}
+            out: JSONObject = {}
             for name, item in value.items():
                 known = look_up(name)
                 if known is dropped:

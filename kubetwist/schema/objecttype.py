@@ -6,8 +6,7 @@ L{ObjectType} is what the layers above use; how it works is in L{kubetwist.schem
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..api.jsontypes import JSONValue
 from ..api.resource import GroupVersionKind, JSONObject
 from .leaves import Problems
 from .mismatch import DecodeError, Mismatch, Unreadable
@@ -37,7 +36,7 @@ class ObjectType:
         """The names of the fields of the object itself."""
         return tuple(self.root.fields)
 
-    def decode(self, obj: Any, problems: list[str], *, converted: bool = False) -> JSONObject:
+    def decode(self, obj: JSONValue, problems: list[str], *, converted: bool = False) -> JSONObject:
         """
         Normalize an object to the form of the reference.
 
@@ -66,7 +65,7 @@ class ObjectType:
             problems += self.problems(obj)
         return decoded
 
-    def problems(self, obj: Any) -> list[str]:
+    def problems(self, obj: JSONValue) -> list[str]:
         """
         A text for each field of an object that the kind does not have, or that was there before, in their order.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..api.resource import JSONObject
 from .enums import described_values, enum_values
@@ -38,15 +38,15 @@ _UNIONS: Final[dict[str, tuple[JSONObject, JSONObject]]] = {
     ),
 }
 
-_ZEROS: Final[dict[str, Any]] = {"string": "", "integer": 0, "number": 0, "boolean": False}
+_ZEROS: Final[JSONObject] = {"string": "", "integer": 0, "number": 0, "boolean": False}
 
-_NAME: Final[dict[str, Any]] = {"name": ""}
-_RBD: Final[dict[str, Any]] = {"keyring": "/etc/ceph/keyring", "pool": "rbd", "user": "admin"}
-_ISCSI: Final[dict[str, Any]] = {"iscsiInterface": "default"}
-_SCALE_IO: Final[dict[str, Any]] = {"fsType": "xfs", "storageMode": "ThinProvisioned"}
+_NAME: Final[JSONObject] = {"name": ""}
+_RBD: Final[JSONObject] = {"keyring": "/etc/ceph/keyring", "pool": "rbd", "user": "admin"}
+_ISCSI: Final[JSONObject] = {"iscsiInterface": "default"}
+_SCALE_IO: Final[JSONObject] = {"fsType": "xfs", "storageMode": "ThinProvisioned"}
 
 #: Defaults that types of k8s.io/api declare with C{+default}, by C{Type} or C{group.version.Type}, then by field.
-_DECLARED: Final[dict[str, dict[str, Any]]] = {
+_DECLARED: Final[dict[str, JSONObject]] = {
     "AzureDiskVolumeSource": {"cachingMode": "ReadWrite", "fsType": "ext4", "kind": "Shared", "readOnly": False},
     "ConfigMapEnvSource": _NAME,
     "ConfigMapKeySelector": _NAME,
@@ -73,7 +73,7 @@ _DECLARED: Final[dict[str, dict[str, Any]]] = {
     "ServicePort": {"protocol": "TCP"},
     "certificates.v1beta1.PodCertificateRequestSpec": {"maxExpirationSeconds": 86400},
 }
-_NONE_DECLARED: Final[dict[str, Any]] = {}
+_NONE_DECLARED: Final[JSONObject] = {}
 
 
 def openapi_schema(definition: str, schema: JSONObject, ref_prefix: str) -> JSONObject:
@@ -99,13 +99,13 @@ def openapi_schema(definition: str, schema: JSONObject, ref_prefix: str) -> JSON
     return published
 
 
-def _declared(definition: str) -> dict[str, Any]:
+def _declared(definition: str) -> JSONObject:
     """Return the declared defaults of a type's fields."""
     *_, group, version, name = definition.split(".")
     return _DECLARED.get(f"{group}.{version}.{name}", _DECLARED.get(name, _NONE_DECLARED))
 
 
-def _default(declared: dict[str, Any], name: str) -> JSONObject:
+def _default(declared: JSONObject, name: str) -> JSONObject:
     return {"default": declared[name]} if name in declared else {}
 
 

@@ -16,7 +16,7 @@ from ..api.go.text import (
     go_text,
     go_type,
 )
-from ..api.resource import JSONObject
+from ..api.jsontypes import JSONObject, JSONValue
 from .nodes import ListNode, MapNode, Node, StructNode
 from .objecttype import ObjectType
 
@@ -42,7 +42,7 @@ class StrategicMergeError(Exception):
         self.message = message
 
 
-def strategic_merge(obj: JSONObject, patch: Any, object_type: ObjectType) -> JSONObject:
+def strategic_merge(obj: JSONObject, patch: JSONValue, object_type: ObjectType) -> JSONObject:
     """
     Apply a patch.
 
@@ -60,15 +60,15 @@ def strategic_merge(obj: JSONObject, patch: Any, object_type: ObjectType) -> JSO
     return _merge_maps(obj, patch, object_type.root)
 
 
-def _no_merge_key(item: Any, merge_key: str) -> StrategicMergeError:
+def _no_merge_key(item: JSONValue, merge_key: str) -> StrategicMergeError:
     return StrategicMergeError(f"map: {go_text(item)} does not contain declared merge key: {merge_key}")
 
 
-def _bad_directive(directive: Any, item: Any) -> StrategicMergeError:
+def _bad_directive(directive: JSONValue, item: JSONValue) -> StrategicMergeError:
     return StrategicMergeError(f"unknown patch type: {go_string(directive)} in map: {go_text(item)}")
 
 
-def _bad_argument(expected: str, value: Any) -> StrategicMergeError:
+def _bad_argument(expected: str, value: JSONValue) -> StrategicMergeError:
     return StrategicMergeError(f"expected a {expected}, but received a {go_type(value)}")
 
 
@@ -115,7 +115,7 @@ _ABSENT: Any = object()
 _DROPPED: Any = object()
 
 
-def _put(merged: JSONObject, key: str, value: Any) -> None:
+def _put(merged: JSONObject, key: str, value: JSONValue) -> None:
     value = _without_directives(value)
     if value is _DROPPED:
         merged.pop(key, None)
@@ -123,7 +123,7 @@ def _put(merged: JSONObject, key: str, value: Any) -> None:
         merged[key] = value
 
 
-def _without_nulls(value: Any) -> Any:
+def _without_nulls(value: JSONValue) -> JSONValue:
     """A value for a place where nothing was: no nulls to delete anything with."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
@@ -132,7 +132,7 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def _without_directives(value: Any) -> Any:
+def _without_directives(value: JSONValue) -> JSONValue:
     """The value, L{_DROPPED} if it is nothing but a directive."""
     if isinstance(value, dict):
         if _DIRECTIVE in value:
@@ -191,8 +191,8 @@ def _list_field(node: Node, key: str) -> tuple[Node, str, str]:
 
 
 def _merge_field(
-    original: list[Any], patch: list[Any], node: Node, strategy: str, merge_key: str, deletes: bool
-) -> list[Any]:
+    original: list[JSONValue], patch: list[JSONValue], node: Node, strategy: str, merge_key: str, deletes: bool
+) -> list[JSONValue]:
     if strategy != _MERGE and not deletes:
         return patch
     if not original and not patch:
@@ -211,7 +211,7 @@ def _merge_field(
     return _in_order(merged, patch, original, merge_key)
 
 
-def _item_type(*lists: list[Any]) -> type:
+def _item_type(*lists: list[JSONValue]) -> type:
     """
     Return the one type of all items.
 
@@ -227,13 +227,13 @@ def _item_type(*lists: list[Any]) -> type:
     return type(items[0])
 
 
-def _identity(item: Any, merge_key: str) -> Any:
+def _identity(item: JSONValue, merge_key: str) -> JSONValue:
     """What tells items of a list apart; to Go C{1}, C{1.0} and C{true} are three things."""
     value = item[merge_key] if merge_key else item
     return (value.__class__, repr(value) if isinstance(value, (dict, list)) else value)
 
 
-def _identities(items: list[Any], merge_key: str) -> list[Any]:
+def _identities(items: list[JSONValue], merge_key: str) -> list[JSONValue]:
     if merge_key:
         for item in items:
             if not isinstance(item, dict):
@@ -243,9 +243,11 @@ def _identities(items: list[Any], merge_key: str) -> list[Any]:
     return [_identity(item, merge_key) for item in items]
 
 
-def _special_items(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
+def _special_items(
+    original: list[JSONValue], patch: list[JSONValue], merge_key: str
+) -> tuple[list[JSONValue], list[JSONValue]]:
     """Apply the items that are directives; return what is left of both lists."""
-    ordinary: list[Any] = []
+    ordinary: list[JSONValue] = []
     deleted = set()
     replaces = False
     for item in patch:
@@ -270,10 +272,10 @@ def _special_items(original: list[Any], patch: list[Any], merge_key: str) -> tup
     return original, ordinary
 
 
-def _merge_items(original: list[Any], patch: list[Any], node: Node, merge_key: str) -> list[Any]:
+def _merge_items(original: list[JSONValue], patch: list[JSONValue], node: Node, merge_key: str) -> list[JSONValue]:
     """Merge each item of the patch into the first with its key, or append it."""
     merged = original.copy()
-    places: dict[Any, int] = {}
+    places: dict[JSONValue, int] = {}
     for place, item in enumerate(original):
         if merge_key in item:
             places.setdefault(_identity(item, merge_key), place)
@@ -288,19 +290,21 @@ def _merge_items(original: list[Any], patch: list[Any], node: Node, merge_key: s
     return merged
 
 
-def _in_order(merged: list[Any], wanted: list[Any], live: list[Any], merge_key: str) -> list[Any]:
+def _in_order(
+    merged: list[JSONValue], wanted: list[JSONValue], live: list[JSONValue], merge_key: str
+) -> list[JSONValue]:
     """
     Sort merged items: those in C{wanted} in that order, the others as in C{live}.
 
     The others come as early as possible without preceding a live item that was before them. Items that are in neither
     list, which an empty order causes, are sorted by the comparison of C{normalizeSliceOrder}.
     """
-    ranks: dict[Any, int] = {}
+    ranks: dict[JSONValue, int] = {}
     for rank, identity in enumerate(_identities(wanted, merge_key)):
         ranks.setdefault(identity, rank)
-    places: dict[Any, int] = {}
-    named: list[tuple[int, int, Any]] = []
-    others: list[tuple[int, int, Any]] = []
+    places: dict[JSONValue, int] = {}
+    named: list[tuple[int, int, JSONValue]] = []
+    others: list[tuple[int, int, JSONValue]] = []
     identities = _identities(merged, merge_key)
     for place, identity in enumerate(_identities(live, merge_key)):
         places.setdefault(identity, place)
@@ -326,11 +330,11 @@ def _in_order(merged: list[Any], wanted: list[Any], live: list[Any], merge_key: 
     return result
 
 
-def _rank(entry: tuple[int, int, Any]) -> int:
+def _rank(entry: tuple[int, int, JSONValue]) -> int:
     return entry[0]
 
 
-def _stands_before(one: tuple[int, int, Any], other: tuple[int, int, Any]) -> bool:
+def _stands_before(one: tuple[int, int, JSONValue], other: tuple[int, int, JSONValue]) -> bool:
     """Compare as the reference does: an item without a rank is both before and after all others."""
     return one[0] < other[0] or one[0] < 0 or other[0] < 0
 
@@ -365,7 +369,7 @@ def _merge_ordered(merged: JSONObject, patch: JSONObject, directive: str, node: 
     patch.pop(key, None)
 
 
-def _check_partition(merged: list[Any], order: list[Any], merge_key: str) -> None:
+def _check_partition(merged: list[JSONValue], order: list[JSONValue], merge_key: str) -> None:
     """
     Look up each item in an order, as C{partitionMapsByPresentInList} does.
 
@@ -380,7 +384,7 @@ def _check_partition(merged: list[Any], order: list[Any], merge_key: str) -> Non
             return
 
 
-def _check_order(change: list[Any], order: list[Any], merge_key: str) -> None:
+def _check_order(change: list[JSONValue], order: list[JSONValue], merge_key: str) -> None:
     """All items that are not deleted have to be in the order, and stand in the patch as they stand there."""
     if not order or not change:
         return

@@ -10,19 +10,20 @@ L{kubetwist.schema.validation.validator}.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from ..api.errors import APIStatusError, shown
+from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from .mismatch import DecodeError, Mismatch, Unreadable
 from .nodes import StructNode, Trail
 
 #: Copies a value; takes a list in which it leaves a mark for everything that it drops because nobody knows it.
-Reader = Callable[[Any, list[str]], Any]
+Reader = Callable[[JSONValue, list[str]], JSONValue]
 #: Makes a default; takes the same list.
-Filler = Callable[[list[str]], Any]
+Filler = Callable[[list[str]], JSONValue]
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 META_FIELDS: Final = frozenset(("apiVersion", "kind", "metadata"))
@@ -134,7 +135,7 @@ class Structural:
         """Return L{reader} or, without defaults, L{pruner}."""
         return self.reader(meta) if fills else self.pruner(meta)
 
-    def fill(self, value: Any, meta: Reader, dropped: list[str]) -> Any:
+    def fill(self, value: JSONValue, meta: Reader, dropped: list[str]) -> JSONValue:
         """
         Copy a value and add defaults, without pruning.
 
@@ -150,7 +151,7 @@ class Structural:
             return [items.filled(one, meta, dropped) for one in value]
         if value.__class__ is not dict:
             return copied(value)
-        result: dict[str, Any] = {}
+        result: JSONObject = {}
         for name, item in value.items():
             part = self.child(name)
             if self.embedded and name == "metadata" and item.__class__ is dict:
@@ -162,7 +163,7 @@ class Structural:
                 result[name] = part.filler(meta)(dropped)
         return result
 
-    def filled(self, value: Any, meta: Reader, dropped: list[str]) -> Any:
+    def filled(self, value: JSONValue, meta: Reader, dropped: list[str]) -> JSONValue:
         """Return C{value} as L{fill} does, or the default in place of a null that the schema does not allow."""
         if value is None and self.has_default and not self.nullable:
             return self.filler(meta)(dropped)
@@ -193,13 +194,13 @@ class Structural:
         return any(part is not None and (part.embedded or part.embedded_anywhere()) for part in parts)
 
 
-def _maker(value: Any) -> Filler:
+def _maker(value: JSONValue) -> Filler:
     if value.__class__ in SCALARS:
         return lambda dropped: value
     encoded = orjson.dumps(value)
     size = len(encoded)
 
-    def make(dropped: list[str]) -> Any:
+    def make(dropped: list[str]) -> JSONValue:
         if isinstance(dropped, Dropped):
             dropped.filled += size
             if dropped.filled > MOST_FILLED:
@@ -209,11 +210,11 @@ def _maker(value: Any) -> Filler:
     return make
 
 
-def _refuse(dropped: list[str]) -> Any:
+def _refuse(dropped: list[str]) -> JSONValue:
     raise APIStatusError.too_large(f"the object is too large with its defaults: limit is {MOST_FILLED}")
 
 
-def copied(value: Any) -> Any:
+def copied(value: JSONValue) -> JSONValue:
     """A copy of a JSON value."""
     cls = value.__class__
     if cls is dict:
@@ -223,7 +224,7 @@ def copied(value: Any) -> Any:
     return whole(value) if cls is float else value
 
 
-def whole(value: float) -> Any:
+def whole(value: float) -> JSONValue:
     """A number as Go writes it: C{1.0} is C{1}, which its readers take for an integer."""
     return int(value) if value.is_integer() and -_MOST_WHOLE < value < _MOST_WHOLE else value
 
@@ -242,7 +243,7 @@ def _metadata(value: JSONObject, read: Reader) -> JSONObject:
     return decoded
 
 
-def with_read_metadata(value: Any, schema: Structural, meta: Reader) -> Any:
+def with_read_metadata(value: JSONValue, schema: Structural, meta: Reader) -> JSONValue:
     """
     Copy a value with the metadata of embedded resources decoded by their type.
 
@@ -262,7 +263,7 @@ def with_read_metadata(value: Any, schema: Structural, meta: Reader) -> Any:
     return result
 
 
-def _unknown(value: Any, unknown: list[str]) -> Any:
+def _unknown(value: JSONValue, unknown: list[str]) -> JSONValue:
     """A value about which no schema says anything: objects in it lose all their fields."""
     cls = value.__class__
     if cls is dict:
@@ -284,7 +285,7 @@ def _compiled(schema: Structural, meta: Reader, fills: bool = True) -> Reader:
     read_list = _items(schema, meta, fills)
     read_object = _fields(schema, meta, fills)
 
-    def read(value: Any, unknown: list[str]) -> Any:
+    def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         cls = value.__class__
         if cls is dict:
             return read_object(value, unknown)
@@ -295,11 +296,11 @@ def _compiled(schema: Structural, meta: Reader, fills: bool = True) -> Reader:
     return read
 
 
-def _leaf(value: Any, unknown: list[str]) -> Any:
+def _leaf(value: JSONValue, unknown: list[str]) -> JSONValue:
     return value if value.__class__ in SCALARS else _unknown(value, unknown)
 
 
-def _preserved(value: Any, unknown: list[str]) -> Any:
+def _preserved(value: JSONValue, unknown: list[str]) -> JSONValue:
     return copied(value)
 
 
@@ -311,7 +312,7 @@ def _items(schema: Structural, meta: Reader, fills: bool) -> Reader:
     read_item = (_loose(items) if schema.preserve else items).child_reader(meta, fills)
     null = items.filler(meta) if fills and items.has_default and not items.nullable else None
 
-    def read(value: list[Any], unknown: list[str]) -> Any:
+    def read(value: list[JSONValue], unknown: list[str]) -> JSONValue:
         if null is None:
             return [None if one is None else read_item(one, unknown) for one in value]
         return [null(unknown) if one is None else read_item(one, unknown) for one in value]
@@ -347,8 +348,8 @@ def _fields(schema: Structural, meta: Reader, fills: bool) -> Reader:
     find = readers.get
     embedded = schema.embedded
 
-    def read(value: dict[str, Any], unknown: list[str]) -> Any:
-        result: dict[str, Any] = {}
+    def read(value: JSONObject, unknown: list[str]) -> JSONValue:
+        result: JSONObject = {}
         for name, item in value.items():
             reader = find(name)
             if reader is None:
@@ -367,17 +368,17 @@ def _fields(schema: Structural, meta: Reader, fills: bool) -> Reader:
     return read
 
 
-def _others(schema: Structural, meta: Reader, fills: bool) -> Callable[[dict[str, Any], str, Any, list[str]], None]:
+def _others(schema: Structural, meta: Reader, fills: bool) -> Callable[[JSONObject, str, JSONValue, list[str]], None]:
     """What becomes of fields that are not among the properties."""
     additional = schema.additional
 
-    def drop(result: dict[str, Any], name: str, item: Any, unknown: list[str]) -> None:
+    def drop(result: JSONObject, name: str, item: JSONValue, unknown: list[str]) -> None:
         unknown.append(name)
 
-    def keep(result: dict[str, Any], name: str, item: Any, unknown: list[str]) -> None:
+    def keep(result: JSONObject, name: str, item: JSONValue, unknown: list[str]) -> None:
         result[name] = copied(item)
 
-    def keep_bare(result: dict[str, Any], name: str, item: Any, unknown: list[str]) -> None:
+    def keep_bare(result: JSONObject, name: str, item: JSONValue, unknown: list[str]) -> None:
         result[name] = _unknown(item, unknown)
 
     if additional is None:
@@ -388,7 +389,7 @@ def _others(schema: Structural, meta: Reader, fills: bool) -> Callable[[dict[str
     read = additional.child_reader(meta, fills)
     keeps_null = additional.nullable or (additional.has_default and not fills)
 
-    def follow(result: dict[str, Any], name: str, item: Any, unknown: list[str]) -> None:
+    def follow(result: JSONObject, name: str, item: JSONValue, unknown: list[str]) -> None:
         if item is not None:
             result[name] = read(item, unknown)
         elif keeps_null:
@@ -399,7 +400,7 @@ def _others(schema: Structural, meta: Reader, fills: bool) -> Callable[[dict[str
     return follow
 
 
-def _text(value: Any, unknown: list[str]) -> Any:
+def _text(value: JSONValue, unknown: list[str]) -> JSONValue:
     if value.__class__ is not str:
         raise NotText
     return value
@@ -421,7 +422,7 @@ class CustomType:
         self._meta = object_meta
         self._read = self.schema.reader(object_meta.compiled())
 
-    def decode(self, obj: Any, problems: list[str]) -> JSONObject:
+    def decode(self, obj: JSONValue, problems: list[str]) -> JSONObject:
         """
         Bring an object into the form in which it is validated and stored.
 
@@ -493,7 +494,7 @@ class CustomType:
         found += [f'unknown field "{path}"' for path in sorted(walk.unknown_meta)]
         return found
 
-    def default_of(self, name: str) -> Any:
+    def default_of(self, name: str) -> JSONValue:
         """The default of a field of the object itself; L{None} without one."""
         part = self.schema.properties.get(name)
         if part is None or not part.has_default:
@@ -513,7 +514,7 @@ class _Walk:
         self.unknown_meta: list[str] = []
         self._meta = meta
 
-    def value(self, value: Any, schema: Structural | None, path: str, loose: bool) -> None:
+    def value(self, value: JSONValue, schema: Structural | None, path: str, loose: bool) -> None:
         if isinstance(value, list):
             for index, item in enumerate(value):
                 where = f"{path}[{index}]"
@@ -543,7 +544,7 @@ class _Walk:
             else:
                 self.unknown.append(where)
 
-    def _meta_field(self, name: str, value: Any, where: str) -> None:
+    def _meta_field(self, name: str, value: JSONValue, where: str) -> None:
         if name != "metadata":
             if value is not None and not isinstance(value, str):
                 raise _misfit(where, value, "must be a string")
@@ -560,11 +561,11 @@ class _Walk:
             self.unknown_meta.append(f"{where}.{field}")
 
 
-def _by_name(value: Any) -> Any:
+def _by_name(value: JSONValue) -> JSONValue:
     """Copy a value with sorted keys, the order in which the reference reads metadata of custom objects."""
     return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
 
 
-def _misfit(where: str, value: Any, why: str) -> DecodeError:
+def _misfit(where: str, value: JSONValue, why: str) -> DecodeError:
     message = f"{where}: Invalid value: {shown(value)}: {why}"
     return DecodeError(message, message, ())

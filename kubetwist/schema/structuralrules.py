@@ -9,9 +9,10 @@ C{pkg/apiserver/schema/validation.go} and C{complete.go}.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from ..api.errors import Cause, forbidden, invalid, required
+from ..api.jsontypes import JSONValue
 from ..api.patterns import PatternError, compiled
 from ..api.resource import JSONObject
 
@@ -245,7 +246,7 @@ def _is_set(schema: JSONObject, name: str) -> bool:
     return bool(value)
 
 
-def _completeness(values: JSONObject, schema: Any, path: str, values_path: str) -> list[Cause]:
+def _completeness(values: JSONObject, schema: JSONValue, path: str, values_path: str) -> list[Cause]:
     """What combinations speak of without its being specified."""
     causes: list[Cause] = []
     parts: list[tuple[JSONObject, str]] = []
@@ -258,7 +259,7 @@ def _completeness(values: JSONObject, schema: Any, path: str, values_path: str) 
     return causes
 
 
-def _nested_completeness(values: JSONObject, schema: Any, path: str, values_path: str) -> list[Cause]:
+def _nested_completeness(values: JSONObject, schema: JSONValue, path: str, values_path: str) -> list[Cause]:
     if not isinstance(schema, dict):
         return [required(path, f"because it is defined in {values_path}")]
     causes = _completeness(values, schema, path, values_path)

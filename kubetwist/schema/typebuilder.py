@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
+from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from . import leaves
 from .gofields import (
@@ -97,7 +97,7 @@ class TypeBuilder:
         return None
 
 
-_LEAVES: dict[str, tuple[Reader, Any]] = {
+_LEAVES: dict[str, tuple[Reader, JSONValue]] = {
     "Time": (leaves.time, None),
     "MicroTime": (leaves.micro_time, None),
     "Quantity": (leaves.quantity, "0"),
@@ -114,7 +114,7 @@ _NUMERIC = frozenset(("Quantity", "IntOrString"))
 
 
 def _schema_or_bool(schema: Node) -> Reader:
-    def read(value: Any, unknown: list[str]) -> Any:
+    def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         if isinstance(value, dict):
             return schema.compiled()(value, [])
         if isinstance(value, bool):
@@ -125,7 +125,7 @@ def _schema_or_bool(schema: Node) -> Reader:
 
 
 def _schema_or_list(schema: Node, items: ListNode) -> Reader:
-    def read(value: Any, unknown: list[str]) -> Any:
+    def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         if isinstance(value, dict):
             return schema.compiled()(value, [])
         if isinstance(value, list):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from difflib import unified_diff
-from typing import Any, Final
+from typing import Final
+
+from ..jsontypes import JSONValue
 
 #: More lines, of both together, are not compared: that can take a time that grows with their square.
 _LONGEST: Final = 6000
@@ -17,14 +19,14 @@ _LONGEST_ALIKE: Final = 12_000
 _FEW: Final = 60
 
 
-def pretty(value: Any) -> list[str]:
+def pretty(value: JSONValue) -> list[str]:
     """The lines of a value as Go's C{json.MarshalIndent} writes it; keys in the order that they are in."""
     lines: list[str] = []
     _write(value, "", "", "", lines)
     return lines
 
 
-def _write(value: Any, indent: str, before: str, after: str, lines: list[str]) -> None:
+def _write(value: JSONValue, indent: str, before: str, after: str, lines: list[str]) -> None:
     if isinstance(value, dict | list) and value:
         opening, closing = ("{", "}") if isinstance(value, dict) else ("[", "]")
         lines.append(f"{indent}{before}{opening}\n")
@@ -41,7 +43,7 @@ def _write(value: Any, indent: str, before: str, after: str, lines: list[str]) -
         lines.append(f"{indent}{before}{shown}{after}\n")
 
 
-def _text(value: Any) -> str:
+def _text(value: JSONValue) -> str:
     text = json.dumps(value, ensure_ascii=False)
     # As Go writes JSON that may land in a web page.
     for character in "<>&\u2028\u2029":
@@ -49,7 +51,7 @@ def _text(value: Any) -> str:
     return text
 
 
-def diff(old: Any, new: Any) -> str:
+def diff(old: JSONValue, new: JSONValue) -> str:
     """What has changed, with three lines around each change; C{""} when nothing has, or there is too much to see."""
     before, after = pretty(old), pretty(new)
     together = len(before) + len(after)

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from ..jsontypes import JSONValue
 from ..objectmeta import METADATA
 from ..resource import JSONObject
 
-_ZEROS: Final[dict[str, Any]] = {"": "", "*": None, "selector": None, "0": 0, '"0"': "0", "f": False}
+_ZEROS: Final[JSONObject] = {"": "", "*": None, "selector": None, "0": 0, '"0"': "0", "f": False}
 #: What a pod's spec has beside its security context, and the struct within it.
 _HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 
@@ -38,7 +39,7 @@ class _GoField(NamedTuple):
 
     name: str
     go_name: str
-    zero: Any
+    zero: JSONValue
     struct: str
     shape: str
 
@@ -79,7 +80,7 @@ def go_struct(value: JSONObject, type_name: str) -> JSONObject:
     return shown
 
 
-def _shaped(item: Any, field: _GoField) -> Any:
+def _shaped(item: JSONValue, field: _GoField) -> JSONValue:
     if field.shape == "[]":
         return None if item is None else [go_struct(one, field.struct) for one in item]
     if item is None and field.shape:
@@ -95,7 +96,7 @@ def _shaped(item: Any, field: _GoField) -> Any:
     return go_struct(item or {}, field.struct)
 
 
-def _written(value: Any, selector: bool = False) -> Any:
+def _written(value: JSONValue, selector: bool = False) -> JSONValue:
     """What has no struct here: maps by key, and label selectors in their own order."""
     if isinstance(value, list):
         return [_written(item) for item in value]

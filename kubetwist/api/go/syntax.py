@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from attrs import frozen
 
@@ -16,6 +16,10 @@ _EXPONENTS: Final = range(-4, 6)
 _MAP: Final = "map[interface {}]interface {}"
 
 
+#: An C{interface {}}: a JSON value, or a L{GoMap}.
+GoValue: TypeAlias = Any
+
+
 @frozen
 class GoMap:
     """
@@ -24,7 +28,7 @@ class GoMap:
     @ivar items: Keys and values; the last of equal keys counts.
     """
 
-    items: tuple[tuple[Any, Any], ...]
+    items: tuple[tuple[GoValue, GoValue], ...]
 
 
 def float_text(number: float) -> str:
@@ -47,7 +51,7 @@ def decimal_text(number: Decimal) -> str:
     return f"{'-' if sign else ''}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
 
 
-def yaml_syntax(value: Any) -> str:
+def yaml_syntax(value: GoValue) -> str:
     """Return a value that go-yaml decoded into an C{interface {}}, as C{%#v} prints it within another value."""
     if value is None:
         return "interface {}(nil)"
@@ -66,7 +70,7 @@ def yaml_syntax(value: Any) -> str:
     return str(value) if value < 1 << 63 else f"{value:#x}"
 
 
-def _map(items: Iterable[tuple[Any, Any]]) -> str:
+def _map(items: Iterable[tuple[GoValue, GoValue]]) -> str:
     """
     Print a map sorted by type of the key, then by key; C{internal/fmtsort} orders types by their address in memory.
     """
@@ -75,10 +79,10 @@ def _map(items: Iterable[tuple[Any, Any]]) -> str:
     return f"{_MAP}{{{', '.join(shown)}}}"
 
 
-def _order(ranked: tuple[int, Any]) -> tuple[int, Any]:
+def _order(ranked: tuple[int, GoValue]) -> tuple[int, GoValue]:
     rank, key = ranked
     return rank, 0 if key is None else key
 
 
-def _rank(key: Any) -> int:
+def _rank(key: GoValue) -> int:
     return (type(None), str, int, float, bool).index(type(key))

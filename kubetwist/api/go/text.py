@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..jsontypes import JSONValue
 from .quote import quoted
 from .syntax import float_text
 
 
-def go_text(value: Any) -> str:
+def go_text(value: JSONValue) -> str:
     """A value as C{%v} prints it: C{map[a:1 b:[x y]]}."""
     if value is None:
         return "<nil>"
@@ -23,7 +22,7 @@ def go_text(value: Any) -> str:
     return float_text(value) if isinstance(value, float) else str(value)
 
 
-def go_type(value: Any) -> str:
+def go_type(value: JSONValue) -> str:
     """The Go type that a JSON value has when nothing says which."""
     if value is None:
         return "%!s(<nil>)"
@@ -38,7 +37,7 @@ def go_type(value: Any) -> str:
     return "float64" if isinstance(value, float) else "int64"
 
 
-def go_string(value: Any) -> str:
+def go_string(value: JSONValue) -> str:
     """Format a value with C{%s}, which is meant for strings: C{%!s(int64=7)}."""
     if isinstance(value, dict):
         return f"map[{' '.join(f'{key}:{go_string(value[key])}' for key in sorted(value))}]"
@@ -49,7 +48,7 @@ def go_string(value: Any) -> str:
     return go_type(value) if value is None else f"%!s({go_type(value)}={go_text(value)})"
 
 
-def go_syntax(value: Any) -> str:
+def go_syntax(value: JSONValue) -> str:
     """A value as C{%#v} prints it: C{map[string]interface {}{"a":1}}."""
     if value is None:
         return "interface {}(nil)"

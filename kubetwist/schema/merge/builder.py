@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import RLock
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
 from ..gofields import (
@@ -60,7 +60,7 @@ _KEY_DEFAULTS: Final = {
     ("io.k8s.api.core.v1.LocalObjectReference", "name"): "",
 }
 
-_ZEROS: Final[dict[str, Any]] = {"string": "", "integer": 0, "number": 0, "boolean": False}
+_ZEROS: Final[JSONObject] = {"string": "", "integer": 0, "number": 0, "boolean": False}
 
 
 class MergeTypeBuilder:
@@ -187,7 +187,7 @@ class MergeTypeBuilder:
         result.define(self._key_defaults(items or {}, keys))
         return result
 
-    def _key_defaults(self, items: JSONObject, keys: list[str]) -> dict[str, Any]:
+    def _key_defaults(self, items: JSONObject, keys: list[str]) -> JSONObject:
         """The values of the keys that an item may leave out."""
         if "$ref" not in items:
             properties = items.get("properties", {})

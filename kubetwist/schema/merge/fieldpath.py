@@ -12,11 +12,12 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from ...api.go.quote import quoted
+from ...api.jsontypes import JSONObject, JSONValue
 
 #: Stands among the children of a step that is itself a member of the set.
 SELF: Final = "."
@@ -34,7 +35,7 @@ _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\
 _escaped = re.compile("[<>&\u2028\u2029]").search
 
 
-def scalar_text(value: Any) -> str:
+def scalar_text(value: JSONValue) -> str:
     """A JSON value as the steps have it."""
     try:
         text = orjson.dumps(_go_numbers(value)).decode()
@@ -47,7 +48,7 @@ def scalar_text(value: Any) -> str:
     return text
 
 
-def _go_numbers(value: Any) -> Any:
+def _go_numbers(value: JSONValue) -> JSONValue:
     """The value with whole numbers as Go writes them, whatever type they have here."""
     if value.__class__ is float and value.is_integer() and abs(value) < 1e21:
         return int(value)
@@ -59,7 +60,7 @@ def _go_numbers(value: Any) -> Any:
 _NUMBERS_WITHIN: Final = frozenset((float, dict, list))
 
 
-def key_step(keys: dict[str, Any]) -> str:
+def key_step(keys: JSONObject) -> str:
     """
     The step to an item of a list by its keys.
 
@@ -68,7 +69,7 @@ def key_step(keys: dict[str, Any]) -> str:
     return "k:" + scalar_text(keys)
 
 
-def value_step(value: Any) -> str:
+def value_step(value: JSONValue) -> str:
     """The step to an item of a list of scalars."""
     return "v:" + scalar_text(value)
 
@@ -133,7 +134,7 @@ def shown(path: Iterable[str]) -> str:
     return "".join(map(shown_step, path))
 
 
-def _shown_value(value: Any) -> str:
+def _shown_value(value: JSONValue) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -147,7 +148,7 @@ def _shown_value(value: Any) -> str:
     return str(value)
 
 
-def step_order(step: str) -> tuple[Any, ...]:
+def step_order(step: str) -> tuple[JSONValue, ...]:
     """A sort key that puts steps into the order of the reference: fields, items by keys, by value, by position."""
     kind = step[0]
     if kind == "f":
@@ -159,7 +160,7 @@ def step_order(step: str) -> tuple[Any, ...]:
     return (3, int(step[2:])) if kind == "i" else (-1,)
 
 
-def _value_order(value: Any) -> tuple[Any, ...]:
+def _value_order(value: JSONValue) -> tuple[JSONValue, ...]:
     if isinstance(value, bool):
         return 2, value
     if isinstance(value, str):

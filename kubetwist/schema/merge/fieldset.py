@@ -13,8 +13,9 @@ sets, which L{decode} makes of what clients wrote.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
+from ...api.jsontypes import JSONObject, JSONValue
 from .fieldpath import (
     SELF,
     MalformedStep,
@@ -22,7 +23,7 @@ from .fieldpath import (
     step_order,
 )
 
-FieldSet = dict[str, Any]
+FieldSet = JSONObject
 
 #: A field with nothing below it, and the empty set.
 LEAF: Final[FieldSet] = {}
@@ -183,7 +184,7 @@ def ordered(fields: FieldSet) -> FieldSet:
     return {step: ordered(part) if (part := fields[step]) else LEAF for step in steps}
 
 
-def decode(fields: Any) -> FieldSet:
+def decode(fields: JSONValue) -> FieldSet:
     """
     The set that a client's FieldsV1 stands for.
 
@@ -197,7 +198,7 @@ def decode(fields: Any) -> FieldSet:
     return LEAF if found is None else below(found)
 
 
-def _decode(fields: Any) -> FieldSet | None:
+def _decode(fields: JSONValue) -> FieldSet | None:
     """What stands under a step; C{null} is as good as nothing below."""
     if fields is None:
         return LEAF

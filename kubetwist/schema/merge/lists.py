@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any
 
 from ...api.go.text import go_text
 from ...api.jsonequality import same_value
+from ...api.jsontypes import JSONObject, JSONValue
 from .fieldpath import (
     SELF,
     key_step,
@@ -58,14 +58,14 @@ class AtomicList(MergeType):
         """See L{MergeType.untyped}."""
         return self.item is None
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: JSONValue) -> bool:
         """See L{MergeType.fits}."""
         if value.__class__ is not list:
             return value is None
         item = self.item
         return item is None or all(map(item.fits, value))
 
-    def check(self, value: Any, duplicates: bool) -> list[Problem]:
+    def check(self, value: JSONValue, duplicates: bool) -> list[Problem]:
         """See L{MergeType.check}."""
         if value is None:
             return []
@@ -89,7 +89,7 @@ class Associative(MergeType):
 
     __slots__ = ()
 
-    def step(self, item: Any) -> str:
+    def step(self, item: JSONValue) -> str:
         """
         The step to an item.
 
@@ -97,35 +97,35 @@ class Associative(MergeType):
         """
         raise NotImplementedError
 
-    def item_added(self, item: Any) -> FieldSet:
+    def item_added(self, item: JSONValue) -> FieldSet:
         """What stands under the step to an item that was not there before."""
         return LEAF
 
-    def item_changes(self, old: Any, new: Any) -> Changes:
+    def item_changes(self, old: JSONValue, new: JSONValue) -> Changes:
         """How an item became another of the same step."""
         return LEAF, None
 
-    def item_owned(self, item: Any) -> FieldSet:
+    def item_owned(self, item: JSONValue) -> FieldSet:
         """What whoever applies an item owns below it."""
         return LEAF
 
-    def item_merged(self, live: Any, applied: Any) -> Any:
+    def item_merged(self, live: JSONValue, applied: JSONValue) -> JSONValue:
         """An item with what an applied one says."""
         return applied
 
-    def item_without(self, item: Any, fields: FieldSet) -> Any:
+    def item_without(self, item: JSONValue, fields: FieldSet) -> JSONValue:
         """An item less some fields."""
         return item
 
-    def item_problems(self, item: Any, duplicates: bool) -> list[Problem]:
+    def item_problems(self, item: JSONValue, duplicates: bool) -> list[Problem]:
         """What is wrong with an item."""
         return []
 
-    def _items(self, value: Any) -> dict[str, list[Any]]:
+    def _items(self, value: JSONValue) -> dict[str, list[JSONValue]]:
         """The items by their steps."""
         if value.__class__ is not list:
             raise TypedError(f"expected list, got &{{{go_text(value)}}}")
-        result: dict[str, list[Any]] = {}
+        result: dict[str, list[JSONValue]] = {}
         step = self.step
         for index, item in enumerate(value):
             try:
@@ -138,16 +138,16 @@ class Associative(MergeType):
                 result[where] = [item]
         return result
 
-    def _all(self, value: Any) -> FieldSet:
+    def _all(self, value: JSONValue) -> FieldSet:
         return {
             step: LEAF if len(items) > 1 else self.item_added(items[0]) for step, items in self._items(value).items()
         }
 
-    def added(self, value: Any) -> FieldSet:
+    def added(self, value: JSONValue) -> FieldSet:
         """See L{MergeType.added}."""
         return {SELF: LEAF, **self._all(value)} if value else LEAF
 
-    def compare(self, old: Any, new: Any) -> Changes:
+    def compare(self, old: JSONValue, new: JSONValue) -> Changes:
         """See L{MergeType.compare}."""
         if not old:
             return (self._all(new), None) if new else (LEAF, None)
@@ -171,13 +171,13 @@ class Associative(MergeType):
                 removed[step] = LEAF if len(items) > 1 else self.item_added(items[0])
         return changed or None, removed or None
 
-    def _item_changes(self, old: list[Any], new: list[Any]) -> Changes:
+    def _item_changes(self, old: list[JSONValue], new: list[JSONValue]) -> Changes:
         """Items that are there several times are owned whole, all of a step together."""
         if len(old) == 1:
             return self.item_changes(old[0], new[0]) if len(new) == 1 else (LEAF, self.item_added(old[0]))
         return (self.item_added(new[0]), LEAF) if len(new) == 1 else (LEAF, None)
 
-    def owned(self, value: Any) -> FieldSet:
+    def owned(self, value: JSONValue) -> FieldSet:
         """See L{MergeType.owned}."""
         result = {}
         for step, items in self._items(value).items():
@@ -185,7 +185,7 @@ class Associative(MergeType):
             result[step] = {SELF: LEAF, **found} if found else LEAF
         return result
 
-    def merge(self, live: Any, applied: Any) -> Any:
+    def merge(self, live: JSONValue, applied: JSONValue) -> JSONValue:
         """
         See L{MergeType.merge}.
 
@@ -201,7 +201,7 @@ class Associative(MergeType):
         wanted = list(theirs)
         shared = iter([step for step in wanted if step in mine])
         following = next(shared, None)
-        result: list[Any] = []
+        result: list[JSONValue] = []
         merged: set[str] = set()
         left = right = 0
         while left < len(steps) or right < len(wanted):
@@ -233,11 +233,11 @@ class Associative(MergeType):
                     following = next(shared, None)
         return result
 
-    def _merged(self, live: list[Any], applied: list[Any]) -> Any:
+    def _merged(self, live: list[JSONValue], applied: list[JSONValue]) -> JSONValue:
         """Items that were there several times are replaced."""
         return self.item_merged(live[0], applied[0]) if len(live) == 1 else applied[0]
 
-    def without(self, value: Any, fields: FieldSet) -> Any:
+    def without(self, value: JSONValue, fields: FieldSet) -> JSONValue:
         """See L{MergeType.without}."""
         if not value or value.__class__ is not list:
             return None
@@ -250,7 +250,7 @@ class Associative(MergeType):
                 result.append(emptied(item, self.item_without(item, found)))
         return result or None
 
-    def check(self, value: Any, duplicates: bool) -> list[Problem]:
+    def check(self, value: JSONValue, duplicates: bool) -> list[Problem]:
         """See L{MergeType.check}."""
         if value is None:
             return []
@@ -294,7 +294,7 @@ class SetList(Associative):
         """See L{MergeType.parts}."""
         return (self.item,)
 
-    def step(self, item: Any) -> str:
+    def step(self, item: JSONValue) -> str:
         """See L{Associative.step}."""
         if item.__class__ is dict:
             raise TypedError("associative list without keys has an element that's a map type")
@@ -304,14 +304,14 @@ class SetList(Associative):
             raise TypedError("associative list without keys has an element that's an explicit null")
         return value_step(item)
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: JSONValue) -> bool:
         """See L{MergeType.fits}."""
         if value.__class__ is not list:
             return value is None
         classes = {item.__class__ for item in value}
         return classes.isdisjoint(_NO_MEMBERS) and all(map(self.item.fits, value))
 
-    def item_problems(self, item: Any, duplicates: bool) -> list[Problem]:
+    def item_problems(self, item: JSONValue, duplicates: bool) -> list[Problem]:
         """See L{Associative.item_problems}."""
         return self.item.check(item, duplicates)
 
@@ -336,16 +336,16 @@ class MapList(Associative):
         """See L{MergeType.parts}."""
         return (self.item,)
 
-    def define(self, defaults: dict[str, Any]) -> None:
+    def define(self, defaults: JSONObject) -> None:
         """Tell what the values are of keys that an item leaves out."""
         self._defaults = tuple((name, defaults.get(name, ABSENT)) for name in sorted(self.keys))
 
-    def step(self, item: Any) -> str:
+    def step(self, item: JSONValue) -> str:
         """See L{Associative.step}."""
         if item.__class__ is not dict:
             why = "a null element" if item is None else "non-map elements"
             raise TypedError(f"associative list with keys may not have {why}")
-        parts: list[Any] = []
+        parts: list[JSONValue] = []
         make: Callable[..., str] = _cached_step
         for name, default in self._defaults:
             value = item.get(name, default)
@@ -365,7 +365,7 @@ class MapList(Associative):
             # Keys that are lists or maps are not cached either.
             return _step(*parts)
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: JSONValue) -> bool:
         """See L{MergeType.fits}."""
         if value.__class__ is not list:
             return value is None
@@ -375,27 +375,27 @@ class MapList(Associative):
                 return False
         return all(map(self.item.fits, value))
 
-    def item_added(self, item: Any) -> FieldSet:
+    def item_added(self, item: JSONValue) -> FieldSet:
         """See L{Associative.item_added}."""
         return self.item.added(item)
 
-    def item_changes(self, old: Any, new: Any) -> Changes:
+    def item_changes(self, old: JSONValue, new: JSONValue) -> Changes:
         """See L{Associative.item_changes}."""
         return self.item.compare(old, new)
 
-    def item_owned(self, item: Any) -> FieldSet:
+    def item_owned(self, item: JSONValue) -> FieldSet:
         """See L{Associative.item_owned}."""
         return self.item.owned(item)
 
-    def item_merged(self, live: Any, applied: Any) -> Any:
+    def item_merged(self, live: JSONValue, applied: JSONValue) -> JSONValue:
         """See L{Associative.item_merged}."""
         return self.item.merge(live, applied)
 
-    def item_without(self, item: Any, fields: FieldSet) -> Any:
+    def item_without(self, item: JSONValue, fields: FieldSet) -> JSONValue:
         """See L{Associative.item_without}."""
         return self.item.without(item, fields)
 
-    def item_problems(self, item: Any, duplicates: bool) -> list[Problem]:
+    def item_problems(self, item: JSONValue, duplicates: bool) -> list[Problem]:
         """See L{Associative.item_problems}."""
         return self.item.check(item, duplicates)
 
@@ -414,7 +414,7 @@ class MapList(Associative):
         return result
 
 
-def _step(*parts: Any) -> str:
+def _step(*parts: JSONValue) -> str:
     return key_step(dict(zip(parts[::2], parts[1::2], strict=True)))
 
 

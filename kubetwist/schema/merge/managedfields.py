@@ -8,9 +8,10 @@ L{kubetwist.schema.merge.ownership}.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ...api.go.quote import quoted
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from .fieldpath import (
     MalformedStep,
@@ -83,7 +84,7 @@ class MalformedEntries(ValueError):
     """Someone sent C{managedFields} that can not be read."""
 
 
-def read(entries: Iterable[Any]) -> Managers:
+def read(entries: Iterable[JSONValue]) -> Managers:
     """
     Entries as they are stored, which we once wrote; their sets are canonical.
 
@@ -98,7 +99,7 @@ def read(entries: Iterable[Any]) -> Managers:
     return managers
 
 
-def read_foreign(entries: Iterable[Any]) -> Managers:
+def read_foreign(entries: Iterable[JSONValue]) -> Managers:
     """
     Entries as a client sent them, and its object's type decoded them.
 
@@ -122,7 +123,7 @@ def read_foreign(entries: Iterable[Any]) -> Managers:
     return {manager: entry._replace(source=None) for manager, entry in read(checked).items()}
 
 
-def is_reset(entries: Any) -> bool:
+def is_reset(entries: JSONValue) -> bool:
     """Whether these say that nobody is to own anything: no entry, or a single empty one."""
     return entries is not None and (not entries or (len(entries) == 1 and not entries[0]))
 

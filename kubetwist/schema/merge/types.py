@@ -9,7 +9,7 @@ schemas by L{kubetwist.schema.merge.builder}.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.go.text import (
     go_syntax,
@@ -17,6 +17,7 @@ from ...api.go.text import (
     go_type,
 )
 from ...api.jsonequality import same_value
+from ...api.jsontypes import JSONValue
 from .fieldpath import SELF
 from .fieldset import (
     LEAF,
@@ -92,27 +93,27 @@ class MergeType:
         """Record that untyped values of this type are never compared."""
         self._mixes = False
 
-    def of(self, value: Any) -> MergeType:
+    def of(self, value: JSONValue) -> MergeType:
         """The type of just this value, where there is a choice."""
         return self
 
-    def added(self, value: Any) -> FieldSet:
+    def added(self, value: JSONValue) -> FieldSet:
         """What stands under the step to C{value} when it was not there before."""
         return LEAF
 
-    def compare(self, old: Any, new: Any) -> Changes:
+    def compare(self, old: JSONValue, new: JSONValue) -> Changes:
         """How C{old} became C{new}, which is not equal to it."""
         return LEAF, None
 
-    def owned(self, value: Any) -> FieldSet:
+    def owned(self, value: JSONValue) -> FieldSet:
         """What whoever applies C{value} owns below it."""
         return LEAF
 
-    def merge(self, live: Any, applied: Any) -> Any:
+    def merge(self, live: JSONValue, applied: JSONValue) -> JSONValue:
         """C{live} with what C{applied} says."""
         return applied
 
-    def without(self, value: Any, fields: FieldSet) -> Any:
+    def without(self, value: JSONValue, fields: FieldSet) -> JSONValue:
         """
         Remove the fields, and the items of lists and maps, that are in C{fields}.
 
@@ -121,7 +122,7 @@ class MergeType:
         """
         return value
 
-    def check(self, value: Any, duplicates: bool) -> list[Problem]:
+    def check(self, value: JSONValue, duplicates: bool) -> list[Problem]:
         """
         What is wrong with a value.
 
@@ -129,7 +130,7 @@ class MergeType:
         """
         return []
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: JSONValue) -> bool:
         """
         Return whether L{check} accepts a value, whose lists may have items with the same key, without listing problems.
         """
@@ -159,7 +160,7 @@ def _mixes_below(root: MergeType, seen: set[MergeType]) -> bool:
     return False
 
 
-def emptied(value: Any, rest: Any) -> Any:
+def emptied(value: JSONValue, rest: JSONValue) -> JSONValue:
     """Return C{rest}, or an empty container of the type of C{value} if C{rest} is L{None} and C{value} a container."""
     if rest is None and (value.__class__ is dict or value.__class__ is list):
         return value.__class__()
@@ -189,11 +190,11 @@ class Scalar(MergeType):
         #: Classes of its values.
         self.classes = _CLASSES[kind]
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: JSONValue) -> bool:
         """See L{MergeType.fits}."""
         return value.__class__ in self.classes
 
-    def check(self, value: Any, duplicates: bool) -> list[Problem]:
+    def check(self, value: JSONValue, duplicates: bool) -> list[Problem]:
         """See L{MergeType.check}."""
         if value is None:
             return []
@@ -257,13 +258,13 @@ class Record(MergeType):
             raise TypedError(f".{name}: field not declared in schema")
         return f"f:{name}", None if element.leaf else element
 
-    def added(self, value: Any) -> FieldSet:
+    def added(self, value: JSONValue) -> FieldSet:
         """See L{MergeType.added}."""
         if not value or self.leaf:
             return LEAF
         return {SELF: LEAF, **self._all(value)}
 
-    def _all(self, value: Any) -> FieldSet:
+    def _all(self, value: JSONValue) -> FieldSet:
         """All that is below C{value}."""
         if value.__class__ is not dict:
             raise TypedError(f"expected map, got &{{{go_text(value)}}}")
@@ -276,7 +277,7 @@ class Record(MergeType):
             result[step] = LEAF if kind is None or not item else kind.added(item)
         return result
 
-    def compare(self, old: Any, new: Any) -> Changes:
+    def compare(self, old: JSONValue, new: JSONValue) -> Changes:
         """See L{MergeType.compare}."""
         if self.leaf or not (old or new):
             return LEAF, None
@@ -311,12 +312,12 @@ class Record(MergeType):
                     removed[step] = kind.added(item) if kind is not None and item else LEAF
         return changed or None, removed or None
 
-    def _retyped(self, name: str, old: Any, new: Any) -> bool:
+    def _retyped(self, name: str, old: JSONValue, new: JSONValue) -> bool:
         """Return whether the values of a field differ although they are equal in Python."""
         kind = self.field(name)
         return kind is not None and kind.mixes() and not same_value(old, new)
 
-    def owned(self, value: Any) -> FieldSet:
+    def owned(self, value: JSONValue) -> FieldSet:
         """See L{MergeType.owned}."""
         if self.leaf or not value:
             return LEAF
@@ -334,7 +335,7 @@ class Record(MergeType):
                 result[step] = stands
         return result
 
-    def merge(self, live: Any, applied: Any) -> Any:
+    def merge(self, live: JSONValue, applied: JSONValue) -> JSONValue:
         """See L{MergeType.merge}."""
         if self.leaf or not live:
             return applied
@@ -349,7 +350,7 @@ class Record(MergeType):
                 result[name] = kind.merge(live[name], item)
         return result
 
-    def without(self, value: Any, fields: FieldSet) -> Any:
+    def without(self, value: JSONValue, fields: FieldSet) -> JSONValue:
         """See L{MergeType.without}."""
         if self.leaf or not value or value.__class__ is not dict:
             return None
@@ -363,7 +364,7 @@ class Record(MergeType):
                 result[name] = item if kind is None else emptied(item, kind.without(item, found))
         return result or None
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: JSONValue) -> bool:
         """See L{MergeType.fits}."""
         if value.__class__ is not dict:
             return value is None
@@ -379,7 +380,7 @@ class Record(MergeType):
                 return False
         return True
 
-    def check(self, value: Any, duplicates: bool) -> list[Problem]:
+    def check(self, value: JSONValue, duplicates: bool) -> list[Problem]:
         """See L{MergeType.check}."""
         if value is None:
             return []
@@ -436,7 +437,7 @@ class AtomicRecord(Record):
         """See L{MergeType.parts}."""
         return (self._type,)
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: JSONValue) -> bool:
         """See L{MergeType.fits}."""
         return self._type.fits(value)
 
@@ -466,21 +467,21 @@ class AnyOf(MergeType):
         """See L{MergeType.untyped}."""
         return True
 
-    def of(self, value: Any) -> MergeType:
+    def of(self, value: JSONValue) -> MergeType:
         """See L{MergeType.of}."""
         if value.__class__ is dict or value is None:
             return self.record
         return self.items if value.__class__ is list else self.scalar
 
-    def _divides(self, value: Any) -> bool:
+    def _divides(self, value: JSONValue) -> bool:
         """Whether a value is owned by its parts."""
         return bool(value) and not self.of(value).leaf
 
-    def added(self, value: Any) -> FieldSet:
+    def added(self, value: JSONValue) -> FieldSet:
         """See L{MergeType.added}."""
         return self.of(value).added(value)
 
-    def compare(self, old: Any, new: Any) -> Changes:
+    def compare(self, old: JSONValue, new: JSONValue) -> Changes:
         """See L{MergeType.compare}."""
         was, now = self.of(old), self.of(new)
         if was is now:
@@ -491,24 +492,24 @@ class AnyOf(MergeType):
             added = union(added, {SELF: LEAF}) if added else LEAF
         return added, removed
 
-    def owned(self, value: Any) -> FieldSet:
+    def owned(self, value: JSONValue) -> FieldSet:
         """See L{MergeType.owned}."""
         return self.of(value).owned(value)
 
-    def merge(self, live: Any, applied: Any) -> Any:
+    def merge(self, live: JSONValue, applied: JSONValue) -> JSONValue:
         """See L{MergeType.merge}."""
         now = self.of(applied)
         return now.merge(live, applied) if self.of(live) is now else applied
 
-    def without(self, value: Any, fields: FieldSet) -> Any:
+    def without(self, value: JSONValue, fields: FieldSet) -> JSONValue:
         """See L{MergeType.without}."""
         return self.of(value).without(value, fields)
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: JSONValue) -> bool:
         """See L{MergeType.fits}."""
         return self.of(value).fits(value)
 
-    def check(self, value: Any, duplicates: bool) -> list[Problem]:
+    def check(self, value: JSONValue, duplicates: bool) -> list[Problem]:
         """See L{MergeType.check}."""
         return self.of(value).check(value, duplicates)
 

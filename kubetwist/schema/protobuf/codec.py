@@ -9,7 +9,7 @@ values stay: decoding by L{kubetwist.schema.objecttype} drops what is not to be 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -18,6 +18,7 @@ from ...api.decoding import (
     MAX_DEPTH,
     BodyError,
 )
+from ...api.jsontypes import JSONObject, JSONValue
 from ..gofields import (
     json_kind,
     referred,
@@ -58,7 +59,7 @@ from .wire import (
 
 __all__ = ["Envelope", "ProtobufTypes", "WireError", "read_envelope"]
 
-JSONObject = dict[str, Any]
+JSONObject = JSONObject
 
 MAGIC: Final = b"k8s\0"
 
@@ -128,7 +129,7 @@ class ProtobufTypes:
         except IndexError:
             raise WireError(CUT_SHORT) from None
         # JSON may stand within a message, so that the depth of messages tells too little.
-        wrapped: Any = value
+        wrapped: JSONValue = value
         for _ in range(ENCODER_DEPTH - MAX_DEPTH):
             wrapped = [wrapped]
         try:
@@ -178,7 +179,7 @@ class ProtobufTypes:
     def _inlined(self, definition: str, properties: Mapping[str, JSONObject]) -> Callable[[], Iterator[Step]]:
         return lambda: self._steps(definition, properties)
 
-    def _field(self, schema: JSONObject) -> tuple[int, Any]:
+    def _field(self, schema: JSONObject) -> tuple[int, JSONValue]:
         """What is done with a field of a schema."""
         kind = json_kind(schema)
         if kind == "array":

@@ -12,10 +12,11 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from struct import pack
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 
+from ...api.jsontypes import JSONObject, JSONValue
 from ..gofields import (
     NULLABLE,
     POINTER,
@@ -38,14 +39,14 @@ from .wire import (
     put_varint,
 )
 
-JSONObject = dict[str, Any]
+JSONObject = JSONObject
 
 #: Messages nest a little less deep than may be read, as readers take times and the like for messages, too.
 _DEEPEST: Final = MAX_MESSAGES - 4
 
 #: Writes the content of a message, or a whole field with its key, from a value that is not L{None}; the number is how
 #: deep messages nest there.
-Write = Callable[[Any, int], bytes]
+Write = Callable[[JSONValue, int], bytes]
 
 
 class Form(NamedTuple):
@@ -67,7 +68,7 @@ class Form(NamedTuple):
         if self.wire_type != LENGTH:
             return lambda value, depth: key + content(value, depth)
 
-        def write(value: Any, depth: int) -> bytes:
+        def write(value: JSONValue, depth: int) -> bytes:
             data = content(value, depth)
             return b"%b%b%b" % (key, put_varint(len(data)), data)
 
@@ -106,7 +107,7 @@ def _entries(form: Form, number: int) -> Write:
     return entries
 
 
-def _scalar(wire_type: int, content: Callable[[Any], bytes], zero: bytes | None) -> Form:
+def _scalar(wire_type: int, content: Callable[[JSONValue], bytes], zero: bytes | None) -> Form:
     return Form(wire_type, lambda value, depth: content(value), None if zero is None else lambda: zero)
 
 
@@ -124,17 +125,17 @@ def _micro_time(value: str) -> bytes:
     return b"\x08%b\x10%b" % (put_varint((moment - _EPOCH) // _SECOND), put_varint(moment.microsecond * 1000))
 
 
-def _quantity(value: Any) -> bytes:
+def _quantity(value: JSONValue) -> bytes:
     return put_counted(1, str(value).encode())
 
 
-def _int_or_string(value: Any) -> bytes:
+def _int_or_string(value: JSONValue) -> bytes:
     if isinstance(value, str):
         return b"\x08\1\x10\0" + put_counted(3, value.encode())
     return b"\x08\0\x10%b\x1a\0" % put_varint(value)
 
 
-def _raw_json(value: Any) -> bytes:
+def _raw_json(value: JSONValue) -> bytes:
     return put_counted(1, orjson.dumps(value))
 
 
@@ -299,19 +300,19 @@ def _schema(number: int, message: MessageWriter, value: JSONObject, depth: int) 
     return put_counted(number, message.write(value, depth + 1))
 
 
-def _schema_or_list(value: Any, message: MessageWriter, depth: int) -> bytes:
+def _schema_or_list(value: JSONValue, message: MessageWriter, depth: int) -> bytes:
     if isinstance(value, dict):
         return _schema(1, message, value, depth)
     return b"".join([_schema(2, message, one or {}, depth) for one in value])
 
 
-def _schema_or_bool(value: Any, message: MessageWriter, depth: int) -> bytes:
+def _schema_or_bool(value: JSONValue, message: MessageWriter, depth: int) -> bytes:
     if isinstance(value, dict):
         return b"\x08\1" + _schema(2, message, value, depth)
     return b"\x08" + put_varint(value)
 
 
-def _schema_or_texts(value: Any, message: MessageWriter, depth: int) -> bytes:
+def _schema_or_texts(value: JSONValue, message: MessageWriter, depth: int) -> bytes:
     if isinstance(value, dict):
         return _schema(1, message, value, depth)
     return b"".join([put_counted(2, (one or "").encode()) for one in value])

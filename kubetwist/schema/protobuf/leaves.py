@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from ...api.decoding import (
     BodyError,
     decode_json,
 )
+from ...api.jsontypes import JSONValue
 from .messages import (
     MESSAGE,
     MESSAGES,
@@ -85,7 +86,7 @@ _int_or_string: Final = _message(
 )
 
 
-def int_or_string(data: bytes, start: int, end: int, depth: int) -> Any:
+def int_or_string(data: bytes, start: int, end: int, depth: int) -> JSONValue:
     """A number or a string, whichever the message says counts."""
     found = _int_or_string.value(data, start, end, depth)
     which = found.get("type", 0)
@@ -97,7 +98,7 @@ def int_or_string(data: bytes, start: int, end: int, depth: int) -> Any:
 _raw: Final = _message("RawExtension", Step(1, VALUE, "raw", _slice))
 
 
-def raw_json(data: bytes, start: int, end: int, depth: int) -> Any:
+def raw_json(data: bytes, start: int, end: int, depth: int) -> JSONValue:
     """A message that holds JSON."""
     raw = _raw.value(data, start, end, depth).get("raw")
     if not raw:
@@ -111,7 +112,7 @@ def raw_json(data: bytes, start: int, end: int, depth: int) -> Any:
 _list: Final = _message("list", Step(1, TEXTS, "items"))
 
 
-def text_list(data: bytes, start: int, end: int, depth: int) -> Any:
+def text_list(data: bytes, start: int, end: int, depth: int) -> JSONValue:
     """A message that holds a list of strings; such there are where protobuf has no lists, as in maps."""
     return _list.value(data, start, end, depth).get("items", [])
 
@@ -120,7 +121,7 @@ def schema_or_list(schema: Message) -> ValueReader:
     """A JSON schema, or a list of them."""
     either = _message("JSONSchemaPropsOrArray", Step(1, MESSAGE, "schema", schema), Step(2, MESSAGES, "items", schema))
 
-    def read(data: bytes, start: int, end: int, depth: int) -> Any:
+    def read(data: bytes, start: int, end: int, depth: int) -> JSONValue:
         found = either.value(data, start, end, depth)
         return found.get("items") or found.get("schema")
 
@@ -131,7 +132,7 @@ def schema_or_bool(schema: Message) -> ValueReader:
     """A JSON schema, or whether anything is allowed."""
     either = _message("JSONSchemaPropsOrBool", Step(1, NUMBER, "allows", bool), Step(2, MESSAGE, "schema", schema))
 
-    def read(data: bytes, start: int, end: int, depth: int) -> Any:
+    def read(data: bytes, start: int, end: int, depth: int) -> JSONValue:
         found = either.value(data, start, end, depth)
         return found["schema"] if "schema" in found else found.get("allows", False)
 
@@ -142,7 +143,7 @@ def schema_or_texts(schema: Message) -> ValueReader:
     """A JSON schema, or a list of names."""
     either = _message("JSONSchemaPropsOrStringArray", Step(1, MESSAGE, "schema", schema), Step(2, TEXTS, "property"))
 
-    def read(data: bytes, start: int, end: int, depth: int) -> Any:
+    def read(data: bytes, start: int, end: int, depth: int) -> JSONValue:
         found = either.value(data, start, end, depth)
         return found.get("property") or found.get("schema")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from struct import unpack_from
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from ...api.jsontypes import JSONObject, JSONValue
 from .wire import (
     CUT_SHORT,
     FIXED64,
@@ -17,10 +18,8 @@ from .wire import (
     varint,
 )
 
-JSONObject = dict[str, Any]
-
 #: Reads one value: takes the data, where the value begins and ends in it, and how deep messages nest there.
-ValueReader = Callable[[bytes, int, int, int], Any]
+ValueReader = Callable[[bytes, int, int, int], JSONValue]
 
 #: Messages may nest no deeper; those of clients nest up to a dozen.
 MAX_MESSAGES: Final = 100
@@ -44,9 +43,9 @@ class Step(NamedTuple):
     number: int
     how: int
     name: str
-    extra: Any = None
+    extra: JSONValue = None
 
-    def by_tag(self) -> Iterable[tuple[int, tuple[int, str, Any]]]:
+    def by_tag(self) -> Iterable[tuple[int, tuple[int, str, JSONValue]]]:
         """What is done, by the tag under which the field can come."""
         yield self.number << 3 | _WIRE_TYPES.get(self.how, LENGTH), (self.how, self.name, self.extra)
         if self.how == NUMBERS:
@@ -191,7 +190,9 @@ def _read_entry(data: bytes, position: int, end: int, entries: JSONObject, read_
 _ENTRY: Final = {1: "key", 2: "value"}
 
 
-def _read_packed(data: bytes, position: int, end: int, numbers: list[Any], convert: Callable[[int], Any]) -> None:
+def _read_packed(
+    data: bytes, position: int, end: int, numbers: list[JSONValue], convert: Callable[[int], JSONValue]
+) -> None:
     while position < end:
         number, position = varint(data, position)
         numbers.append(convert(number))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from time import thread_time
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from attrs import define, frozen
 
@@ -21,6 +21,7 @@ from ...api.errors import (
     invalid,
     required,
 )
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...cel.ast import (
     Ident,
@@ -49,6 +50,7 @@ from ...cel.types import (
 from ...cel.values import (
     NONE,
     Optional,
+    Value,
 )
 from .listrules import child_path
 from .rulepaths import (
@@ -82,10 +84,10 @@ class Correlated(Protocol):
     def unchanged(self) -> bool:
         """Whether the two are the same."""
 
-    def field(self, name: str) -> Any:
+    def field(self, name: str) -> Correlated | None:
         """The two values of a field, where both have it."""
 
-    def item(self, index: int) -> Any:
+    def item(self, index: int) -> Correlated | None:
         """The two values of an item, which only lists of type map can tell."""
 
 
@@ -313,8 +315,8 @@ class RuleTree:
 
     def causes(
         self,
-        value: Any,
-        old: Any,
+        value: JSONValue,
+        old: JSONValue,
         path: str = "",
         correlation: Correlated | None = None,
         budget: int = RULES_BUDGET,
@@ -332,7 +334,7 @@ class RuleTree:
         self._visit(run, value, old, path, _Ratchet(correlation))
         return run.causes, run.budget
 
-    def _visit(self, run: _Run, value: Any, old: Any, path: str, ratchet: _Ratchet) -> None:
+    def _visit(self, run: _Run, value: JSONValue, old: JSONValue, path: str, ratchet: _Ratchet) -> None:
         if value is None:
             return
         if self._rules:
@@ -363,15 +365,15 @@ class RuleTree:
             if name in value:
                 tree._visit(run, value[name], old.get(name), child_path(path, name), ratchet.field(name))
 
-    def _by_keys(self, old: Any) -> dict[Any, Any]:
+    def _by_keys(self, old: JSONValue) -> dict[JSONValue, JSONValue]:
         if not self._keys or not isinstance(old, list):
             return {}
-        found: dict[Any, Any] = {}
+        found: dict[JSONValue, JSONValue] = {}
         for item in old:
             found.setdefault(self._key(item), item)
         return found
 
-    def _key(self, item: Any) -> Any:
+    def _key(self, item: JSONValue) -> JSONValue:
         if not isinstance(item, dict):
             return None
         # 1 and true are different keys, though Python thinks otherwise.
@@ -379,7 +381,7 @@ class RuleTree:
 
     # --- one place
 
-    def _evaluate(self, run: _Run, value: Any, old: Any, path: str, ratchet: _Ratchet) -> None:
+    def _evaluate(self, run: _Run, value: JSONValue, old: JSONValue, path: str, ratchet: _Ratchet) -> None:
         where = path or "<nil>"
         if run.budget <= 0:
             run.causes.append(invalid(where, self._kind, f"validation failed {NO_BUDGET}"))
@@ -406,7 +408,7 @@ class RuleTree:
             if run.budget < 0:
                 return
 
-    def _holds(self, run: _Run, rule: CompiledRule, variables: dict[str, Any], where: str) -> bool:
+    def _holds(self, run: _Run, rule: CompiledRule, variables: dict[str, Value], where: str) -> bool:
         """Whether a rule holds; what keeps it from being run is told here, and taken for holding."""
         assert rule.program is not None
         try:
@@ -439,7 +441,7 @@ class RuleTree:
         return True
 
     def _tell(
-        self, run: _Run, rule: CompiledRule, variables: dict[str, Any], value: Any, path: str, ratchet: _Ratchet
+        self, run: _Run, rule: CompiledRule, variables: dict[str, Value], value: JSONValue, path: str, ratchet: _Ratchet
     ) -> None:
         """A rule does not hold: say so, in its words."""
         where = (child_path(path, rule.field_path) if rule.field_path else path) or "<nil>"
@@ -457,7 +459,7 @@ class RuleTree:
             cause = _cause(where, shown, text, rule.rule.get("reason"))
         run.causes.append(Tolerated(cause.reason, cause.message, cause.field) if tolerated else cause)
 
-    def _message(self, run: _Run, rule: CompiledRule, variables: dict[str, Any]) -> tuple[str | None, str]:
+    def _message(self, run: _Run, rule: CompiledRule, variables: dict[str, Value]) -> tuple[str | None, str]:
         """The text that an expression makes, if it makes a good one; and why nothing more is run, if that is so."""
         assert rule.message is not None
         why = ""
@@ -480,7 +482,7 @@ class RuleTree:
         return text, ""
 
 
-def _cause(path: str, shown: tuple[Any, ...], text: str, reason: str | None) -> Cause:
+def _cause(path: str, shown: tuple[JSONValue, ...], text: str, reason: str | None) -> Cause:
     """
     What a failure is, by the reason that the rule gives.
 

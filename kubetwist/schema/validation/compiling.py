@@ -7,9 +7,10 @@ The functions try alternatives only so often: L{Work} is a limit for every objec
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...api.formats import FORMATS
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from .constraints import distinct
 
@@ -49,15 +50,15 @@ class Work:
             raise TooManyAlternatives
 
 
-def compile_schema(schema: ValueSchema) -> Callable[[Any], bool]:
+def compile_schema(schema: ValueSchema) -> Callable[[JSONValue], bool]:
     """The conditions of a schema as a function; what a value's class decides is decided once."""
-    common: list[Callable[[Any], bool]] = []
+    common: list[Callable[[JSONValue], bool]] = []
     if schema.all_of or schema.any_of or schema.one_of or schema.negated is not None:
         common.append(_combination(schema))
     if schema.enum is not None:
         choices = schema.choices
         common.append(lambda value: value in choices)
-    tests: dict[type, Callable[[Any], bool]] = {
+    tests: dict[type, Callable[[JSONValue], bool]] = {
         cls: _conjunction(sample, schema, [*own, *common])
         for cls, sample, own in (
             (str, "", _string_tests(schema)),
@@ -73,7 +74,9 @@ def compile_schema(schema: ValueSchema) -> Callable[[Any], bool]:
     return lambda value: tests[value.__class__](value)
 
 
-def _conjunction(sample: Any, schema: ValueSchema, tests: list[Callable[[Any], bool]]) -> Callable[[Any], bool]:
+def _conjunction(
+    sample: JSONValue, schema: ValueSchema, tests: list[Callable[[JSONValue], bool]]
+) -> Callable[[JSONValue], bool]:
     if isinstance(sample, float) and "integer" in schema.types and "number" not in schema.types:
         # Whether it may be here depends on the number.
         tests = [lambda value: not schema._type(value, "").problems, *tests]
@@ -89,8 +92,8 @@ def _conjunction(sample: Any, schema: ValueSchema, tests: list[Callable[[Any], b
     return lambda value: all(test(value) for test in tests)
 
 
-def _string_tests(schema: ValueSchema) -> list[Callable[[Any], bool]]:
-    tests: list[Callable[[Any], bool]] = []
+def _string_tests(schema: ValueSchema) -> list[Callable[[JSONValue], bool]]:
+    tests: list[Callable[[JSONValue], bool]] = []
     most, least = schema.max_length, schema.min_length
     if most is not None:
         tests.append(lambda value: len(value) <= most)
@@ -104,7 +107,7 @@ def _string_tests(schema: ValueSchema) -> list[Callable[[Any], bool]]:
     return tests
 
 
-def _number_tests(schema: ValueSchema) -> list[Callable[[Any], bool]]:
+def _number_tests(schema: ValueSchema) -> list[Callable[[JSONValue], bool]]:
     bounds = (schema.multiple_of, schema.maximum, schema.minimum)
     if bounds == (None, None, None) and not schema.types:
         return []
@@ -113,8 +116,8 @@ def _number_tests(schema: ValueSchema) -> list[Callable[[Any], bool]]:
     return [lambda value: not schema._number(value, "").problems]
 
 
-def _list_tests(schema: ValueSchema) -> list[Callable[[Any], bool]]:
-    tests: list[Callable[[Any], bool]] = []
+def _list_tests(schema: ValueSchema) -> list[Callable[[JSONValue], bool]]:
+    tests: list[Callable[[JSONValue], bool]] = []
     most, least = schema.max_items, schema.min_items
     if most is not None:
         tests.append(lambda value: len(value) <= most)
@@ -128,8 +131,8 @@ def _list_tests(schema: ValueSchema) -> list[Callable[[Any], bool]]:
     return tests
 
 
-def _object_tests(schema: ValueSchema) -> list[Callable[[Any], bool]]:
-    tests: list[Callable[[Any], bool]] = []
+def _object_tests(schema: ValueSchema) -> list[Callable[[JSONValue], bool]]:
+    tests: list[Callable[[JSONValue], bool]] = []
     most, least, required = schema.max_properties, schema.min_properties, schema.required
     if most is not None:
         tests.append(lambda value: len(value) <= most)
@@ -161,14 +164,14 @@ def _object_tests(schema: ValueSchema) -> list[Callable[[Any], bool]]:
     return tests
 
 
-def _combination(schema: ValueSchema) -> Callable[[Any], bool]:
+def _combination(schema: ValueSchema) -> Callable[[JSONValue], bool]:
     count = len(schema.all_of) + len(schema.any_of) + len(schema.one_of) + (schema.negated is not None)
     all_of = [part.compiled() for part in schema.all_of]
     any_of = [part.compiled() for part in schema.any_of]
     one_of = [part.compiled() for part in schema.one_of]
     negated = schema.negated.compiled() if schema.negated is not None else None
 
-    def test(value: Any) -> bool:
+    def test(value: JSONValue) -> bool:
         Work.spend(count)
         if any_of and not any(part(value) for part in any_of):
             return False

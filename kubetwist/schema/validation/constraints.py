@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from ...api.go.text import go_text
+from ...api.jsontypes import JSONValue
 
 if TYPE_CHECKING:
     from .validator import ValueSchema
@@ -21,12 +22,12 @@ _LAST_CHARACTER: Final = sys.maxunicode
 _FLOAT32: Final = 3.4028235677973366e38
 
 
-def encoded(value: Any) -> bytes:
+def encoded(value: JSONValue) -> bytes:
     """JSON that is the same for equal values."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
-def json_type(value: Any) -> tuple[str, str]:
+def json_type(value: JSONValue) -> tuple[str, str]:
     """The type of a value that is not null, and its format if it has one by itself."""
     if isinstance(value, bool):
         return "boolean", ""
@@ -63,7 +64,7 @@ def fits_range(value: float, schema: ValueSchema) -> bool:
     return True
 
 
-def bound(value: Any) -> float | None:
+def bound(value: JSONValue) -> float | None:
     """A bound of numbers, as Go reads it."""
     return None if value is None else float(value)
 
@@ -105,7 +106,7 @@ class Choices:
 
     __slots__ = ("_encoded", "_flags", "_integers", "_numbers", "_texts")
 
-    def __init__(self, values: Iterable[Any]) -> None:
+    def __init__(self, values: Iterable[JSONValue]) -> None:
         values = list(values)
         self._texts = frozenset(one for one in values if isinstance(one, str))
         self._flags = frozenset(one for one in values if isinstance(one, bool))
@@ -113,7 +114,7 @@ class Choices:
         self._integers = frozenset(one for one in self._numbers if isinstance(one, int))
         self._encoded = frozenset(encoded(one) for one in values if isinstance(one, list | dict))
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: JSONValue) -> bool:
         """
         Whether a value is one of them; null never is, not even where the enum has it.
 
@@ -130,6 +131,6 @@ class Choices:
         return value is not None and encoded(value) in self._encoded
 
 
-def distinct(values: list[Any]) -> bool:
+def distinct(values: list[JSONValue]) -> bool:
     """Whether no two values are equal."""
     return len({encoded(value) for value in values}) == len(values)

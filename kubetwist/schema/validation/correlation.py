@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from ...api.jsontypes import JSONValue
 from .constraints import encoded
 
 if TYPE_CHECKING:
@@ -23,11 +24,11 @@ class Correlation:
 
     __slots__ = ("_by_keys", "_fields", "_unchanged", "old", "schema", "value")
 
-    def __init__(self, value: Any, old: Any, schema: ValueSchema) -> None:
+    def __init__(self, value: JSONValue, old: JSONValue, schema: ValueSchema) -> None:
         self.value = value
         self.old = old
         self.schema = schema
-        self._by_keys: dict[Any, Any] | None = None
+        self._by_keys: dict[JSONValue, JSONValue] | None = None
         self._fields: dict[str, Correlation] = {}
         self._unchanged: bool | None = None
 
@@ -90,7 +91,7 @@ class Correlation:
         return None if old is None else Correlation(self.value[index], old, schema.items)
 
 
-def _keys_of(item: Any, names: tuple[str, ...]) -> tuple[Any, ...] | None:
+def _keys_of(item: JSONValue, names: tuple[str, ...]) -> tuple[JSONValue, ...] | None:
     """Return the keys of an item with their types; L{None} if a key is missing or not a scalar."""
     if not isinstance(item, dict) or not names:
         return None

@@ -8,7 +8,6 @@ See kubernetes/apiextensions-apiserver, C{pkg/apiserver/schema/listtype} and C{p
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import orjson
 
@@ -18,6 +17,7 @@ from ...api.errors import (
     invalid,
     required,
 )
+from ...api.jsontypes import JSONValue
 from ...api.names import (
     is_dns1035_label_problems,
     path_segment_problems,
@@ -38,7 +38,7 @@ def child_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def list_causes(obj: Any, schema: Structural, path: str = "") -> list[Cause]:
+def list_causes(obj: JSONValue, schema: Structural, path: str = "") -> list[Cause]:
     """Items that are there more than once in lists that promise that none is."""
     causes: list[Cause] = []
     if isinstance(obj, dict):
@@ -60,7 +60,7 @@ def list_causes(obj: Any, schema: Structural, path: str = "") -> list[Cause]:
     return causes
 
 
-def _map_causes(obj: list[Any], schema: Structural, path: str) -> list[Cause]:
+def _map_causes(obj: list[JSONValue], schema: Structural, path: str) -> list[Cause]:
     for index, item in enumerate(obj):
         if item is not None and not isinstance(item, dict):
             return [invalid(f"{path}[{index}]", item, "must be an object for an array of list-type map")]
@@ -68,12 +68,12 @@ def _map_causes(obj: list[Any], schema: Structural, path: str) -> list[Cause]:
     return [duplicate(f"{path}[{index}]", keys[index]) for index in repeated(keys)]
 
 
-def _as_json(item: Any) -> Any:
+def _as_json(item: JSONValue) -> JSONValue:
     """Return the key of an item of a set: scalars as in Go, so that 1 is not 1.0, lists and maps by their JSON."""
     return copied(item) if item.__class__ in (dict, list) else item
 
 
-def repeated(items: Iterable[Any]) -> list[int]:
+def repeated(items: Iterable[JSONValue]) -> list[int]:
     """Where the second of equal items is; third ones are not told."""
     seen: dict[bytes, int] = {}
     found = []
@@ -86,7 +86,7 @@ def repeated(items: Iterable[Any]) -> list[int]:
     return found
 
 
-def embedded_causes(obj: Any, schema: Structural, path: str = "", root: bool = True) -> list[Cause]:
+def embedded_causes(obj: JSONValue, schema: Structural, path: str = "", root: bool = True) -> list[Cause]:
     """
     What is wrong with the kinds and metadata of resources within C{obj}.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...api.errors import (
     Cause,
@@ -11,6 +11,7 @@ from ...api.errors import (
     shown,
 )
 from ...api.go.quote import quoted
+from ...api.jsontypes import JSONValue
 
 
 class Problem(NamedTuple):
@@ -73,7 +74,7 @@ def type_problem(path: str, wanted: str, found: str) -> Problem:
     return Problem(text, "FieldValueTypeInvalid", f"Invalid value: {quoted(found)}: {text}", path)
 
 
-def invalid_value(path: str, value: Any, why: str) -> Problem:
+def invalid_value(path: str, value: JSONValue, why: str) -> Problem:
     """A value that breaks a rule."""
     text = f"{path} in body {why}"
     return Problem(text, "FieldValueInvalid", f"Invalid value: {shown(value)}: {text}", path)

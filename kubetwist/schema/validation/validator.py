@@ -10,7 +10,6 @@ C{pkg/apiserver/validation/ratcheting.go}.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ...api.errors import (
     counted,
@@ -23,6 +22,7 @@ from ...api.formats import (
 )
 from ...api.go.quote import quoted
 from ...api.go.text import go_text
+from ...api.jsontypes import JSONValue
 from ...api.patterns import compiled
 from ...api.resource import JSONObject
 from .compiling import (
@@ -76,7 +76,7 @@ class ValueSchema:
         only = self.types[0] if len(self.types) == 1 else ""
         name = schema.get("format") or ""
         self.format = name if name and is_recognized(only, name) else ""
-        self.enum: list[Any] | None = schema.get("enum") or None
+        self.enum: list[JSONValue] | None = schema.get("enum") or None
         self.choices = Choices(self.enum or ())
         self.maximum = bound(schema.get("maximum"))
         self.exclusive_maximum = bool(schema.get("exclusiveMaximum"))
@@ -105,12 +105,12 @@ class ValueSchema:
         self.one_of = [ValueSchema(part) for part in schema.get("oneOf") or ()]
         negated = schema.get("not")
         self.negated = ValueSchema(negated) if negated is not None else None
-        self._regexp: Any = None
-        self._accepts: Callable[[Any], bool] | None = None
+        self._regexp: JSONValue = None
+        self._accepts: Callable[[JSONValue], bool] | None = None
 
     # --- whether a value is good
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: JSONValue) -> bool:
         """
         Whether a value satisfies all conditions.
 
@@ -119,14 +119,14 @@ class ValueSchema:
         Work.begin()
         return self.compiled()(value)
 
-    def compiled(self) -> Callable[[Any], bool]:
+    def compiled(self) -> Callable[[JSONValue], bool]:
         """L{accepts} as a function."""
         if self._accepts is None:
             self._accepts = compile_schema(self)
         return self._accepts
 
     @property
-    def regexp(self) -> Any:
+    def regexp(self) -> JSONValue:
         """The pattern; it can be compiled, or the schema would have been refused."""
         if self._regexp is None:
             self._regexp = compiled(self.pattern)
@@ -134,7 +134,7 @@ class ValueSchema:
 
     # --- what is wrong with it
 
-    def problems(self, value: Any, path: str = "", correlation: Correlation | None = None) -> list[Problem]:
+    def problems(self, value: JSONValue, path: str = "", correlation: Correlation | None = None) -> list[Problem]:
         """
         Everything that is wrong with a value.
 
@@ -146,14 +146,14 @@ class ValueSchema:
         result = self._forgiven(value, path, correlation)
         return result.problems
 
-    def _forgiven(self, value: Any, path: str, correlation: Correlation | None) -> Result:
+    def _forgiven(self, value: JSONValue, path: str, correlation: Correlation | None) -> Result:
         """As L{check}, without the problems of what has not changed."""
         result = self.check(value, path, correlation)
         if result.problems and correlation is not None and correlation.unchanged:
             result = Result(matches=result.matches)
         return result
 
-    def check(self, value: Any, path: str, correlation: Correlation | None = None) -> Result:
+    def check(self, value: JSONValue, path: str, correlation: Correlation | None = None) -> Result:
         """Check one value; the order is that in which problems are told."""
         result = Result()
         if value is None:
@@ -188,7 +188,7 @@ class ValueSchema:
         result.matches += 1
         return result
 
-    def _type(self, value: Any, path: str) -> Result:
+    def _type(self, value: JSONValue, path: str) -> Result:
         types = self.types
         joined = ",".join(types)
         if value is None:
@@ -205,7 +205,7 @@ class ValueSchema:
             return Result(matches=1)
         return Result(matches=1) if fits else Result([type_problem(path, joined, found)])
 
-    def _enum(self, value: Any, path: str) -> Result:
+    def _enum(self, value: JSONValue, path: str) -> Result:
         if self.enum is None or value in self.choices:
             return Result()
         choices = [one if isinstance(one, str) else go_json(one, sort_keys=True) for one in self.enum]
@@ -261,7 +261,7 @@ class ValueSchema:
             return [lost(text)]
         return []
 
-    def _list(self, value: list[Any], path: str, correlation: Correlation | None) -> Result:
+    def _list(self, value: list[JSONValue], path: str, correlation: Correlation | None) -> Result:
         result = Result(matches=1)
         if self.items is not None:
             for index, item in enumerate(value):
@@ -307,7 +307,7 @@ class ValueSchema:
                 result.add(Problem(f"{where} in body is required", "FieldValueRequired", "Required value", where))
         return result
 
-    def _combined(self, value: Any, path: str, correlation: Correlation | None) -> Result:
+    def _combined(self, value: JSONValue, path: str, correlation: Correlation | None) -> Result:
         main = Result(matches=1)
         Work.spend(len(self.all_of) + len(self.any_of) + len(self.one_of) + (self.negated is not None))
         if self.any_of:
@@ -326,7 +326,7 @@ class ValueSchema:
             main.add(lost(f"{quoted(path)} must not validate the schema (not)"))
         return main
 
-    def _any_of(self, main: Result, value: Any, path: str, correlation: Correlation | None) -> None:
+    def _any_of(self, main: Result, value: JSONValue, path: str, correlation: Correlation | None) -> None:
         best: Result | None = None
         for part in self.any_of:
             result = part.check(value, path, correlation)
@@ -339,7 +339,7 @@ class ValueSchema:
         if best is not None:
             main.merge(best)
 
-    def _one_of(self, main: Result, value: Any, path: str, correlation: Correlation | None) -> None:
+    def _one_of(self, main: Result, value: JSONValue, path: str, correlation: Correlation | None) -> None:
         best: Result | None = None
         good: list[Result] = []
         for part in self.one_of:
