@@ -65,7 +65,8 @@ class PodSpecTests(SynchronousTestCase):
         package = Path(kubetwist.__file__).parent
         known = {field for field, _ in CONTAINER_LISTS} - {"containers"}
         paths = [*(package / "admission_plugins").rglob("*.py"), *(package / "admission").rglob("*.py")]
-        paths += [package / "registry" / name for name in ("podreferences.py", "quotas.py", "qos.py", "nodegraph.py")]
+        modules = ("pod/references.py", "pod/qos.py", "resourcequota/usage.py", "node/graph.py")
+        paths += [package / "registry" / "core" / name for name in modules]
         self.assertGreater(len(paths), 50)
         for path in paths:
             texts = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
