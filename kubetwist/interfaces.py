@@ -7,22 +7,22 @@ route per capability; discovery's verbs, OpenAPI and authorization follow from t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zope.interface import Attribute, Interface
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
+    from twisted.python.usage import Options
 
+    from .api.authorization import AuthorizerAttributes, Verdict
+    from .api.errors import APIStatusError
     from .api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
+    from .api.requestscope import RequestScope
     from .api.resource import JSONObject, UserInfo
-    from .api.storage import (
-        Page,
-        StorageEvent,
-        StoredValue,
-        Write,
-    )
+    from .api.storage import History, Page, StorageEvent, StoredValue, Write
+    from .metrics.registry import Reading
 
 # --- storage -----------------------------------------------------------------------------------------------------
 
@@ -142,6 +142,12 @@ class ISharedStorage(IStorageBackend):
         """
 
 
+class IStorageWrapper(IStorageBackend):
+    """A storage backend over another one; L{kubetwist.storage.wrappers.innermost} finds the one at the bottom."""
+
+    inner: IStorageBackend = Attribute("The backend below.")
+
+
 class IExpiringStorage(Interface):
     """What the innermost storage backend provides where it can tell when keys delete themselves."""
 
@@ -152,7 +158,7 @@ class IExpiringStorage(Interface):
 class IStorageHistory(Interface):
     """A storage backend whose past changes can be read, with the previous values."""
 
-    async def read_changes(prefix: str, after: int, until: int, most: int, size: int) -> Any:
+    async def read_changes(prefix: str, after: int, until: int, most: int, size: int) -> History:
         """
         Read the first changes below C{prefix} after one revision, up to another.
 
@@ -161,7 +167,7 @@ class IStorageHistory(Interface):
         @param until: A committed revision greater than C{after}.
         @param most: Approximate maximum number of changes; all changes of a revision are read.
         @param size: Approximate maximum size of their values, in bytes.
-        @return: L{kubetwist.api.storage.History}, at least up to C{after + 1}.
+        @return: The changes, at least up to C{after + 1}.
         @raise RevisionCompacted: Changes after C{after} are compacted.
         """
 
@@ -204,7 +210,7 @@ class IStorageBackendFactory(Interface):
 
     name: str = Attribute("What --storage-backend calls it.")
 
-    def make(options: Any, reactor: Any) -> IStorageBackend:
+    def make(options: Options, reactor: Any) -> IStorageBackend:
         """
         Build a backend, not opened yet.
 
@@ -214,7 +220,6 @@ class IStorageBackendFactory(Interface):
 
 # --- capabilities of a resource ----------------------------------------------------------------------------------
 #
-# C{scope} is a L{kubetwist.api.requestscope.RequestScope}: the user, the namespace, where warnings go.
 # A result is a L{kubetwist.storage.cache.record.Record} for stored objects and a dict for those made to answer. C{get}
 # and C{list} may give their result at once instead of an awaitable of it: most reads need not wait for anything.
 
@@ -222,35 +227,35 @@ class IStorageBackendFactory(Interface):
 class ICreator(Interface):
     """Objects can be made: POST on the collection."""
 
-    async def create(scope: Any, obj: JSONObject, options: CreateOptions) -> Any:
+    async def create(scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """Store C{obj}, which the caller hands over; the name may be left to the server (C{generateName})."""
 
 
 class INamedCreator(Interface):
     """Something can be made under an object: POST on a subresource (binding, eviction, token)."""
 
-    async def create_named(scope: Any, name: str, obj: JSONObject, options: CreateOptions) -> Any:
+    async def create_named(scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
         """Act on the object called C{name} with C{obj}."""
 
 
 class IGetter(Interface):
     """Single objects can be read."""
 
-    async def get(scope: Any, name: str, options: GetOptions) -> Any:
+    async def get(scope: RequestScope, name: str, options: GetOptions) -> Any:
         """The object called C{name}."""
 
 
 class ILister(Interface):
     """Collections can be read."""
 
-    async def list(scope: Any, options: ListOptions) -> Any:
+    async def list(scope: RequestScope, options: ListOptions) -> Any:
         """A L{kubetwist.storage.cache.watchcache.Listing} of what the selectors leave."""
 
 
 class IWatcher(Interface):
     """Changes can be followed."""
 
-    async def watch(scope: Any, options: ListOptions, sink: Any) -> Any:
+    async def watch(scope: RequestScope, options: ListOptions, sink: IWatchSink) -> Any:
         """
         Begin a watch that writes to C{sink}, an L{IWatchSink}.
 
@@ -264,24 +269,29 @@ class IUpdater(Interface):
     """Objects can be replaced."""
 
     async def update(
-        scope: Any,
+        scope: RequestScope,
         name: str,
         change: Callable[[JSONObject | None], JSONObject],
         options: WriteOptions,
         *,
         patching: bool = False,
-    ) -> Any:
+        creating: bool = False,
+        may_create: Callable[[], Awaitable[None]] | None = None,
+    ) -> tuple[Any, bool]:
         """
         Replace an object by what C{change} makes of its current state.
 
         @param change: Called with a copy of the newest state, again after a conflict, so it must be repeatable; with
             L{None} when there is nothing and PUT may create this kind.
         @param patching: The change starts from the current state: naming no resourceVersion is no mistake then, and
-            there is nothing to create.
+            there is nothing to create, unless C{creating}.
+        @param creating: A patch creates an object that does not exist, as server-side apply does.
+        @param may_create: Called before an object is created; raises an L{APIStatusError} if the client is not allowed
+            to create it. L{None} allows it.
         @return: The new state and whether the object was created by this call.
         """
 
-    def check_uid(scope: Any, obj: JSONObject, old: JSONObject) -> None:
+    def check_uid(scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
         """
         Compare the uid that a PUT names in C{obj} with that of the stored C{old}.
 
@@ -296,14 +306,14 @@ class IPatcher(IGetter, IUpdater):
 class IGracefulDeleter(Interface):
     """Single objects can be deleted, at once or after a grace period and finalizers."""
 
-    async def delete(scope: Any, name: str, options: DeleteOptions) -> Any:
+    async def delete(scope: RequestScope, name: str, options: DeleteOptions) -> Any:
         """Delete; return the object's last state and whether it is gone already."""
 
 
 class IUnreadableDeleter(Interface):
     """What is stored as an object, but can not be read, can be deleted."""
 
-    async def discard(scope: Any, name: str) -> None:
+    async def discard(scope: RequestScope, name: str) -> None:
         """
         Delete what can not be read, whatever it was: nobody is asked, and no finalizer waited for.
 
@@ -314,7 +324,7 @@ class IUnreadableDeleter(Interface):
 class ICollectionDeleter(Interface):
     """Whatever a list selects can be deleted."""
 
-    async def delete_collection(scope: Any, options: DeleteOptions, selection: ListOptions) -> Any:
+    async def delete_collection(scope: RequestScope, options: DeleteOptions, selection: ListOptions) -> Any:
         """Delete each; return the listing of what was selected."""
 
 
@@ -324,7 +334,7 @@ class IConnecter(Interface):
     methods: Sequence[str] = Attribute("The HTTP methods that are routed there.")
     subpaths: bool = Attribute("Whether paths below it are routed there, too.")
 
-    async def connect(scope: Any, name: str, path: str, query: Any) -> Any:
+    async def connect(scope: RequestScope, name: str, path: str, query: Mapping[str, Sequence[str]]) -> Any:
         """
         Find out where a request goes.
 
@@ -352,8 +362,12 @@ class IWatchSink(Interface):
     def bookmark(revision: int, initial_events_end: bool) -> None:
         """Everything up to C{revision} has been sent."""
 
-    def end(error: Any) -> None:
-        """The watch is over; C{error} is L{None} or the L{kubetwist.api.errors.APIStatusError} to tell."""
+    def end(error: APIStatusError | None) -> None:
+        """
+        Handle the end of the watch.
+
+        @param error: The error that ended it; L{None} if it ended regularly.
+        """
 
 
 class IPacedSink(IWatchSink):
@@ -385,21 +399,36 @@ class IPacedWatch(Interface):
 
 class IAdmissionPlugin(Interface):
     """
-    What every admission plugin tells of itself; it also provides one or both of the next two.
+    What every admission plugin provides; it also provides one or both of the next two interfaces.
 
-    It may have, besides what is here, these attributes, which are read once:
-
-     - C{resources}: a collection of the only resources that it is asked about, as C{"pods"}, C{"pods/binding"},
-       C{"deployments.apps"}, C{"pods/*"} (see L{kubetwist.admission.chain.concerns});
-     - C{timeout}: the seconds that it may keep a request waiting, 10 by default;
-     - C{failure_policy}: C{"Fail"}, the default, or C{"Ignore"}, when a request may pass where the plugin itself fails:
-       it raises something else than an L{APIStatusError}, or takes too long.
+    It may have the attributes of L{IAdmissionPluginLimits}, without declaring that interface.
     """
 
     name: str = Attribute("As in --enable-admission-plugins.")
 
     def handles(operation: str) -> bool:
-        """Whether the plugin has to do with C{CREATE}, C{UPDATE}, C{DELETE} or C{CONNECT} at all; asked once each."""
+        """Return whether the plugin handles C{CREATE}, C{UPDATE}, C{DELETE} or C{CONNECT}; called once for each."""
+
+
+class IAdmissionPluginLimits(Interface):
+    """Optional attributes of an admission plugin, which are read once, when the chain is made."""
+
+    resources: Sequence[str] = Attribute(
+        "The resources that the plugin is called for: C{'pods'}, C{'pods/binding'}, C{'deployments.apps'}, C{'pods/*'};"
+        " see L{kubetwist.admission.chain.concerns}. Without it, all resources."
+    )
+    timeout: float | None = Attribute("Maximum duration of a call, in seconds; 10 without it. L{None} for no limit.")
+    failure_policy: str = Attribute(
+        "C{'Fail'}, the default, or C{'Ignore'}: requests are admitted although the plugin fails, which means that it"
+        " exceeds C{timeout} or raises another exception than an L{APIStatusError}."
+    )
+
+
+class IMeasuredAdmission(IAdmissionPlugin):
+    """An admission plugin that has metrics of its own."""
+
+    def readings() -> Iterator[Reading]:
+        """Return the current values of its metrics."""
 
 
 class IMutatingAdmission(IAdmissionPlugin):
@@ -434,8 +463,7 @@ class IAdmissionPluginFactory(Interface):
     """
     A Twisted plugin that makes an admission plugin.
 
-    It may have an attribute C{after}: the name of the plugin that it comes after. Without it, it comes after those that
-    are built in, and before policies and webhooks.
+    It may have the attribute of L{IPlacedAdmissionPluginFactory}, without declaring that interface.
     """
 
     name: str = Attribute("As in --enable-admission-plugins.")
@@ -451,6 +479,15 @@ class IAdmissionPluginFactory(Interface):
         """
 
 
+class IPlacedAdmissionPluginFactory(IAdmissionPluginFactory):
+    """The factory of a plugin with a place in the order of plugins."""
+
+    after: str = Attribute(
+        "The name of the plugin that it comes after. Without it or if it is empty, the plugin comes after those that"
+        " are built in, and before policies and webhooks."
+    )
+
+
 # --- custom resources --------------------------------------------------------------------------------------------
 
 
@@ -463,7 +500,7 @@ class IConversionPlugin(Interface):
 
     name: str = Attribute("As in the annotation.")
 
-    def convert(objects: list[JSONObject], api_version: str) -> Any:
+    def convert(objects: list[JSONObject], api_version: str) -> list[JSONObject] | Awaitable[list[JSONObject]]:
         """
         Convert objects, which are of one kind and one version, to another version.
 
@@ -480,10 +517,37 @@ class IConversionPlugin(Interface):
 # --- who, and may they -------------------------------------------------------------------------------------------
 
 
+class IAuthenticationRequest(Interface):
+    """What authenticators see of a request: a part of L{kubetwist.http.request.KubeRequest}."""
+
+    method: bytes = Attribute("The HTTP method.")
+    path: bytes = Attribute("The path, without the query.")
+    fields: dict[bytes, list[bytes]] = Attribute("The header, by names in lower case.")
+    audit_id: str = Attribute("The identifier of the request in logs and audit events.")
+    connection: Any = Attribute("L{kubetwist.http.http1.channel.KubeChannel}: with the client certificate.")
+
+    def header(name: bytes) -> bytes | None:
+        """
+        Return the first value of a header field.
+
+        @param name: In lower case.
+        """
+
+    def warn(text: str, agent: str = "-", code: int = 299) -> None:
+        """Add a C{Warning} header to the response."""
+
+    def annotate(key: str, value: str, level: str) -> None:
+        """
+        Add an annotation to the audit event of the request.
+
+        @param level: The lowest audit level of events with the annotation.
+        """
+
+
 class IAuthenticator(Interface):
     """Finds out who sends a request."""
 
-    def authenticate(request: Any) -> UserInfo | Deferred[UserInfo | None] | None:
+    def authenticate(request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """
         The user, or L{None} when nothing in the request is this authenticator's business.
 
@@ -497,7 +561,7 @@ class IAuthenticatorFactory(Interface):
     name: str = Attribute("For logs.")
     rank: int = Attribute("Lower ones are asked first: certificates 100, tokens 200, anonymous 1000.")
 
-    def make(options: Any, server: Any) -> IAuthenticator | None:
+    def make(options: Options, server: Any) -> IAuthenticator | None:
         """
         Build it; L{None} when the options do not ask for it.
 
@@ -512,12 +576,8 @@ class IAuthorizer(Interface):
 
     name: str = Attribute("As in --authorization-mode.")
 
-    def authorize(attributes: Any) -> Any:
-        """
-        Decide on a L{kubetwist.api.authorization.AuthorizerAttributes}.
-
-        @return: A L{kubetwist.api.authorization.Verdict}, or a Deferred of one.
-        """
+    def authorize(attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
+        """Decide whether a user may do something."""
 
 
 class IRuleResolver(Interface):
@@ -534,15 +594,15 @@ class IRuleResolver(Interface):
 class IRuleExplainer(Interface):
     """An authorizer that can say which of its rules allows something."""
 
-    def explain(attributes: Any) -> JSONObject | None:
+    def explain(attributes: AuthorizerAttributes) -> JSONObject | None:
         """
-        What makes it allow what a L{kubetwist.api.authorization.AuthorizerAttributes} asks for.
+        What makes it allow a request.
 
         @return: For people and programs to read: where the rule is written, what it says, about whom. L{None} when
             it does not allow it.
         """
 
-    def near_misses(attributes: Any) -> Iterator[tuple[int, JSONObject] | None]:
+    def near_misses(attributes: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
         """
         Return the grants that nearly allow the request.
 
@@ -557,14 +617,14 @@ class IGrantExplainer(IRuleExplainer):
     An authorizer with rules that are granted to users, and that can list the grants of a user and propose new ones.
     """
 
-    def grants_of(attributes: Any) -> list[JSONObject]:
+    def grants_of(attributes: AuthorizerAttributes) -> list[JSONObject]:
         """
         Return the grants of the user in the scope of the request, those of the user before those of groups.
 
         @return: A bounded number of descriptions, each with C{text}, a sentence, and its identifying fields.
         """
 
-    def remedy(attributes: Any) -> str:
+    def remedy(attributes: AuthorizerAttributes) -> str:
         """Return shell commands that allow exactly the request."""
 
 
@@ -573,8 +633,13 @@ class IAuthorizerFactory(Interface):
 
     name: str = Attribute("As in --authorization-mode.")
 
-    def make(options: Any, server: Any) -> IAuthorizer:
-        """Build it."""
+    def make(options: Options, server: Any) -> IAuthorizer:
+        """
+        Build it.
+
+        @param options: The parsed command line, L{kubetwist.cli.kubeapi.Options}.
+        @param server: As for L{IAuthenticatorFactory.make}.
+        """
 
 
 # --- controllers -------------------------------------------------------------------------------------------------
@@ -593,11 +658,7 @@ class IController(Interface):
 
 
 class IControllerFactory(Interface):
-    """
-    A Twisted plugin that makes a controller; C{--controllers} names it.
-
-    It may have an attribute C{groups}: a collection of other names, by which it is meant together with others.
-    """
+    """A Twisted plugin that makes a controller; C{--controllers} names it."""
 
     name: str = Attribute("As in --controllers.")
     default: bool = Attribute("Whether C{*} means it.")

@@ -16,7 +16,7 @@ from ..api.errors import APIStatusError
 from ..api.frozen import frozen
 from ..api.latency import ADMISSION, Spending
 from ..api.resource import JSONObject
-from ..interfaces import IMutatingAdmission, IValidatingAdmission
+from ..interfaces import IMeasuredAdmission, IMutatingAdmission, IValidatingAdmission
 from ..metrics.registry import Distribution, Reading
 from ..metrics.summaries import Summary
 from .attributes import OPERATIONS, AdmissionAttributes, Reinvocation
@@ -231,9 +231,8 @@ class AdmissionChain:
             ],
         )
         for plugin in self.plugins:
-            more = getattr(plugin, "readings", None)
-            if more is not None:
-                yield from more()
+            if IMeasuredAdmission.providedBy(plugin):
+                yield from plugin.readings()
 
     async def _ask_guarded(
         self, step: _Step, guard: Callable[[JSONObject], JSONObject], obj: JSONObject, attributes: AdmissionAttributes

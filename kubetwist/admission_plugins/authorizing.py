@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from twisted.internet.defer import maybeDeferred
-
 from ..admission.attributes import AdmissionAttributes
+from ..admission.decisions import decide
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
 
 
@@ -20,8 +19,7 @@ async def verdict(attributes: AdmissionAttributes, verb: str, **what: Any) -> Ve
     if authorizer is None:
         return Verdict(Decision.ALLOW)
     question = AuthorizerAttributes(attributes.user, verb, **what)
-    found: Verdict = await maybeDeferred(authorizer.authorize, question)
-    return found
+    return await decide(authorizer, question)
 
 
 async def may_with_signer(attributes: AdmissionAttributes, verb: str, signer: str) -> bool:

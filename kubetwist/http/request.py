@@ -22,9 +22,11 @@ from twisted.web.http import NO_BODY_CODES, parse_qs
 from twisted.web.http_headers import Headers
 from twisted.web.resource import IResource
 from twisted.web.server import NOT_DONE_YET, Request
+from zope.interface import implementer
 
 from ..api.errors import APIStatusError
 from ..api.query import parse_query
+from ..interfaces import IAuthenticationRequest
 from .failures import answer_failure
 from .http1.channel import KubeChannel
 from .http1.requestbody import MAX_BODY
@@ -43,6 +45,7 @@ _PLAIN_HEAD: Final = (
 )
 
 
+@implementer(IAuthenticationRequest)
 class KubeRequest(Request):
     """
     One request.

@@ -7,14 +7,15 @@ from typing import Any
 from ..interfaces import (
     ISharedStorage,
     IStorageBackend,
+    IStorageWrapper,
 )
 
 
 def innermost(backend: IStorageBackend) -> Any:
-    """Where values are in the end: the backend itself, unless it has an C{inner} one."""
+    """Return the backend below all wrappers: the backend itself, unless it is an L{IStorageWrapper}."""
     found: Any = backend
-    while (inner := getattr(found, "inner", None)) is not None:
-        found = inner
+    while IStorageWrapper.providedBy(found):
+        found = found.inner
     return found
 
 

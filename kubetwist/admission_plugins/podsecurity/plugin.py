@@ -15,7 +15,7 @@ from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
 from ...api.podspecs import TEMPLATES, pod_template
 from ...api.resource import GroupKind
-from ...interfaces import IValidatingAdmission
+from ...interfaces import IMeasuredAdmission, IValidatingAdmission
 from ...metrics.registry import Reading
 from ..configurations import minor
 from .configuration import load
@@ -32,7 +32,7 @@ _KINDS: Final = tuple(
 )
 
 
-@implementer(IValidatingAdmission)
+@implementer(IMeasuredAdmission, IValidatingAdmission)
 @frozen
 class PodSecurity:
     """See kubernetes, C{plugin/pkg/admission/security/podsecurity/admission.go}."""

@@ -31,7 +31,7 @@ from ...admission.expressions import (
 from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
-from ...interfaces import IValidatingAdmission
+from ...interfaces import IMeasuredAdmission, IValidatingAdmission
 from ...metrics.registry import Reading
 from .manifests import read_manifests
 from .metrics import PolicyTally
@@ -301,7 +301,7 @@ class _Review:
         raise error
 
 
-@implementer(IValidatingAdmission)
+@implementer(IMeasuredAdmission, IValidatingAdmission)
 class ValidatingAdmissionPolicy:
     """Asks the policies that are bound."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from zope.interface import implementer
 
 from ...admission.attributes import AdmissionAttributes
-from ...interfaces import IMutatingAdmission, IValidatingAdmission
+from ...interfaces import IMeasuredAdmission, IMutatingAdmission, IValidatingAdmission
 from ...metrics.registry import Reading
 from ...storage.errors import StorageUnavailable
 from .configurationmanager import Configurations, Meant
@@ -68,7 +68,7 @@ class _Webhooks:
         return meant
 
 
-@implementer(IMutatingAdmission)
+@implementer(IMeasuredAdmission, IMutatingAdmission)
 class MutatingAdmissionWebhook(_Webhooks):
     """See kubernetes/apiserver, C{pkg/admission/plugin/webhook/mutating/dispatcher.go}."""
 
@@ -87,7 +87,7 @@ class MutatingAdmissionWebhook(_Webhooks):
         return calls.call_all(meant)
 
 
-@implementer(IValidatingAdmission)
+@implementer(IMeasuredAdmission, IValidatingAdmission)
 class ValidatingAdmissionWebhook(_Webhooks):
     """See kubernetes/apiserver, C{pkg/admission/plugin/webhook/validating/dispatcher.go}."""
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from twisted.internet.defer import maybeDeferred
-
+from ...admission.decisions import decide
 from ...api.authorization import (
     AuthorizerAttributes,
     Decision,
-    Verdict,
 )
 from ...api.resource import (
     JSONObject,
@@ -103,5 +101,5 @@ class RequestApproving(Controller[str]):
         question = AuthorizerAttributes(
             user, "create", group=GROUP, version="*", resource=REQUESTS, subresource=subresource
         )
-        verdict: Verdict = await maybeDeferred(authorizer.authorize, question)
+        verdict = await decide(authorizer, question)
         return verdict.decision is Decision.ALLOW

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from attrs import evolve
 
-from twisted.internet.defer import maybeDeferred
-
+from ...admission.decisions import decide
 from ...api.authorization import Decision
 from ...api.errors import APIStatusError
 from ...api.listoptions import (
@@ -136,7 +135,7 @@ class Writes:
         if authorizer is None:
             return
         question = evolve(attributes_of(request), verb="create")
-        verdict = await maybeDeferred(authorizer.authorize, question)
+        verdict = await decide(authorizer, question)
         if verdict.decision is not Decision.ALLOW:
             raise forbidden(question, verdict.reason)
 
@@ -235,7 +234,7 @@ class Writes:
         if authorizer is None:
             return
         question = evolve(attributes_of(request), verb=DISCARD)
-        verdict = await maybeDeferred(authorizer.authorize, question)
+        verdict = await decide(authorizer, question)
         if verdict.decision is not Decision.ALLOW:
             info = self.endpoint.info
             why = f'not permitted to do "{DISCARD}", reason: {verdict.reason}'

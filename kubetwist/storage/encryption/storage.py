@@ -8,7 +8,7 @@ wait for a key that somebody else keeps is waited for in order, and nobody but i
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from twisted.internet.defer import Deferred, DeferredList, fail
@@ -24,7 +24,7 @@ from ...api.storage import (
     StoredValue,
     Write,
 )
-from ...interfaces import IRewriting, IStorageBackend, IStorageHistory, IStorageObserver, IStorageWatch
+from ...interfaces import IRewriting, IStorageBackend, IStorageHistory, IStorageObserver, IStorageWatch, IStorageWrapper
 from ..errors import DecryptionUnavailable, StorageUnavailable, UnreadableValue, UnwritableValue
 from ..worker import ThreadedReactor, Worker
 from .ciphers import TransformError, TransformUnavailable
@@ -59,12 +59,12 @@ class _Sealed(NamedTuple):
     attachment: object
 
 
-@implementer(IStorageBackend, IRewriting)
+@implementer(IStorageWrapper, IRewriting)
 class EncryptedStorage:
     """
     L{IStorageBackend} over another one.
 
-    @ivar inner: That one.
+    @ivar inner: See L{IStorageWrapper}.
     """
 
     def __init__(self, inner: IStorageBackend, encryption: Encryption, reactor: ThreadedReactor) -> None:
@@ -93,11 +93,6 @@ class EncryptedStorage:
     def shared(self) -> bool:
         """See L{IStorageBackend.shared}."""
         return self.inner.shared
-
-    def due(self) -> Mapping[str, float]:
-        """When keys delete themselves, where the store below tells that."""
-        due: Callable[[], Mapping[str, float]] = getattr(self.inner, "due", dict)
-        return due()
 
     # --- life
 
