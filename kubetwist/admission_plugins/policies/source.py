@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from zope.interface import implementer
 
+from ...admission.admissionrequest import request_object
 from ...admission.attributes import AdmissionAttributes
 from ...admission.expressions import Compiler, Conditions, Evaluation, Names, Request, namespace_object
 from ...admission.matching.equivalents import Form
@@ -16,7 +17,6 @@ from ...api.errors import APIStatusError
 from ...api.resource import GroupResource, GroupVersionKind, JSONObject
 from ...interfaces import IWatchSink
 from ...storage.errors import StorageUnavailable
-from ..webhooks.review import request_object
 from .params import BadConfiguration, ParamKind
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...admission import expressions
+from ...admission.admissionrequest import request_object
 from ...admission.attributes import AdmissionAttributes
 from ...admission.expressions import Compiler, ConditionsFailed, Evaluation, Names, Request, authorizer_of, settled
 from ...admission.matching.equivalents import Form
@@ -16,7 +17,6 @@ from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
 from ...cel.admission import MATCH_BUDGET, request_value
 from ...registry.versions import Versions
-from .review import request_object
 
 _NAMES = Names()
 

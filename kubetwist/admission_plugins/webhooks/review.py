@@ -10,13 +10,13 @@ from typing import Any, Final
 import orjson
 from attrs import field, frozen
 
+from ...admission.admissionrequest import request_object
 from ...admission.attributes import AdmissionAttributes
 from ...admission.matching.equivalents import Form
 from ...api.decoding import BodyError, decode_json, json_type
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
-from ...api.resource import GroupVersionKind, GroupVersionResource, JSONObject
-from ...api.users import user_object
+from ...api.resource import JSONObject
 
 GROUP: Final = "admission.k8s.io"
 #: The versions that can be spoken, whichever a webhook names first.
@@ -27,36 +27,6 @@ NULL: Final = orjson.Fragment(b"null")
 
 class BadReview(Exception):
     """An answer that is none; the text is the reference's."""
-
-
-def _kind(kind: GroupVersionKind) -> JSONObject:
-    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
-
-
-def _resource(resource: GroupVersionResource) -> JSONObject:
-    return {"group": resource.group, "version": resource.version, "resource": resource.resource}
-
-
-def request_object(attributes: AdmissionAttributes, form: Form) -> JSONObject:
-    """
-    All of an C{AdmissionRequest} but its uid and the objects.
-
-    @param form: In which the objects are shown.
-    """
-    request: JSONObject = {"kind": _kind(form.kind), "resource": _resource(form.resource)}
-    if attributes.subresource:
-        request["subResource"] = attributes.subresource
-    request["requestKind"] = _kind(attributes.request_kind)
-    request["requestResource"] = _resource(attributes.request_resource)
-    if attributes.subresource:
-        request["requestSubResource"] = attributes.subresource
-    if attributes.name:
-        request["name"] = attributes.name
-    if attributes.namespace:
-        request["namespace"] = attributes.namespace
-    request["operation"] = attributes.operation
-    request["userInfo"] = user_object(attributes.user)
-    return request
 
 
 def encode_review(

@@ -1,0 +1,38 @@
+"""The C{AdmissionRequest} of a write, for C{AdmissionReview}s and for the variable C{request} of expressions."""
+
+from __future__ import annotations
+
+from ..api.resource import GroupVersionKind, GroupVersionResource, JSONObject
+from ..api.users import user_object
+from .attributes import AdmissionAttributes
+from .matching.equivalents import Form
+
+
+def _kind(kind: GroupVersionKind) -> JSONObject:
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
+
+
+def _resource(resource: GroupVersionResource) -> JSONObject:
+    return {"group": resource.group, "version": resource.version, "resource": resource.resource}
+
+
+def request_object(attributes: AdmissionAttributes, form: Form) -> JSONObject:
+    """
+    All of an C{AdmissionRequest} but its uid and the objects.
+
+    @param form: In which the objects are shown.
+    """
+    request: JSONObject = {"kind": _kind(form.kind), "resource": _resource(form.resource)}
+    if attributes.subresource:
+        request["subResource"] = attributes.subresource
+    request["requestKind"] = _kind(attributes.request_kind)
+    request["requestResource"] = _resource(attributes.request_resource)
+    if attributes.subresource:
+        request["requestSubResource"] = attributes.subresource
+    if attributes.name:
+        request["name"] = attributes.name
+    if attributes.namespace:
+        request["namespace"] = attributes.namespace
+    request["operation"] = attributes.operation
+    request["userInfo"] = user_object(attributes.user)
+    return request
