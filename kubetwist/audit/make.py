@@ -13,7 +13,7 @@ from ..interfaces import IAuditBackend, IAuditOutput
 from .auditor import Auditor
 from .batching import Batching, BatchSettings, Blocking
 from .failures import Counts, Failures
-from .flags import BATCH, BLOCKING_STRICT
+from .modes import BATCH, BLOCKING_STRICT
 from .policy import BadPolicy, Policy, read_policy
 from .truncation import Limits
 

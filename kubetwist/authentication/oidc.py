@@ -40,8 +40,8 @@ from .configuration import (
     read_configuration,
 )
 from .errors import AuthenticationFailed
-from .flags import SIGNING_ALGORITHMS
 from .oidckeys import Provider, get
+from .signingalgorithms import SIGNING_ALGORITHMS
 from .tokenparts import decode_part
 from .union import TokenAlone
 

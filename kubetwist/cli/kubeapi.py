@@ -9,6 +9,7 @@ from typing import ClassVar
 from ..logs.verbosity import Verbosity
 from ..metrics.shown import Shown
 from .commandline import HELP, FlagOptions
+from .flags import auditing, authentication, metrics
 from .flagtable import FLAGS
 from .flagtypes import BOOLEAN, Flag, FlagError
 
@@ -89,16 +90,13 @@ class Options(FlagOptions):
             )
         if self["runtime-config"]:
             self._check_runtime_config()
-        from ..audit.flags import check_flags as check_audit_flags
-        from ..authentication.flags import check_flags
         from ..server.version import check_kubernetes_version
-        from .flags.metrics import make_shown
 
         try:
-            check_flags(self)
-            check_audit_flags(self)
+            authentication.check_flags(self)
+            auditing.check_flags(self)
             self["kubernetes-version"] = check_kubernetes_version(self["kubernetes-version"])
-            self.shown = make_shown(self)
+            self.shown = metrics.make_shown(self)
         except ValueError as error:
             raise FlagError(str(error)) from None
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
+from ...api.go.quote import quoted
+from ...audit.modes import BATCH, FORMATS, MODES, VERSION
 from ..flagtypes import BOOLEAN, DURATION, FLOAT, INTEGER, STRING, Row, flag_group
+
+if TYPE_CHECKING:
+    from ..commandline import FlagOptions
 
 
 def _backend(
@@ -78,3 +84,59 @@ FLAGS: Final = flag_group(
         *_backend("webhook", "batch", 400, 30.0, True, 10.0, 15, "what is sent"),
     ],
 )
+
+
+def check_flags(options: FlagOptions) -> None:
+    """
+    Check them, before anything is read or made.
+
+    @raise ValueError: They make no sense; the text tells everything that is wrong.
+    """
+    problems = []
+    if options["audit-log-path"]:
+        problems += [*_backend_problems("log", options), *_log_problems(options)]
+    if options["audit-webhook-config-file"]:
+        problems += _backend_problems("webhook", options)
+    if problems:
+        raise ValueError("; ".join(problems))
+
+
+def _backend_problems(name: str, options: FlagOptions) -> Iterator[str]:
+    problem = _batch_problem(name, options)
+    if problem:
+        yield problem
+    event, batch = options[f"audit-{name}-truncate-max-event-size"], options[f"audit-{name}-truncate-max-batch-size"]
+    if event <= 0:
+        yield f"invalid audit truncate {name} max event size {event}, must be a positive number"
+    elif batch < event:
+        yield f"invalid audit truncate {name} max batch size {batch}, must be greater than max event size ({event})"
+    version = options[f"audit-{name}-version"]
+    if version.count("/") > 1:
+        yield f"unexpected GroupVersion string: {version}"
+    elif version != VERSION:
+        yield f"invalid group version, allowed versions are [{quoted(VERSION)}]"
+
+
+def _batch_problem(name: str, options: FlagOptions) -> str:
+    mode = options[f"audit-{name}-mode"]
+    if mode not in MODES:
+        return f"invalid audit {name} mode {mode}, allowed modes are {quoted(','.join(MODES))}"
+    if mode != BATCH:
+        return ""
+    checked = [("buffer size", "buffer-size"), ("max batch size", "max-size")]
+    if options[f"audit-{name}-batch-throttle-enable"]:
+        checked += [("throttle QPS", "throttle-qps"), ("throttle burst", "throttle-burst")]
+    for what, flag in checked:
+        value = options[f"audit-{name}-batch-{flag}"]
+        if value <= 0:
+            return f"invalid audit batch {name} {what} {value:g}, must be a positive number"
+    return ""
+
+
+def _log_problems(options: FlagOptions) -> Iterator[str]:
+    chosen = options["audit-log-format"]
+    if chosen not in FORMATS:
+        yield f"invalid audit log format {chosen}, allowed formats are {quoted(','.join(FORMATS))}"
+    for flag in ("audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize"):
+        if options[flag] < 0:
+            yield f"--{flag} {options[flag]} can't be a negative number"

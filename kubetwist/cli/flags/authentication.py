@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
+from ...api.go.quote import quoted
+from ...authentication.signingalgorithms import SIGNING_ALGORITHMS
 from ..flagtypes import BOOLEAN, DURATION, PAIR, STRING, STRING_ARRAY, STRINGS, flag_group, one_of
+
+if TYPE_CHECKING:
+    from ..commandline import FlagOptions
 
 FLAGS: Final = flag_group(
     "Authentication",
@@ -138,3 +144,47 @@ FLAGS: Final = flag_group(
         ),
     ],
 )
+
+
+def check_flags(options: FlagOptions) -> None:
+    """
+    Check them, before anything is read or made.
+
+    @raise ValueError: They make no sense; the text tells everything that is wrong.
+    """
+    problems = [*_oidc(options), *_service_accounts(options), *_request_header(options)]
+    if problems:
+        raise ValueError("; ".join(problems))
+
+
+def _oidc(options: FlagOptions) -> Iterator[str]:
+    given = any(name.startswith("oidc-") for name in options.given)
+    if options["authentication-config"]:
+        if given:
+            yield "authentication-config file and oidc-* flags are mutually exclusive"
+        return
+    if given and not (options["oidc-issuer-url"] and options["oidc-client-id"]):
+        yield "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set"
+    for algorithm in options["oidc-signing-algs"]:
+        if algorithm not in SIGNING_ALGORITHMS:
+            yield f"oidc: unsupported signing alg: {quoted(algorithm)}"
+
+
+def _service_accounts(options: FlagOptions) -> Iterator[str]:
+    issuers = options["service-account-issuer"]
+    if "" in issuers:
+        yield "service-account-issuer should not be an empty string"
+    for issuer in dict.fromkeys(issuer for issuer in issuers if issuer and issuers.count(issuer) > 1):
+        yield f"service-account-issuer {quoted(issuer)} is already specified"
+    longest = options["service-account-max-token-expiration"]
+    if longest and not 3600 <= longest <= 1 << 32:
+        yield "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
+
+
+def _request_header(options: FlagOptions) -> Iterator[str]:
+    uid = options["requestheader-uid-headers"]
+    if uid and not any(name.lower() == "x-remote-uid" for name in uid):
+        yield (
+            "--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header - API aggregation"
+            " will not work"
+        )

@@ -1,0 +1,12 @@
+"""The values that audit flags can have."""
+
+from __future__ import annotations
+
+from typing import Final
+
+BATCH: Final = "batch"
+BLOCKING: Final = "blocking"
+BLOCKING_STRICT: Final = "blocking-strict"
+MODES: Final = (BATCH, BLOCKING, BLOCKING_STRICT)
+FORMATS: Final = ("legacy", "json")
+VERSION: Final = "audit.k8s.io/v1"
