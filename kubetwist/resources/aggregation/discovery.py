@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from ...api.resource import GroupVersion, JSONObject
 from ...registry.kinds import Priority
+from ..remotedocuments import FAILURES, IRunInThread, NoDocument
 from .discoverydocuments import AGGREGATED, entry, is_aggregated, read_aggregated, read_resource_list
-from .remotes import FAILURES, IRemotes, IRunInThread, NoDocument, RemoteServers, first_available
+from .remotes import IRemotes, RemoteServers, first_available
 
 #: As whom servers are asked.
 USER: Final = "system:kube-aggregator"

@@ -13,6 +13,7 @@ from typing import Any, Final
 import orjson
 
 from ...api.resource import GroupVersion, JSONObject
+from ..remotedocuments import BadDocument
 
 #: Bytes of a document.
 SIZE: Final = 2 * 1024 * 1024
@@ -26,10 +27,6 @@ WORD: Final = 256
 AGGREGATED: Final = ",".join(
     f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
 )
-
-
-class BadDocument(ValueError):
-    """It can not be used; the text says why."""
 
 
 def is_aggregated(content_type: str) -> bool:

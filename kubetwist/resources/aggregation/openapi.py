@@ -25,9 +25,9 @@ from ...api.resource import GroupVersion
 from ..openapi.compressed import Packed
 from ..openapi.specmerge import SIZE, RemoteSpec, read_v2
 from ..openapi.v2tov3 import v3_of_v2
+from ..remotedocuments import BadDocument, IRunInThread, NoDocument
 from .discoverydocuments import SIZE as INDEX_SIZE
-from .discoverydocuments import BadDocument
-from .remotes import IRemotes, IRunInThread, NoDocument, RemoteServers, first_available
+from .remotes import IRemotes, RemoteServers, first_available
 
 #: As whom servers are asked.
 USER: Final = "system:aggregator"

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError
 from twisted.logger import Logger
 
-from ...api.jsonpieces import BadJSON
 from ...api.resource import GroupVersion
-from ...client.errors import CallError, Unreachable
 from ...controllers.machinery.queue import WorkQueue
 from ...registry.kinds import Priority
-from .discoverydocuments import BadDocument
+from ..remotedocuments import FAILURES, IRunInThread
 
 if TYPE_CHECKING:
     from ...client.httpclient import Answer
@@ -29,13 +27,6 @@ if TYPE_CHECKING:
 WORKERS: Final = 8
 #: Seconds until a server that answered is asked again.
 REFRESH: Final = 60.0
-
-
-class IRunInThread(Protocol):
-    """C{functools.partial(deferToThreadPool, reactor, reactor.getThreadPool())}, or something like it."""
-
-    def __call__(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
-        """The result of C{function}, which may take long."""
 
 
 class IRemote(Protocol):
@@ -81,14 +72,6 @@ class IRemotes(Protocol):
 
     def subscribe(self, listener: Callable[[GroupVersion, Any], None]) -> Callable[[], None]:
         """Have C{listener} told of every change, with L{None} for what is gone, until what is returned is called."""
-
-
-class NoDocument(Exception):
-    """A server answered something else; the text says what."""
-
-
-#: What is no fault of ours when a server is asked.
-FAILURES: Final = (CallError, Unreachable, BadDocument, BadJSON, NoDocument)
 
 
 class RemoteServers:

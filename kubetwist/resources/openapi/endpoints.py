@@ -20,9 +20,9 @@ from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET, Request
 
 from ...http.negotiation import parse_accept
-from ..aggregation.remotes import FAILURES, IRunInThread
 from ..cacheddocuments import Leaf, answer_bare, header
 from ..discovery.endpoints import page_not_found
+from ..remotedocuments import FAILURES, IRunInThread
 from ..servedresources import IInstalled
 from .compressed import V2_PROTOBUF, V3_PROTOBUF, Packed, answer_packed, to_be_unpacked
 

@@ -20,7 +20,7 @@ from attrs import frozen
 from ...api.jsonpieces import check_object, decoded, members
 from ...api.resource import GroupVersion, JSONObject
 from ...schema.openapi import V2_REFERENCE
-from ..aggregation.discoverydocuments import BadDocument
+from ..remotedocuments import BadDocument
 from .protobufv2 import encode_v2
 
 #: Bytes of a document.

@@ -18,13 +18,13 @@ from kubetwist.api.resource import GroupVersion, JSONObject
 from kubetwist.registry.kinds import Priority
 from kubetwist.resources.aggregation.discovery import RemoteDiscovery
 from kubetwist.resources.aggregation.discoverydocuments import (
-    BadDocument,
     is_aggregated,
     read_aggregated,
     read_resource_list,
 )
 from kubetwist.resources.discovery.endpoints import Groups
 from kubetwist.resources.mux import Layer
+from kubetwist.resources.remotedocuments import BadDocument
 
 from ..installedfake import NotFound, installed
 from .remotesfake import AGGREGATED_TYPE, FakeRemotes, FakeServer, answer, refused

@@ -15,8 +15,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.jsonpieces import BadJSON, check_object, members
 from kubetwist.api.resource import GroupVersion, JSONObject
-from kubetwist.resources.aggregation.discoverydocuments import BadDocument
 from kubetwist.resources.openapi.specmerge import RemoteSpec, SpecMerge, pieces, read_v2
+from kubetwist.resources.remotedocuments import BadDocument
 
 LAMPS = GroupVersion("far.example.com", "v1")
 KINDS = "x-kubernetes-group-version-kind"
