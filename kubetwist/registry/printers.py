@@ -3,22 +3,21 @@ The rows and columns that C{kubectl get} prints, for every built-in kind.
 
 A row depends on the object alone, so that it can be made once per state and kept; ages in it are L{AgeCell}s, which are
 filled in per request. Kinds without a row of their own show their name and when they were made.
+
+A module C{printers} holds C{COLUMNS} and C{ROWS} by kind. The modules of a group are imported for its first Table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, Final, NamedTuple
 
 from ..api.resource import JSONObject
-from .admissionregistration import printers as policies
-from .apps import printers as workloads
-from .core.node import printers as cluster
-from .core.pod import printers as pods
+from .core.pod.printers import row_conditions as pod_conditions
+from .flowcontrol.printers import flow_schema_order
 from .generic.printers.ages import AgeCell, human_age, human_duration
-from .generic.printers.columns import COLUMNS, DEFAULT, Describe
-from .networking import printers as network
-from .storage import printers as storage
+from .generic.printers.columns import DEFAULT, Column, Describe, Row
 
 __all__ = ["AgeCell", "Describe", "cells", "columns", "human_age", "human_duration", "row", "row_conditions"]
 
@@ -44,7 +43,7 @@ def columns(group: str, kind: str, version: str = "", describe: Describe | None 
         other = f"{package.rpartition('.')[0]}.{version}.{name}"
         return describe(type_name, field) or describe(other, field)
 
-    return [column.definition(look_up) for column in COLUMNS.get(_key(group, kind), DEFAULT)]
+    return [column.definition(look_up) for column in _PRINTERS[_key(group, kind)].columns]
 
 
 def row(group: str, kind: str, obj: JSONObject) -> tuple[Cell | AgeCell, ...]:
@@ -53,7 +52,7 @@ def row(group: str, kind: str, obj: JSONObject) -> tuple[Cell | AgeCell, ...]:
 
     @param obj: In any version of the kind, with its C{apiVersion}; it may be a zero object, as bookmarks have.
     """
-    return tuple(_ROWS.get(_key(group, kind), _default_row)(obj))
+    return tuple(_PRINTERS[_key(group, kind)].row(obj))
 
 
 def cells(group: str, kind: str, obj: JSONObject, now: float) -> list[Cell]:
@@ -63,17 +62,17 @@ def cells(group: str, kind: str, obj: JSONObject, now: float) -> list[Cell]:
 
 def row_order(group: str, kind: str) -> Callable[[JSONObject], Any] | None:
     """What rows of a list are sorted by, from an object as it is stored; L{None} for most, which keep their order."""
-    return policies.flow_schema_order if (group, kind) == ("flowcontrol.apiserver.k8s.io", "FlowSchema") else None
+    return flow_schema_order if (group, kind) == ("flowcontrol.apiserver.k8s.io", "FlowSchema") else None
 
 
 def has_printer(group: str, kind: str) -> bool:
     """Return whether Tables of a kind have columns besides name and age."""
-    return _key(group, kind) in _ROWS
+    return _PRINTERS[_key(group, kind)] is not _DEFAULT
 
 
 def row_conditions(group: str, kind: str, obj: JSONObject) -> list[JSONObject]:
     """The C{conditions} of an object's row; most have none."""
-    return pods.row_conditions(obj) if (group, kind) == ("", "Pod") else []
+    return pod_conditions(obj) if (group, kind) == ("", "Pod") else []
 
 
 def _key(group: str, kind: str) -> tuple[str, str]:
@@ -87,69 +86,69 @@ def _default_row(obj: JSONObject) -> Iterator[Cell]:
     yield metadata.get("creationTimestamp") or "0001-01-01T00:00:00Z"
 
 
-_ROWS: Final[dict[tuple[str, str], Callable[[JSONObject], Iterator[Cell]]]] = {
-    ("", "Pod"): pods.pod,
-    ("", "PodTemplate"): workloads.pod_template,
-    ("", "ReplicationController"): workloads.replication_controller,
-    ("", "Service"): network.service,
-    ("", "Endpoints"): network.endpoints,
-    ("", "Node"): cluster.node,
-    ("", "Event"): cluster.event,
-    ("events.k8s.io", "Event"): cluster.event,
-    ("", "Namespace"): cluster.namespace,
-    ("", "Secret"): cluster.secret,
-    ("", "ServiceAccount"): cluster.name_and_age,
-    ("", "PersistentVolume"): storage.persistent_volume,
-    ("", "PersistentVolumeClaim"): storage.persistent_volume_claim,
-    ("", "ComponentStatus"): cluster.component_status,
-    ("", "ConfigMap"): cluster.config_map,
-    ("", "ResourceQuota"): cluster.resource_quota,
-    ("", "Status"): policies.status,
-    ("policy", "PodDisruptionBudget"): workloads.pod_disruption_budget,
-    ("apps", "ReplicaSet"): workloads.replica_set,
-    ("apps", "Deployment"): workloads.deployment,
-    ("apps", "StatefulSet"): workloads.stateful_set,
-    ("apps", "DaemonSet"): workloads.daemon_set,
-    ("apps", "ControllerRevision"): workloads.controller_revision,
-    ("batch", "Job"): workloads.job,
-    ("batch", "CronJob"): workloads.cron_job,
-    ("autoscaling", "HorizontalPodAutoscaler"): workloads.horizontal_pod_autoscaler,
-    ("autoscaling", "Scale"): workloads.scale,
-    ("networking.k8s.io", "Ingress"): network.ingress,
-    ("networking.k8s.io", "IngressClass"): network.ingress_class,
-    ("networking.k8s.io", "NetworkPolicy"): network.network_policy,
-    ("networking.k8s.io", "ServiceCIDR"): network.service_cidr,
-    ("networking.k8s.io", "IPAddress"): network.ip_address,
-    ("networking.k8s.io", "ClusterCIDR"): network.cluster_cidr,
-    ("discovery.k8s.io", "EndpointSlice"): network.endpoint_slice,
-    ("rbac.authorization.k8s.io", "RoleBinding"): policies.role_binding,
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): policies.role_binding,
-    ("certificates.k8s.io", "CertificateSigningRequest"): policies.certificate_signing_request,
-    ("certificates.k8s.io", "ClusterTrustBundle"): policies.cluster_trust_bundle,
-    ("certificates.k8s.io", "PodCertificateRequest"): policies.pod_certificate_request,
-    ("coordination.k8s.io", "Lease"): cluster.lease,
-    ("coordination.k8s.io", "LeaseCandidate"): cluster.lease_candidate,
-    ("storage.k8s.io", "StorageClass"): storage.storage_class,
-    ("storage.k8s.io", "VolumeAttributesClass"): storage.volume_attributes_class,
-    ("storage.k8s.io", "VolumeAttachment"): storage.volume_attachment,
-    ("storage.k8s.io", "CSINode"): storage.csi_node,
-    ("storage.k8s.io", "CSIDriver"): storage.csi_driver,
-    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): policies.webhook_configuration,
-    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): policies.webhook_configuration,
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): policies.admission_policy("validations"),
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): policies.admission_policy("mutations"),
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): policies.admission_policy_binding,
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): policies.admission_policy_binding,
-    ("apiregistration.k8s.io", "APIService"): policies.api_service,
-    ("scheduling.k8s.io", "PriorityClass"): cluster.priority_class,
-    ("node.k8s.io", "RuntimeClass"): cluster.runtime_class,
-    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): policies.flow_schema,
-    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): policies.priority_level_configuration,
-    ("internal.apiserver.k8s.io", "StorageVersion"): policies.storage_version,
-    ("resource.k8s.io", "DeviceClass"): cluster.name_and_age,
-    ("resource.k8s.io", "ResourceClaim"): policies.resource_claim,
-    ("resource.k8s.io", "ResourceClaimTemplate"): cluster.name_and_age,
-    ("resource.k8s.io", "ResourceSlice"): policies.resource_slice,
-    ("resource.k8s.io", "DeviceTaintRule"): policies.device_taint_rule,
-    ("storagemigration.k8s.io", "StorageVersionMigration"): policies.storage_version_migration,
+class Printer(NamedTuple):
+    """The columns of a kind's Tables, and what makes the cells of a row."""
+
+    columns: tuple[Column, ...]
+    row: Row
+
+
+_DEFAULT: Final = Printer(DEFAULT, _default_row)
+
+#: By group, the modules below this package that have the printers of its kinds.
+_MODULES: Final[Mapping[str, tuple[str, ...]]] = {
+    "": (
+        "core.componentstatus.printers",
+        "core.configmap.printers",
+        "core.endpoints.printers",
+        "core.event.printers",
+        "core.namespace.printers",
+        "core.node.printers",
+        "core.persistentvolume.printers",
+        "core.persistentvolumeclaim.printers",
+        "core.pod.printers",
+        "core.podtemplate.printers",
+        "core.replicationcontroller.printers",
+        "core.resourcequota.printers",
+        "core.secret.printers",
+        "core.service.printers",
+        "core.serviceaccount.printers",
+        "generic.printers.rows",
+    ),
+    "admissionregistration.k8s.io": ("admissionregistration.printers",),
+    "apiregistration.k8s.io": ("apiregistration.printers",),
+    "apps": ("apps.printers",),
+    "autoscaling": ("autoscaling.printers",),
+    "batch": ("batch.printers",),
+    "certificates.k8s.io": ("certificates.printers",),
+    "coordination.k8s.io": ("coordination.printers",),
+    "discovery.k8s.io": ("discovery.printers",),
+    "events.k8s.io": ("core.event.printers",),
+    "flowcontrol.apiserver.k8s.io": ("flowcontrol.printers",),
+    "internal.apiserver.k8s.io": ("apiserverinternal.printers",),
+    "networking.k8s.io": ("networking.printers",),
+    "node.k8s.io": ("node.printers",),
+    "policy": ("policy.printers",),
+    "rbac.authorization.k8s.io": ("rbac.printers",),
+    "resource.k8s.io": ("resource.printers",),
+    "scheduling.k8s.io": ("scheduling.printers",),
+    "storage.k8s.io": ("storage.printers",),
+    "storagemigration.k8s.io": ("storagemigration.printers",),
 }
+
+
+class _Printers(dict[tuple[str, str], Printer]):
+    """Printers by group and kind, which import the modules of a group when one of its kinds is first looked up."""
+
+    def __missing__(self, key: tuple[str, str]) -> Printer:
+        group, _ = key
+        if group not in _MODULES:
+            return _DEFAULT
+        for name in _MODULES[group]:
+            module = import_module(f".{name}", __package__)
+            for kind, row in module.ROWS.items():
+                self[group, kind] = Printer(module.COLUMNS[kind], row)
+        return self.setdefault(key, _DEFAULT)
+
+
+_PRINTERS: Final = _Printers()

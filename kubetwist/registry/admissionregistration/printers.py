@@ -1,31 +1,14 @@
-"""Rows of what decides: RBAC, admission, flow control, certificates; and of APIs, devices and migrations."""
+"""Table rows of webhook configurations, admission policies and their bindings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from ...api.resource import JSONObject
-from ..generic.printers.ages import age, human_duration, since
-from ..generic.printers.texts import NONE, UNSET, condition, first_few, name_of, spec_of, status_of
-
-
-def role_binding(obj: JSONObject) -> Iterator[Any]:
-    """The role, and who has it."""
-    role = obj.get("roleRef") or {}
-    subjects = obj.get("subjects") or ()
-    yield name_of(obj)
-    yield f"{role.get('kind', '')}/{role.get('name', '')}"
-    yield age(obj)
-    for kind in ("User", "Group", "ServiceAccount"):
-        yield ", ".join(_subject(subject) for subject in subjects if subject.get("kind") == kind)
-
-
-def _subject(subject: JSONObject) -> str:
-    name: str = subject.get("name", "")
-    if subject.get("kind") == "ServiceAccount":
-        return f"{subject.get('namespace', '')}/{name}"
-    return name
+from ..generic.printers.ages import age
+from ..generic.printers.columns import AGE, NAME, Column, Row, integer
+from ..generic.printers.texts import UNSET, name_of, spec_of
 
 
 def webhook_configuration(obj: JSONObject) -> Iterator[Any]:
@@ -81,150 +64,50 @@ def _go_selector(selector: JSONObject) -> str:
     )
 
 
-def flow_schema_order(obj: JSONObject) -> tuple[int, str]:
-    """Schemas are shown in the order in which they are tried."""
-    return (obj.get("spec") or {}).get("matchingPrecedence") or 0, obj["metadata"].get("name") or ""
+def _admission_policy(rules: str, description: str) -> tuple[Column, ...]:
+    return (
+        NAME,
+        integer(rules, description),
+        Column("ParamKind", "ParamKind specifies the kind of resources used to parameterize this policy"),
+        AGE,
+    )
 
 
-def flow_schema(obj: JSONObject) -> Iterator[Any]:
-    """Its level, and whether that exists."""
-    spec = spec_of(obj)
-    method = spec.get("distinguisherMethod")
-    dangling = condition(status_of(obj), "Dangling")
-    yield name_of(obj)
-    yield (spec.get("priorityLevelConfiguration") or {}).get("name", "")
-    yield spec.get("matchingPrecedence", 0)
-    yield NONE if method is None else method.get("type", "")
-    yield age(obj)
-    yield "?" if dangling is None else dangling.get("status", "")
+_WEBHOOKS: Final = (
+    NAME,
+    integer("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration"),
+    AGE,
+)
 
 
-def priority_level_configuration(obj: JSONObject) -> Iterator[Any]:
-    """Its shares and queues, where it has limits."""
-    spec = spec_of(obj)
-    limited = spec.get("limited")
-    queuing = None if limited is None else (limited.get("limitResponse") or {}).get("queuing")
-    yield name_of(obj)
-    yield spec.get("type", "")
-    if limited is None:
-        yield NONE
-    else:
-        yield limited.get("nominalConcurrencyShares", limited.get("assuredConcurrencyShares", 0))
-    for name in ("queues", "handSize", "queueLengthLimit"):
-        yield NONE if queuing is None else queuing.get(name, 0)
-    yield age(obj)
+_POLICY_BINDING: Final = (
+    NAME,
+    Column("PolicyName", "PolicyName indicates the policy definition which the policy binding binded to"),
+    Column("ParamRef", "ParamRef indicates the param resource which sets the configuration param"),
+    AGE,
+)
 
 
-def certificate_signing_request(obj: JSONObject) -> Iterator[Any]:
-    """Who asks whom, and how it went."""
-    spec, status = spec_of(obj), status_of(obj)
-    seconds = spec.get("expirationSeconds")
-    types = {one.get("type") for one in status.get("conditions") or ()}
-    states = ["Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"]
-    if "Failed" in types:
-        states.append("Failed")
-    if status.get("certificate"):
-        states.append("Issued")
-    yield name_of(obj)
-    yield age(obj)
-    yield spec.get("signerName") or NONE
-    yield spec.get("username", "")
-    yield NONE if seconds is None else human_duration(seconds)
-    yield ",".join(states)
+#: The columns of a kind's Tables.
+COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
+    "MutatingWebhookConfiguration": _WEBHOOKS,
+    "ValidatingWebhookConfiguration": _WEBHOOKS,
+    "ValidatingAdmissionPolicy": _admission_policy(
+        "Validations", "Validations indicates the number of validation rules defined in this configuration"
+    ),
+    "MutatingAdmissionPolicy": _admission_policy(
+        "Mutations", "Mutation indicates the number of mutations rules defined in this configuration"
+    ),
+    "ValidatingAdmissionPolicyBinding": _POLICY_BINDING,
+    "MutatingAdmissionPolicyBinding": _POLICY_BINDING,
+}
 
-
-def cluster_trust_bundle(obj: JSONObject) -> Iterator[Any]:
-    """Its signer; there is no age."""
-    yield name_of(obj)
-    yield spec_of(obj).get("signerName") or NONE
-
-
-def pod_certificate_request(obj: JSONObject) -> Iterator[Any]:
-    """For which pod, and how it went; there is no age."""
-    spec = spec_of(obj)
-    state = "Pending"
-    for one in status_of(obj).get("conditions") or ():
-        if one.get("type") in ("Issued", "Denied", "Failed"):
-            state = one["type"]
-    yield name_of(obj)
-    for name in ("podName", "serviceAccountName", "nodeName", "signerName"):
-        yield spec.get(name, "")
-    yield state
-
-
-def api_service(obj: JSONObject) -> Iterator[Any]:
-    """Who serves it, and whether it can be reached."""
-    backend = spec_of(obj).get("service")
-    available = condition(status_of(obj), "Available")
-    yield name_of(obj)
-    yield "Local" if backend is None else f"{backend.get('namespace', '')}/{backend.get('name', '')}"
-    if available is None:
-        yield "Unknown"
-    elif available.get("status") != "True" and available.get("reason"):
-        yield f"{available.get('status', '')} ({available['reason']})"
-    else:
-        yield available.get("status", "")
-    yield age(obj)
-
-
-def storage_version(obj: JSONObject) -> Iterator[Any]:
-    """What servers encode in."""
-    status = status_of(obj)
-    servers = [
-        f"{server.get('apiServerID', '')}={server.get('encodingVersion', '')}"
-        for server in status.get("storageVersions") or ()
-    ]
-    yield name_of(obj)
-    yield status.get("commonEncodingVersion") or UNSET
-    yield first_few(servers, 3)
-    yield age(obj)
-
-
-def storage_version_migration(obj: JSONObject) -> Iterator[Any]:
-    """What is migrated; there is no age."""
-    resource = spec_of(obj).get("resource") or {}
-    yield name_of(obj)
-    yield f"{resource.get('resource', '')}.{resource.get('group', '')}"
-
-
-def resource_claim(obj: JSONObject) -> Iterator[Any]:
-    """Its state in a word or two."""
-    status = status_of(obj)
-    deleted = bool(obj["metadata"].get("deletionTimestamp"))
-    states = ["deleted"] if deleted else []
-    if status.get("allocation") is not None:
-        states.append("allocated")
-        if status.get("reservedFor"):
-            states.append("reserved")
-    elif not deleted:
-        states.append("pending")
-    yield name_of(obj)
-    yield ",".join(states)
-    yield age(obj)
-
-
-def resource_slice(obj: JSONObject) -> Iterator[Any]:
-    """Whose devices it lists."""
-    spec = spec_of(obj)
-    yield name_of(obj)
-    yield spec.get("nodeName") or ""
-    yield spec.get("driver", "")
-    yield (spec.get("pool") or {}).get("name", "")
-    yield age(obj)
-
-
-def device_taint_rule(obj: JSONObject) -> Iterator[Any]:
-    """The taint, not what it is put on."""
-    taint = spec_of(obj).get("taint") or {}
-    yield name_of(obj)
-    for name in ("key", "value", "effect"):
-        yield taint.get(name, "")
-    added = taint.get("timeAdded")
-    yield "" if added is None else since(added)
-    yield age(obj)
-
-
-def status(obj: JSONObject) -> Iterator[Any]:
-    """A C{Status}, which has no name."""
-    for name in ("status", "reason", "message"):
-        yield obj.get(name, "")
+#: Makes the cells of a kind's row.
+ROWS: Final[Mapping[str, Row]] = {
+    "MutatingWebhookConfiguration": webhook_configuration,
+    "ValidatingWebhookConfiguration": webhook_configuration,
+    "ValidatingAdmissionPolicy": admission_policy("validations"),
+    "MutatingAdmissionPolicy": admission_policy("mutations"),
+    "ValidatingAdmissionPolicyBinding": admission_policy_binding,
+    "MutatingAdmissionPolicyBinding": admission_policy_binding,
+}

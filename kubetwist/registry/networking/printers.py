@@ -1,90 +1,15 @@
-"""Rows of services, and of what leads to them."""
+"""Table rows of Ingresses, IngressClasses, NetworkPolicies, ServiceCIDRs, IPAddresses and ClusterCIDRs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from ...api.resource import JSONObject
+from ..core.service.printers import load_balancer
 from ..generic.printers.ages import age
-from ..generic.printers.texts import (
-    NONE,
-    first_few,
-    join_host_port,
-    labels_cell,
-    name_of,
-    selector_cell,
-    spec_of,
-    status_of,
-)
-
-
-def service(obj: JSONObject) -> Iterator[Any]:
-    """Type, addresses and ports."""
-    spec = spec_of(obj)
-    addresses = spec.get("clusterIPs") or ()
-    yield name_of(obj)
-    yield spec.get("type", "")
-    yield addresses[0] if addresses else NONE
-    yield _external_ip(spec, status_of(obj))
-    yield ",".join(_service_port(port) for port in spec.get("ports") or ()) or NONE
-    yield age(obj)
-    yield labels_cell(spec.get("selector"))
-
-
-def _external_ip(spec: JSONObject, status: JSONObject) -> str:
-    external = spec.get("externalIPs") or []
-    match spec.get("type"):
-        case "ClusterIP" | "NodePort":
-            return ",".join(external) or NONE
-        case "LoadBalancer":
-            balancer = _load_balancer(status)
-            return ",".join([*([balancer] if balancer else []), *external]) or "<pending>"
-        case "ExternalName":
-            name: str = spec.get("externalName", "")
-            return name
-    return "<unknown>"
-
-
-def _load_balancer(status: JSONObject) -> str:
-    points = (status.get("loadBalancer") or {}).get("ingress") or ()
-    return ",".join(sorted({point.get("ip") or point.get("hostname") or "" for point in points} - {""}))
-
-
-def _service_port(port: JSONObject) -> str:
-    number, protocol = port.get("port", 0), port.get("protocol", "")
-    return f"{number}:{port['nodePort']}/{protocol}" if port.get("nodePort") else f"{number}/{protocol}"
-
-
-def endpoints(obj: JSONObject) -> Iterator[Any]:
-    """The first addresses."""
-    yield name_of(obj)
-    subsets = obj.get("subsets") or ()
-    shown = []
-    for subset in subsets:
-        addresses = [address.get("ip", "") for address in subset.get("addresses") or ()]
-        ports = subset.get("ports") or ()
-        shown += [join_host_port(address, port.get("port", 0)) for port in ports for address in addresses]
-        if not ports:
-            shown += addresses
-    yield first_few(shown, 3, empty="") if subsets else NONE
-    yield age(obj)
-
-
-def endpoint_slice(obj: JSONObject) -> Iterator[Any]:
-    """The first ports and addresses."""
-    yield name_of(obj)
-    yield obj.get("addressType", "")
-    yield first_few([_slice_port(port) for port in obj.get("ports") or ()], 3)
-    addresses = [address for endpoint in obj.get("endpoints") or () for address in endpoint.get("addresses") or ()]
-    yield first_few(addresses, 3)
-    yield age(obj)
-
-
-def _slice_port(port: JSONObject) -> str:
-    if port.get("port") is not None:
-        return str(port["port"])
-    return "*" if port.get("name") is None else str(port["name"])
+from ..generic.printers.columns import AGE, NAME, Column, Field, Row, wide
+from ..generic.printers.texts import NONE, name_of, selector_cell, spec_of, status_of
 
 
 def ingress(obj: JSONObject) -> Iterator[Any]:
@@ -93,7 +18,7 @@ def ingress(obj: JSONObject) -> Iterator[Any]:
     yield name_of(obj)
     yield spec.get("ingressClassName", NONE)
     yield _hosts(spec.get("rules") or ())
-    yield _load_balancer(status_of(obj))
+    yield load_balancer(status_of(obj))
     yield "80, 443" if spec.get("tls") else "80"
     yield age(obj)
 
@@ -163,3 +88,54 @@ def cluster_cidr(obj: JSONObject) -> Iterator[Any]:
     yield spec.get("ipv6") or NONE
     yield age(obj)
     yield "MatchAll" if spec.get("nodeSelector") is None else "<set>"
+
+
+#: The columns of a kind's Tables.
+COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
+    "Ingress": (
+        NAME,
+        Column("Class", "The name of the IngressClass resource that should be used for additional configuration"),
+        Column("Hosts", "Hosts that incoming requests are matched against before the ingress rule"),
+        Column("Address", "Address is a list containing ingress points for the load-balancer"),
+        Column("Ports", "Ports of TLS configurations that open"),
+        AGE,
+    ),
+    "IngressClass": (
+        NAME,
+        Column("Controller", "Controller that is responsible for handling this class"),
+        Column("Parameters", "A reference to a resource with additional parameters"),
+        AGE,
+    ),
+    "NetworkPolicy": (
+        NAME,
+        Column("Pod-Selector", Field("api.networking.v1.NetworkPolicySpec", "podSelector")),
+        AGE,
+    ),
+    "ServiceCIDR": (
+        NAME,
+        Column("CIDRs", Field("api.networking.v1.ServiceCIDRSpec", "cidrs")),
+        AGE,
+    ),
+    "IPAddress": (
+        NAME,
+        Column("ParentRef", Field("api.networking.v1.IPAddressSpec", "parentRef")),
+    ),
+    "ClusterCIDR": (
+        NAME,
+        Column("PerNodeHostBits", Field("api.networking.v1alpha1.ClusterCIDRSpec", "perNodeHostBits")),
+        Column("IPv4", Field("api.networking.v1alpha1.ClusterCIDRSpec", "ipv4")),
+        Column("IPv6", Field("api.networking.v1alpha1.ClusterCIDRSpec", "ipv6")),
+        AGE,
+        wide("NodeSelector", Field("api.networking.v1alpha1.ClusterCIDRSpec", "nodeSelector")),
+    ),
+}
+
+#: Makes the cells of a kind's row.
+ROWS: Final[Mapping[str, Row]] = {
+    "Ingress": ingress,
+    "IngressClass": ingress_class,
+    "NetworkPolicy": network_policy,
+    "ServiceCIDR": service_cidr,
+    "IPAddress": ip_address,
+    "ClusterCIDR": cluster_cidr,
+}

@@ -1,86 +1,19 @@
-"""Rows of volumes, claims, and the classes and drivers behind them."""
+"""Table rows of StorageClasses, VolumeAttributesClasses, VolumeAttachments and CSI objects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from ...api.resource import JSONObject
 from ..generic.printers.ages import age
+from ..generic.printers.columns import AGE, NAME, Column, Field, Row, boolean, integer
 from ..generic.printers.texts import NONE, UNSET, name_of, spec_of, status_of
 
-#: Access modes in the order of printing, abbreviated.
-_ACCESS_MODES = {
-    "ReadWriteOnce": "RWO",
-    "ReadOnlyMany": "ROX",
-    "ReadWriteMany": "RWX",
-    "ReadWriteOncePod": "RWOP",
-}
-#: Where the class of a volume was before it had a field.
-_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT_CLASS_ANNOTATIONS = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 )
-
-
-def persistent_volume(obj: JSONObject) -> Iterator[Any]:
-    """Size, modes, state and claim."""
-    spec, status = spec_of(obj), status_of(obj)
-    claim = spec.get("claimRef")
-    yield name_of(obj)
-    yield _storage(spec.get("capacity"))
-    yield _access_modes(spec)
-    yield spec.get("persistentVolumeReclaimPolicy", "")
-    yield _phase(obj)
-    yield "" if claim is None else f"{claim.get('namespace', '')}/{claim.get('name', '')}"
-    yield _class(obj)
-    yield _given(spec, "volumeAttributesClassName")
-    yield status.get("reason", "")
-    yield age(obj)
-    yield _given(spec, "volumeMode")
-
-
-def persistent_volume_claim(obj: JSONObject) -> Iterator[Any]:
-    """State and volume; what it got is told only once it is bound."""
-    spec, status = spec_of(obj), status_of(obj)
-    bound = bool(spec.get("volumeName"))
-    yield name_of(obj)
-    yield _phase(obj)
-    yield spec.get("volumeName", "")
-    yield _storage(status.get("capacity")) if bound else ""
-    yield _access_modes(status) if bound else ""
-    yield _class(obj)
-    yield _given(spec, "volumeAttributesClassName")
-    yield age(obj)
-    yield _given(spec, "volumeMode")
-
-
-def _storage(quantities: Any) -> str:
-    return str((quantities or {}).get("storage", "0"))
-
-
-def _access_modes(owner: JSONObject) -> str:
-    modes = owner.get("accessModes") or ()
-    return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in modes)
-
-
-def _phase(obj: JSONObject) -> str:
-    if obj["metadata"].get("deletionTimestamp"):
-        return "Terminating"
-    phase: str = status_of(obj).get("phase", "")
-    return phase
-
-
-def _class(obj: JSONObject) -> str:
-    annotated = (obj["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION)
-    name: str = spec_of(obj).get("storageClassName") or "" if annotated is None else annotated
-    return name
-
-
-def _given(spec: JSONObject, name: str) -> str:
-    value = spec.get(name)
-    return UNSET if value is None else str(value)
 
 
 def storage_class(obj: JSONObject) -> Iterator[Any]:
@@ -133,3 +66,57 @@ def csi_driver(obj: JSONObject) -> Iterator[Any]:
     yield bool(spec.get("requiresRepublish"))
     yield ",".join(spec.get("volumeLifecycleModes") or ()) or NONE
     yield age(obj)
+
+
+def _storage(kind: str, field: str) -> Field:
+    return Field(f"api.storage.v1.{kind}", field)
+
+
+#: The columns of a kind's Tables.
+COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
+    "StorageClass": (
+        NAME,
+        *(
+            Column(name, _storage("StorageClass", name[0].lower() + name[1:]))
+            for name in ("Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion")
+        ),
+        AGE,
+    ),
+    "VolumeAttributesClass": (
+        NAME,
+        Column("DriverName", _storage("VolumeAttributesClass", "driverName")),
+        AGE,
+    ),
+    "VolumeAttachment": (
+        NAME,
+        Column("Attacher", _storage("VolumeAttachmentSpec", "attacher"), format="name"),
+        Column("PV", _storage("VolumeAttachmentSource", "persistentVolumeName")),
+        Column("Node", _storage("VolumeAttachmentSpec", "nodeName")),
+        boolean("Attached", _storage("VolumeAttachmentStatus", "attached")),
+        AGE,
+    ),
+    "CSINode": (
+        NAME,
+        integer("Drivers", "Drivers indicates the number of CSI drivers registered on the node"),
+        AGE,
+    ),
+    "CSIDriver": (
+        NAME,
+        boolean("AttachRequired", _storage("CSIDriverSpec", "attachRequired")),
+        boolean("PodInfoOnMount", _storage("CSIDriverSpec", "podInfoOnMount")),
+        boolean("StorageCapacity", _storage("CSIDriverSpec", "storageCapacity")),
+        Column("TokenRequests", _storage("CSIDriverSpec", "tokenRequests")),
+        boolean("RequiresRepublish", _storage("CSIDriverSpec", "requiresRepublish")),
+        Column("Modes", _storage("CSIDriverSpec", "volumeLifecycleModes")),
+        AGE,
+    ),
+}
+
+#: Makes the cells of a kind's row.
+ROWS: Final[Mapping[str, Row]] = {
+    "StorageClass": storage_class,
+    "VolumeAttributesClass": volume_attributes_class,
+    "VolumeAttachment": volume_attachment,
+    "CSINode": csi_node,
+    "CSIDriver": csi_driver,
+}

@@ -1,14 +1,14 @@
-"""Rows of nodes, namespaces, configuration, accounts, quotas, events, leases."""
+"""Table rows of Nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from ....api.resource import JSONObject
-from ...generic.printers.ages import UNKNOWN, age, since
+from ...generic.printers.ages import UNKNOWN, age
+from ...generic.printers.columns import AGE, NAME, Column, Row, core_field, wide
 from ...generic.printers.texts import NONE, condition, name_of, spec_of, status_of
-from ..event.conversion import NAMES
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"
@@ -50,117 +50,23 @@ def _address(status: JSONObject, kind: str) -> str:
     return NONE
 
 
-def namespace(obj: JSONObject) -> Iterator[Any]:
-    """Its phase."""
-    yield name_of(obj)
-    yield status_of(obj).get("phase", "")
-    yield age(obj)
+#: The columns of a kind's Tables.
+COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
+    "Node": (
+        NAME,
+        Column("Status", "The status of the node"),
+        Column("Roles", "The roles of the node"),
+        AGE,
+        Column("Version", core_field("NodeSystemInfo", "kubeletVersion")),
+        wide("Internal-IP", core_field("NodeStatus", "addresses")),
+        wide("External-IP", core_field("NodeStatus", "addresses")),
+        wide("OS-Image", core_field("NodeSystemInfo", "osImage")),
+        wide("Kernel-Version", core_field("NodeSystemInfo", "kernelVersion")),
+        wide("Container-Runtime", core_field("NodeSystemInfo", "containerRuntimeVersion")),
+    ),
+}
 
-
-def config_map(obj: JSONObject) -> Iterator[Any]:
-    """How many keys it has."""
-    yield name_of(obj)
-    yield len(obj.get("data") or ()) + len(obj.get("binaryData") or ())
-    yield age(obj)
-
-
-def secret(obj: JSONObject) -> Iterator[Any]:
-    """Its type, and how many keys it has."""
-    yield name_of(obj)
-    yield obj.get("type", "")
-    yield len(obj.get("data") or ())
-    yield age(obj)
-
-
-def name_and_age(obj: JSONObject) -> Iterator[Any]:
-    """Nothing else."""
-    yield name_of(obj)
-    yield age(obj)
-
-
-def resource_quota(obj: JSONObject) -> Iterator[Any]:
-    """Used of allowed, requests and limits apart."""
-    status = status_of(obj)
-    used = status.get("used") or {}
-    texts: tuple[list[str], list[str]] = [], []
-    for resource, hard in sorted((status.get("hard") or {}).items()):
-        texts[resource.startswith("limits.")].append(f"{resource}: {used.get(resource, '0')}/{hard}")
-    yield name_of(obj)
-    yield ", ".join(texts[0])
-    yield ", ".join(texts[1])
-    yield age(obj)
-
-
-def component_status(obj: JSONObject) -> Iterator[Any]:
-    """Whether it is healthy; there is no age."""
-    healthy = condition(obj, "Healthy")
-    yield name_of(obj)
-    if healthy is None:
-        yield from ("Unknown", "", "")
-    else:
-        yield "Healthy" if healthy.get("status") == "True" else "Unhealthy"
-        yield healthy.get("message", "")
-        yield healthy.get("error", "")
-
-
-def event(obj: JSONObject) -> Iterator[Any]:
-    """What happened to what, when and how often; the name comes last."""
-    if obj.get("apiVersion", "v1") != "v1":
-        obj = {core: obj[name] for core, name in NAMES.items() if name in obj} | obj
-    first_time = obj.get("firstTimestamp") or obj.get("eventTime")
-    last_time = obj.get("lastTimestamp") or first_time
-    count = obj.get("count") or 1
-    series = obj.get("series")
-    if series is not None:
-        last_time, count = series.get("lastObservedTime"), series.get("count", 0)
-    target = obj.get("involvedObject") or {}
-    kind = target.get("kind", "").lower()
-    yield since(last_time)
-    yield obj.get("type", "")
-    yield obj.get("reason", "")
-    yield f"{kind}/{target['name']}" if target.get("name") else kind
-    yield target.get("fieldPath", "")
-    yield _source(obj)
-    yield obj.get("message", "").strip()
-    yield since(first_time)
-    yield count
-    yield name_of(obj)
-
-
-def _source(obj: JSONObject) -> str:
-    source = obj.get("source") or {}
-    component: str = source.get("component") or obj.get("reportingComponent") or ""
-    instance = source.get("host") or obj.get("reportingInstance") or ""
-    return f"{component}, {instance}" if instance else component
-
-
-def lease(obj: JSONObject) -> Iterator[Any]:
-    """Who holds it."""
-    yield name_of(obj)
-    yield spec_of(obj).get("holderIdentity") or ""
-    yield age(obj)
-
-
-def lease_candidate(obj: JSONObject) -> Iterator[Any]:
-    """What it would lead, and with which versions."""
-    spec = spec_of(obj)
-    yield name_of(obj)
-    for name in ("leaseName", "binaryVersion", "emulationVersion"):
-        yield spec.get(name, "")
-    yield age(obj)
-
-
-def priority_class(obj: JSONObject) -> Iterator[Any]:
-    """Its value."""
-    yield name_of(obj)
-    yield obj.get("value", 0)
-    yield bool(obj.get("globalDefault"))
-    yield age(obj)
-    yield obj.get("preemptionPolicy") or ""
-
-
-def runtime_class(obj: JSONObject) -> Iterator[Any]:
-    """Its handler."""
-    yield name_of(obj)
-    yield obj.get("handler", "")
-    yield age(obj)
+#: Makes the cells of a kind's row.
+ROWS: Final[Mapping[str, Row]] = {
+    "Node": node,
+}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from attrs import define
 
 from ....api.resource import JSONObject
 from ...generic.printers.ages import AgeCell, age, parse_time
+from ...generic.printers.columns import AGE, NAME, Column, Row, core_field, wide
 from ...generic.printers.texts import NONE, condition, name_of, spec_of, status_of
 
 #: The reason of pods on nodes that do not answer.
@@ -152,3 +153,28 @@ def _readiness_gates(spec: JSONObject, status: JSONObject) -> str:
         found = condition(status, gate.get("conditionType", ""))
         met += found is not None and found.get("status") == "True"
     return f"{met}/{len(gates)}"
+
+
+#: The columns of a kind's Tables.
+COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
+    "Pod": (
+        NAME,
+        Column("Ready", "The aggregate readiness state of this pod for accepting traffic."),
+        Column("Status", "The aggregate status of the containers in this pod."),
+        Column(
+            "Restarts",
+            "The number of times the containers in this pod have been restarted and when the last container in this "
+            "pod has restarted.",
+        ),
+        AGE,
+        wide("IP", core_field("PodStatus", "podIP")),
+        wide("Node", core_field("PodSpec", "nodeName")),
+        wide("Nominated Node", core_field("PodStatus", "nominatedNodeName")),
+        wide("Readiness Gates", core_field("PodSpec", "readinessGates")),
+    ),
+}
+
+#: Makes the cells of a kind's row.
+ROWS: Final[Mapping[str, Row]] = {
+    "Pod": pod,
+}

@@ -1,0 +1,1 @@
+"""The group internal.apiserver.k8s.io: StorageVersions."""

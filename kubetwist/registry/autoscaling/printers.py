@@ -1,0 +1,105 @@
+"""Table rows of Scales and HorizontalPodAutoscalers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ...api.resource import JSONObject
+from ..generic.printers.ages import age
+from ..generic.printers.columns import AGE, META, NAME, Column, Field, Row, integer
+from ..generic.printers.texts import NONE, UNSET, name_of, spec_of, status_of
+
+
+def scale(obj: JSONObject) -> Iterator[Any]:
+    """The scale subresource."""
+    yield name_of(obj)
+    yield spec_of(obj).get("replicas", 0)
+    yield status_of(obj).get("replicas", 0)
+    yield age(obj)
+
+
+def horizontal_pod_autoscaler(obj: JSONObject) -> Iterator[Any]:
+    """What it scales, and the metrics it looks at."""
+    spec, status = spec_of(obj), status_of(obj)
+    target = spec.get("scaleTargetRef") or {}
+    yield name_of(obj)
+    yield f"{target.get('kind', '')}/{target.get('name', '')}"
+    yield _metrics(spec.get("metrics") or (), status.get("currentMetrics") or ())
+    least = spec.get("minReplicas")
+    yield UNSET if least is None else str(least)
+    yield spec.get("maxReplicas", 0)
+    yield status.get("currentReplicas", 0)
+    yield age(obj)
+
+
+def _metrics(metrics: Any, current: Any) -> str:
+    if not metrics:
+        return NONE
+    texts = [_metric(metric, current[place] if place < len(current) else {}) for place, metric in enumerate(metrics)]
+    shown = ", ".join(texts[:2])
+    return f"{shown} + {len(texts) - 2} more..." if len(texts) > 2 else shown
+
+
+def _metric(metric: JSONObject, current: JSONObject) -> str:
+    kind = metric.get("type", "")
+    source_name = kind[:1].lower() + kind[1:]
+    if kind not in ("External", "Pods", "Object", "Resource", "ContainerResource"):
+        return "<unknown type>"
+    source, now = metric.get(source_name) or {}, (current.get(source_name) or {}).get("current") or {}
+    target = source.get("target") or {}
+    average = target.get("averageValue")
+    known = source_name in current
+    if kind in ("Resource", "ContainerResource"):
+        if average is not None:
+            return f"{source.get('name', '')}: {_value(now, 'averageValue', known)}/{average}"
+        goal, used = target.get("averageUtilization"), now.get("averageUtilization")
+        shown = "<unknown>" if used is None else f"{used}%"
+        return f"{source.get('name', '')}: {shown}/{'<auto>' if goal is None else f'{goal}%'}"
+    if kind == "Pods":
+        return f"{_value(now, 'averageValue', known)}/{_quantity(average)}"
+    if average is not None:
+        return f"{_value(now, 'averageValue', False)}/{average} (avg)"
+    return f"{_value(now, 'value', known)}/{_quantity(target.get('value'))}"
+
+
+def _value(now: JSONObject, name: str, known: bool) -> str:
+    """The current value; one that is not told is Go's nil where the metric is known at all."""
+    value = now.get(name)
+    if value is None:
+        return _quantity(None) if known else "<unknown>"
+    return str(value)
+
+
+def _quantity(value: Any) -> str:
+    return "<nil>" if value is None else str(value)
+
+
+def _scaler(kind: str, field: str) -> Field:
+    return Field(f"api.autoscaling.v2.HorizontalPodAutoscaler{kind}", field)
+
+
+#: The columns of a kind's Tables.
+COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
+    "HorizontalPodAutoscaler": (
+        NAME,
+        Column("Reference", _scaler("Spec", "scaleTargetRef")),
+        Column("Targets", _scaler("Spec", "metrics")),
+        Column("MinPods", _scaler("Spec", "minReplicas")),
+        Column("MaxPods", _scaler("Spec", "maxReplicas")),
+        Column("Replicas", _scaler("Status", "currentReplicas")),
+        AGE,
+    ),
+    "Scale": (
+        Column("Name", Field(META, "name")),
+        integer("Desired", Field("api.autoscaling.v1.ScaleSpec", "replicas")),
+        integer("Available", Field("api.autoscaling.v1.ScaleStatus", "replicas")),
+        AGE,
+    ),
+}
+
+#: Makes the cells of a kind's row.
+ROWS: Final[Mapping[str, Row]] = {
+    "HorizontalPodAutoscaler": horizontal_pod_autoscaler,
+    "Scale": scale,
+}

@@ -1,0 +1,29 @@
+"""Table rows of ConfigMaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ....api.resource import JSONObject
+from ...generic.printers.ages import age
+from ...generic.printers.columns import AGE, NAME, Column, Row, core_field
+from ...generic.printers.texts import name_of
+
+
+def config_map(obj: JSONObject) -> Iterator[Any]:
+    """How many keys it has."""
+    yield name_of(obj)
+    yield len(obj.get("data") or ()) + len(obj.get("binaryData") or ())
+    yield age(obj)
+
+
+#: The columns of a kind's Tables.
+COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
+    "ConfigMap": (NAME, Column("Data", core_field("ConfigMap", "data")), AGE),
+}
+
+#: Makes the cells of a kind's row.
+ROWS: Final[Mapping[str, Row]] = {
+    "ConfigMap": config_map,
+}

@@ -1,0 +1,37 @@
+"""Table rows of Endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ....api.resource import JSONObject
+from ...generic.printers.ages import age
+from ...generic.printers.columns import AGE, NAME, Column, Row, core_field
+from ...generic.printers.texts import NONE, first_few, join_host_port, name_of
+
+
+def endpoints(obj: JSONObject) -> Iterator[Any]:
+    """The first addresses."""
+    yield name_of(obj)
+    subsets = obj.get("subsets") or ()
+    shown = []
+    for subset in subsets:
+        addresses = [address.get("ip", "") for address in subset.get("addresses") or ()]
+        ports = subset.get("ports") or ()
+        shown += [join_host_port(address, port.get("port", 0)) for port in ports for address in addresses]
+        if not ports:
+            shown += addresses
+    yield first_few(shown, 3, empty="") if subsets else NONE
+    yield age(obj)
+
+
+#: The columns of a kind's Tables.
+COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
+    "Endpoints": (NAME, Column("Endpoints", core_field("Endpoints", "subsets")), AGE),
+}
+
+#: Makes the cells of a kind's row.
+ROWS: Final[Mapping[str, Row]] = {
+    "Endpoints": endpoints,
+}

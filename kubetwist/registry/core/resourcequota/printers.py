@@ -1,0 +1,44 @@
+"""Table rows of ResourceQuotas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ....api.resource import JSONObject
+from ...generic.printers.ages import age
+from ...generic.printers.columns import AGE, NAME, Column, Row
+from ...generic.printers.texts import name_of, status_of
+
+
+def resource_quota(obj: JSONObject) -> Iterator[Any]:
+    """Used of allowed, requests and limits apart."""
+    status = status_of(obj)
+    used = status.get("used") or {}
+    texts: tuple[list[str], list[str]] = [], []
+    for resource, hard in sorted((status.get("hard") or {}).items()):
+        texts[resource.startswith("limits.")].append(f"{resource}: {used.get(resource, '0')}/{hard}")
+    yield name_of(obj)
+    yield ", ".join(texts[0])
+    yield ", ".join(texts[1])
+    yield age(obj)
+
+
+#: The columns of a kind's Tables.
+COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
+    "ResourceQuota": (
+        NAME,
+        Column("Request", "Request represents a minimum amount of cpu/memory that a container may consume."),
+        Column(
+            "Limit",
+            "Limits control the maximum amount of cpu/memory that a container may use independent of contention on "
+            "the node.",
+        ),
+        AGE,
+    ),
+}
+
+#: Makes the cells of a kind's row.
+ROWS: Final[Mapping[str, Row]] = {
+    "ResourceQuota": resource_quota,
+}
