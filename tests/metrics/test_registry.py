@@ -4,39 +4,17 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client.parser import text_string_to_metric_families
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.metrics import registry as module
-from kubetwist.metrics.exposition import number, process_readings, render
-from kubetwist.metrics.registry import Distribution, Reading, Registry, exponential, linear
-
-
-def read(registry: Registry) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-    """What Prometheus reads: numbers by name and labels."""
-    text = render(registry.families(), registry.readings()).decode()
-    found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            found.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
-    return found
+from kubetwist.metrics.exposition import number
+from kubetwist.metrics.registry import Distribution, Reading, Registry, Watermark, exponential, linear
+from tests.metrics.reading import read
 
 
 class RegistryTests(SynchronousTestCase):
     """What is written is what Prometheus reads."""
-
-    def test_numbers(self) -> None:
-        """Counters and gauges are told with their labels, and with names as they are."""
-        registry = Registry()
-        attempts = registry.counter("authentication_attempts", "Attempts.", ("result",))
-        attempts.of("success").value += 2
-        attempts.of("success").value += 1
-        registry.gauge("depth", "Depth.").of().value = 1.5
-        text = render(registry.families(), ()).decode()
-        self.assertIn("# TYPE authentication_attempts counter\n", text)
-        self.assertIn('\nauthentication_attempts{result="success"} 3\n', text)
-        self.assertEqual(read(registry)["depth"], {(): 1.5})
 
     def test_histograms(self) -> None:
         """Buckets count what is not greater than their bound, each together with those before."""
@@ -77,16 +55,6 @@ class RegistryTests(SynchronousTestCase):
         registry.settle_by(settle)
         self.assertEqual(read(registry)["noted"], {(): 3.0})
 
-    @given(st.dictionaries(st.text(max_size=8), st.floats(allow_nan=False), max_size=5))
-    def test_labels(self, values: dict[str, float]) -> None:
-        """Any text can be the value of a label, and any number that of a metric."""
-        registry = Registry()
-        family = registry.gauge("some", "A text \\ of\ntwo lines.", ("label",))
-        for label, value in values.items():
-            family.of(label).value = value
-        found = read(registry).get("some", {})
-        self.assertEqual({dict(labels)["label"]: value for labels, value in found.items()}, values)
-
     def test_bounded_cardinality(self) -> None:
         """CVE-2020-8552: however many values a label has, no more than so many are kept and told of."""
         self.patch(module, "MOST_CHILDREN", 3)
@@ -104,11 +72,6 @@ class RegistryTests(SynchronousTestCase):
         registry.read(lambda: [Reading("none", "gauge", "None.", (), [])])
         self.assertEqual(read(registry), {"open": {(("kind", "watch"),): 4.0}})
 
-    def test_process(self) -> None:
-        """The process tells of its memory and CPU under the usual names."""
-        names = {reading.name for reading in process_readings()}
-        self.assertLessEqual({"process_resident_memory_bytes", "process_cpu_seconds_total"}, names)
-
     def test_names(self) -> None:
         """No two families have the same name."""
         registry = Registry()
@@ -121,3 +84,31 @@ class RegistryTests(SynchronousTestCase):
         self.assertEqual(exponential(1.0, 2.0, 4), (1.0, 2.0, 4.0, 8.0))
         self.assertEqual(linear(1.0, 2.0, 3), (1.0, 3.0, 5.0))
         self.assertEqual([number(one) for one in (float("inf"), 2.0, 0.1, -3.0)], ["+Inf", "2", "0.1", "-3"])
+
+
+class WatermarkTests(SynchronousTestCase):
+    """The most there were within the last second."""
+
+    def test_most(self) -> None:
+        """What there was for a moment is told for a second or two, and what is there for as long as it is."""
+        now = 0.0
+        mark = Watermark(lambda: now)
+        for at in (0.1, 0.2, 0.3):
+            mark.up(at)
+        mark.down(0.4)
+        mark.down(0.5)
+        self.assertEqual((mark.count, mark.most()), (1, 3))
+        now = 1.3
+        self.assertEqual(mark.most(), 3)
+        now = 9.0
+        self.assertEqual(mark.most(), 1)
+
+    def test_idle(self) -> None:
+        """What was there at the beginning of a second counts for it, whoever looks."""
+        now = 5.0
+        mark = Watermark(lambda: now)
+        mark.up(0.0)
+        mark.down(4.9)
+        self.assertEqual(mark.most(), 1)
+        now = 8.0
+        self.assertEqual(mark.most(), 0)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.admission_plugins.webhooks.review} and C{rules}: no server, no call."""
+"""Tests for L{kubetwist.admission_plugins.webhooks.review}."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission.matching.equivalents import Form
-from kubetwist.admission.matching.rules import Rule
 from kubetwist.admission_plugins.webhooks.review import BadReview, decode_response, denial, encode_review
 from kubetwist.api.frozen import frozen
-from kubetwist.api.resource import GroupVersionResource, UserInfo
+from kubetwist.api.resource import UserInfo
 from kubetwist.testing.admission import write
 
 JSON = st.recursive(
@@ -23,6 +22,8 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("abc"), inner, max_size=2),
     max_leaves=4,
 )
+
+
 RESPONSES = st.fixed_dictionaries(
     {},
     optional={
@@ -108,41 +109,3 @@ class QuestionTests(SynchronousTestCase):
         self.assertEqual((request["oldObject"], request["object"]), ({"metadata": {"name": "a"}}, None))
         expected = {"username": "alice", "uid": "1", "groups": ["g"], "extra": {"k": ["v"]}}
         self.assertEqual(request["userInfo"], expected)
-
-
-class RuleTests(SynchronousTestCase):
-    """Which requests a rule means."""
-
-    def test_matching(self) -> None:
-        """All of operation, group, version, resource and scope must fit."""
-        pods, scale = GroupVersionResource("", "v1", "pods"), GroupVersionResource("apps", "v1", "deployments")
-        rule = Rule.make(
-            {
-                "operations": ["CREATE", "CONNECT"],
-                "apiGroups": ["", "apps"],
-                "apiVersions": ["v1"],
-                "resources": ["pods", "pods/exec", "*/scale"],
-                "scope": "Namespaced",
-            }
-        )
-        for arguments, expected in (
-            (("CREATE", pods, "", True), True),
-            (("UPDATE", pods, "", True), False),
-            (("CONNECT", pods, "exec", True), True),
-            (("CONNECT", pods, "attach", True), False),
-            (("CREATE", scale, "scale", True), True),
-            (("CREATE", scale, "", True), False),
-            (("CREATE", pods._replace(version="v2"), "", True), False),
-            (("CREATE", pods._replace(group="x"), "", True), False),
-            (("CREATE", pods, "", False), False),
-        ):
-            self.assertEqual(rule.matches(*arguments), expected, arguments)
-
-    def test_everything(self) -> None:
-        """Stars mean everything; a star without a slash no subresource."""
-        every = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"]}
-        pods = GroupVersionResource("", "v1", "pods")
-        main, both = Rule.make({**every, "resources": ["*"]}), Rule.make({**every, "resources": ["*/*"]})
-        self.assertEqual([main.matches("DELETE", pods, part, True) for part in ("", "status")], [True, False])
-        self.assertEqual([both.matches("DELETE", pods, part, True) for part in ("", "status")], [True, True])
-        self.assertFalse(Rule.make({}).matches("CREATE", pods, "", True))

@@ -1,4 +1,4 @@
-"""Tests for the identity of objects under mutation: name, namespace, kind and version must not change."""
+"""Tests for L{kubetwist.admission_plugins.policies.mutating}."""
 
 from __future__ import annotations
 
@@ -7,14 +7,80 @@ from typing import Any
 from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.policies.mutating import MutatingAdmissionPolicy
 from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
-from tests.admission_plugins.policies.test_validating import MAPS, SCALERS, PolicyTestCase, rule
-from tests.admission_plugins.webhooks.webhookserver import WebhookTestCase, patch, webhook
+from tests.admission_plugins.mutationtools import MERGE, OTHER_NAMESPACE
+from tests.admission_plugins.policies.policycase import MAPS, SCALERS, MutatingTestCase, PolicyTestCase, rule
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
 from tests.resources.server import all_kinds
 
-OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
+
+class MutatingTests(MutatingTestCase):
+    """Tests for L{kubetwist.admission_plugins.policies.mutating}."""
+
+    def test_both(self) -> None:
+        """Mutations are carried out in order, each on what those before have made."""
+        self.mutate(
+            self.apply("Object{metadata: Object.metadata{labels: {'by': variables.who}}}"),
+            self.patch(
+                "[JSONPatch{op: 'add', path: '/data/' + jsonpatch.escapeKey('a.b'),"
+                " value: object.metadata.labels['by']}]"
+            ),
+            variables=[{"name": "who", "expression": "request.userInfo.username"}],
+        )
+        made = self.create("a", {"k": "v"}, labels={"x": "y"})
+        self.assertEqual(made["metadata"]["labels"], {"x": "y", "by": "admin"})
+        self.assertEqual(made["data"], {"k": "v", "a.b": "admin"})
+
+    def test_twice(self) -> None:
+        """A policy that is run on its own result changes nothing more."""
+        self.mutate(self.apply("Object{metadata: Object.metadata{labels: {'a': 'b'}}}"), reinvocationPolicy="IfNeeded")
+        self.create("a")
+        before = self.ask("GET", f"{MAPS}/a")
+        after = self.ask("PUT", f"{MAPS}/a", before)
+        self.assertEqual(before["metadata"]["resourceVersion"], after["metadata"]["resourceVersion"])
+
+    def test_reinvocation(self) -> None:
+        """A policy that wants to see later changes sees them."""
+        self.policy(
+            "mutating",
+            "first",
+            mutations=[
+                self.apply(
+                    "Object{metadata: Object.metadata{annotations:"
+                    " {'seen': object.?metadata.labels.?late.orValue('no')}}}"
+                )
+            ],
+            reinvocationPolicy="IfNeeded",
+        )
+        self.policy(
+            "mutating", "second", mutations=[self.apply("Object{metadata: Object.metadata{labels: {'late': 'yes'}}}")]
+        )
+        self.assertEqual(self.create("a")["metadata"]["annotations"], {"seen": "yes"})
+
+    def test_failure_policy(self) -> None:
+        """With failurePolicy Ignore a mutation that fails is left out."""
+        self.mutate(
+            self.patch("[JSONPatch{op: 'remove', path: '/data/gone'}]"),
+            self.apply("Object{metadata: Object.metadata{labels: {'a': 'b'}}}"),
+            failurePolicy="Ignore",
+        )
+        self.assertEqual(self.create("a", {"k": "v"})["metadata"]["labels"], {"a": "b"})
+
+    def test_result_is_no_object_of_its_kind(self) -> None:
+        """A patch that makes something else of an object is refused without a trace of it."""
+        self.mutate(self.patch("[JSONPatch{op: 'replace', path: '/data', value: [1]}]"))
+        code, _, _ = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
+        self.assertEqual(code, 500)
+        self.assertEqual(self.client.ask("GET", f"{MAPS}/a")[0], 404)
+
+    def test_validated_afterwards(self) -> None:
+        """What policies make of an object is seen by those that validate, and by the kind's own rules."""
+        self.mutate(self.apply("Object{metadata: Object.metadata{labels: {'bad label': 'x'}}}"))
+        code, _, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
+        self.assertEqual(code, 422)
+        self.assertIn("metadata.labels", message)
+
+
 APPLY = "application/apply-patch+yaml"
-MERGE = "application/merge-patch+json"
 
 
 def edits(*operations: tuple[str, str, str]) -> dict[str, Any]:
@@ -24,6 +90,9 @@ def edits(*operations: tuple[str, str, str]) -> dict[str, Any]:
         for op, path, value in operations
     )
     return {"patchType": "JSONPatch", "jsonPatch": {"expression": f"[{made}]"}}
+
+
+VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 
 
 class PolicyMutationTests(PolicyTestCase):
@@ -175,61 +244,6 @@ class PolicyMutationTests(PolicyTestCase):
         self.ask("DELETE", f"{MAPS}/a")
         message = self.refused("DELETE", MAPS)[2]
         self.assertTrue(message.startswith('configmaps "Unknown" is forbidden: '), message)
-
-
-VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
-
-
-class WebhookMutationTests(WebhookTestCase):
-    """Mutations by webhooks."""
-
-    resources = (*WebhookTestCase.resources, "replicasets")
-
-    def answer(self, *operations: tuple[str, str, Any], rules: tuple[str, ...] = ("*",)) -> None:
-        """Have a webhook answer with a patch to everything."""
-        self.outgoing.answer = lambda url, review: patch(*operations)
-        all_writes = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": [*rules]}
-        self.configure(webhook(rules=[all_writes]), mutating=True)
-
-    def test_namespace(self) -> None:
-        """A webhook that puts an object in another namespace fails the request, and nothing is stored."""
-        self.answer(("add", "/metadata/namespace", "elsewhere"), rules=("configmaps",))
-        self.assertEqual(self.refused("POST", MAPS, {"metadata": {"name": "a"}}), (400, OTHER_NAMESPACE))
-        self.assertEqual(self.ask("GET", "/api/v1/configmaps")["items"], [])
-
-    def test_managers(self) -> None:
-        """A webhook that sends an empty list of managed fields leaves an object without any."""
-        self.answer(("add", "/metadata/managedFields", []), rules=("configmaps",))
-        self.assertNotIn("managedFields", self.config_map("a", labels={"a": "b"})["metadata"])
-
-    def test_unknown_fields(self) -> None:
-        """What a webhook adds that the kind does not have is dropped."""
-        self.answer(("add", "/odd", 1), rules=("configmaps",))
-        self.assertNotIn("odd", self.config_map("a"))
-
-    def test_scale(self) -> None:
-        """A webhook cannot make a scale invalid, or the scale of another object or of an older state."""
-        template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-        spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
-        path = "/apis/apps/v1/namespaces/default/deployments"
-        self.ask("POST", path, {"metadata": {"name": "d"}, "spec": spec})
-        said: list[tuple[str, str, Any]] = []
-        self.answer(rules=("deployments/scale",))
-        self.outgoing.answer = lambda url, review: patch(*said)
-        for operation, code, text in (
-            (("remove", "/metadata/namespace", None), 422, "metadata.namespace: Required value"),
-            (("replace", "/metadata/name", ""), 422, "metadata.name: Required value"),
-            (("add", "/metadata/uid", "x"), 409, "Precondition failed: UID in precondition: x"),
-            (("add", "/metadata/resourceVersion", "1"), 409, "the object has been modified"),
-        ):
-            said[:] = [operation]
-            found = self.refused("PATCH", f"{path}/d/scale", {"spec": {"replicas": 2}}, **{"content-type": MERGE})
-            self.assertEqual(found[0], code, found)
-            self.assertIn(text, found[1])
-        self.assertEqual(self.ask("GET", f"{path}/d")["spec"]["replicas"], 1)
-        said.clear()
-        self.ask("PUT", f"{path}/d/scale", {"metadata": {"name": "d"}, "spec": {"replicas": 2}})
-        self.assertEqual(self.ask("GET", f"{path}/d")["spec"]["replicas"], 2)
 
 
 class CustomMutationTests(PolicyTestCase):

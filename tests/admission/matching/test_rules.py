@@ -1,0 +1,46 @@
+"""Tests for L{kubetwist.admission.matching.rules}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission.matching.rules import Rule
+from kubetwist.api.resource import GroupVersionResource
+
+
+class RuleTests(SynchronousTestCase):
+    """Which requests a rule means."""
+
+    def test_matching(self) -> None:
+        """All of operation, group, version, resource and scope must fit."""
+        pods, scale = GroupVersionResource("", "v1", "pods"), GroupVersionResource("apps", "v1", "deployments")
+        rule = Rule.make(
+            {
+                "operations": ["CREATE", "CONNECT"],
+                "apiGroups": ["", "apps"],
+                "apiVersions": ["v1"],
+                "resources": ["pods", "pods/exec", "*/scale"],
+                "scope": "Namespaced",
+            }
+        )
+        for arguments, expected in (
+            (("CREATE", pods, "", True), True),
+            (("UPDATE", pods, "", True), False),
+            (("CONNECT", pods, "exec", True), True),
+            (("CONNECT", pods, "attach", True), False),
+            (("CREATE", scale, "scale", True), True),
+            (("CREATE", scale, "", True), False),
+            (("CREATE", pods._replace(version="v2"), "", True), False),
+            (("CREATE", pods._replace(group="x"), "", True), False),
+            (("CREATE", pods, "", False), False),
+        ):
+            self.assertEqual(rule.matches(*arguments), expected, arguments)
+
+    def test_everything(self) -> None:
+        """Stars mean everything; a star without a slash no subresource."""
+        every = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"]}
+        pods = GroupVersionResource("", "v1", "pods")
+        main, both = Rule.make({**every, "resources": ["*"]}), Rule.make({**every, "resources": ["*/*"]})
+        self.assertEqual([main.matches("DELETE", pods, part, True) for part in ("", "status")], [True, False])
+        self.assertEqual([both.matches("DELETE", pods, part, True) for part in ("", "status")], [True, True])
+        self.assertFalse(Rule.make({}).matches("CREATE", pods, "", True))

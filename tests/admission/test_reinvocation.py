@@ -1,0 +1,64 @@
+"""Tests for L{kubetwist.admission.reinvocation}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission.reinvocation import Rounds, dumped, replace
+from tests.admission_plugins.webhooks.webhookserver import WebhookTestCase, patch, webhook
+
+
+class ReinvocationTests(WebhookTestCase):
+    """Tests for webhooks that are called a second time."""
+
+    def test_reinvocation(self) -> None:
+        """One that wants to is called again when another has changed the object after it; once, and not the others."""
+        self.configure(
+            webhook("a.example.org", reinvocationPolicy="IfNeeded"),
+            webhook("b.example.org"),
+            webhook("c.example.org", reinvocationPolicy="IfNeeded"),
+            mutating=True,
+        )
+
+        def answer(url: str, review: Any) -> Any:
+            data = review["request"]["object"].get("data") or {}
+            name = url[-13]
+            return (
+                patch(("add", "/data", {**data, name: str(int(data.get(name, "0")) + 1)}))
+                if name != "c"
+                else {"allowed": True}
+            )
+
+        self.outgoing.answer = answer
+        self.assertEqual(self.config_map()["data"], {"a": "2", "b": "1"})
+        self.assertEqual([url[-13] for url, _ in self.outgoing.calls], ["a", "b", "c", "a", "c"])
+
+
+class RoundsTests(SynchronousTestCase):
+    """Tests for L{Rounds} and what compares and replaces objects."""
+
+    def test_due(self) -> None:
+        """After a change those who were called before are due, and later ones only after another change."""
+        rounds = Rounds()
+        rounds.called.add("a")
+        rounds.changed()
+        rounds.called.add("b")
+        self.assertEqual((rounds.due, rounds.called), ({"a"}, {"b"}))
+        rounds.changed()
+        self.assertEqual((rounds.due, rounds.called), ({"a", "b"}, set()))
+
+    def test_dumped(self) -> None:
+        """Objects that differ in the order of their keys only are the same."""
+        self.assertEqual(dumped({"a": 1, "b": {"c": 2, "d": 3}}), dumped({"b": {"d": 3, "c": 2}, "a": 1}))
+        self.assertNotEqual(dumped({"a": 1}), dumped({"a": 2}))
+        self.assertEqual(dumped(None), b"")
+
+    def test_replace(self) -> None:
+        """An object is replaced in place, and so is its metadata."""
+        meta = {"name": "a", "labels": {"x": "y"}}
+        obj = {"metadata": meta, "spec": {"old": True}}
+        replace(obj, {"metadata": {"name": "a"}, "data": {"new": "1"}})
+        self.assertEqual(obj, {"metadata": {"name": "a"}, "data": {"new": "1"}})
+        self.assertIs(obj["metadata"], meta)

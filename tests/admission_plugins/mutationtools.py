@@ -1,0 +1,8 @@
+"""Edits of objects that policies and webhooks make."""
+
+from __future__ import annotations
+
+OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
+
+
+MERGE = "application/merge-patch+json"

@@ -1,0 +1,104 @@
+"""A server with policies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission.chain import AdmissionChain
+from kubetwist.admission_plugins.policies.mutating import MutatingAdmissionPolicy
+from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
+from tests.resources.server import Server, definitions
+
+GROUP = "/apis/admissionregistration.k8s.io/v1"
+
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+SCALERS = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
+
+
+def rule(*resources: str, **more: Any) -> dict[str, Any]:
+    """A rule for the creation and update of resources."""
+    return {
+        "operations": ["CREATE", "UPDATE"],
+        "apiGroups": ["*"],
+        "apiVersions": ["*"],
+        "resources": [*resources],
+        **more,
+    }
+
+
+class PolicyTestCase(SynchronousTestCase):
+    """A test of policies."""
+
+    def setUp(self) -> None:
+        """A server with both plugins."""
+        self.server = Server(
+            "configmaps",
+            "namespaces",
+            "pods",
+            "secrets",
+            "horizontalpodautoscalers",
+            "mutatingadmissionpolicies",
+            "mutatingadmissionpolicybindings",
+            "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings",
+        )
+        stores = self.server.stores
+        stores.definitions = definitions()
+        stores.authorizer = self.server.authorizer
+        plugins = [plugin.configured(stores, None) for plugin in (MutatingAdmissionPolicy, ValidatingAdmissionPolicy)]
+        stores.use(AdmissionChain(plugins, self.server.clock))
+        self.client = self.server.client()
+        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "default", "labels": {"team": "a"}}})
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """What is answered to a request that succeeds."""
+        code, answer = self.client.ask(method, path, body, **headers)
+        self.assertLess(code, 300, answer)
+        return answer
+
+    def refused(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str, str]:
+        """The code, reason and message of one that fails."""
+        code, answer = self.client.ask(method, path, body, **headers)
+        self.assertGreaterEqual(code, 400, answer)
+        return code, answer["reason"], answer["message"]
+
+    def policy(self, kind: str = "validating", name: str = "p", binding: Any = (), **spec: Any) -> None:
+        """Make a policy, and unless C{binding} is L{None} bind it."""
+        spec.setdefault("matchConstraints", {"resourceRules": [rule("configmaps")]})
+        if kind == "mutating":
+            spec.setdefault("reinvocationPolicy", "Never")
+        self.ask("POST", f"{GROUP}/{kind}admissionpolicies", {"metadata": {"name": name}, "spec": spec})
+        if binding is not None:
+            self.bind(kind, name, **dict(binding))
+
+    def bind(self, kind: str = "validating", name: str = "p", **spec: Any) -> None:
+        """Bind a policy."""
+        if kind == "validating":
+            spec.setdefault("validationActions", ["Deny"])
+        body = {"metadata": {"name": spec.pop("called", f"{name}-b")}, "spec": {"policyName": name, **spec}}
+        self.ask("POST", f"{GROUP}/{kind}admissionpolicybindings", body)
+
+    def create(self, name: str = "m", data: Any = None, **meta: Any) -> Any:
+        """Create a config map."""
+        return self.ask("POST", MAPS, {"metadata": {"name": name, **meta}, "data": data or {}})
+
+
+class MutatingTestCase(PolicyTestCase):
+    """A test with the tools of several test cases."""
+
+    def mutate(self, *mutations: dict[str, Any], **spec: Any) -> None:
+        """Make a policy that does these."""
+        self.policy("mutating", mutations=[*mutations], **spec)
+
+    def apply(self, expression: str) -> dict[str, Any]:
+        """A mutation that merges."""
+        return {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+
+    def patch(self, expression: str) -> dict[str, Any]:
+        """A mutation that edits."""
+        return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}

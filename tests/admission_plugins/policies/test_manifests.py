@@ -1,0 +1,74 @@
+"""Tests for L{kubetwist.admission_plugins.policies.manifests}."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kubetwist.admission.chain import AdmissionChain
+from kubetwist.admission_plugins.configurations import InvalidConfiguration
+from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
+from tests.admission_plugins.policies.policycase import GROUP, MAPS, PolicyTestCase
+
+#: A policy that denies every config map, and its binding.
+MANIFESTS = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: deny.static.k8s.io}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}
+  validations:
+  - {expression: "false", message: by file}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: deny-b.static.k8s.io}
+spec: {policyName: deny.static.k8s.io, validationActions: [Deny]}
+"""
+
+
+class ManifestTests(PolicyTestCase):
+    """Policies from files."""
+
+    def configured(self, **files: str) -> None:
+        """Start over with a directory of manifests."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        for name, text in files.items():
+            (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+        configuration = {
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "kind": "ValidatingAdmissionPolicyConfiguration",
+            "staticManifestsDir": str(folder),
+        }
+        stores = self.server.stores
+        plugin = ValidatingAdmissionPolicy.configured(stores, configuration)
+        stores.use(AdmissionChain([plugin], self.server.clock))
+
+    def bad(self, **files: str) -> str:
+        """Why a directory is refused."""
+        return str(self.assertRaises(InvalidConfiguration, self.configured, **files))
+
+    def test_before_everything(self) -> None:
+        """A policy of a file is active without anything in the API, and nothing in the API ends it."""
+        self.configured(both=MANIFESTS)
+        _, _, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
+        self.assertIn("'deny.static.k8s.io' with binding 'deny-b.static.k8s.io' denied request: by file", message)
+        path = f"{GROUP}/validatingadmissionpolicies/deny.static.k8s.io"
+        self.assertEqual(self.client.ask("DELETE", path)[0], 404)
+        self.policy(name="deny.static.k8s.io", validations=[{"expression": "true"}], binding=None)
+        self.ask("DELETE", path)
+        self.refused("POST", MAPS, {"metadata": {"name": "a"}})
+
+    def test_mistakes(self) -> None:
+        """What can not be used stops the start, with the file and the reason."""
+        self.assertIn(
+            'must have a name ending with ".static.k8s.io"', self.bad(a=MANIFESTS.replace("deny.static", "deny"))
+        )
+        self.assertIn("duplicate name", self.bad(a=MANIFESTS, b=MANIFESTS))
+        self.assertIn("which does not exist in the manifest directory", self.bad(a=MANIFESTS.partition("---")[2]))
+        self.assertIn("unsupported resource type ConfigMap", self.bad(a="apiVersion: v1\nkind: ConfigMap\n"))
+        self.assertIn("unknown field", self.bad(a=MANIFESTS.replace("validations:", "validation:")))
+        self.assertIn("compilation failed", self.bad(a=MANIFESTS.replace('"false"', '"false &&"')))
+        self.assertIn("error loading", self.bad(a="a: [1\n"))

@@ -1,0 +1,28 @@
+"""Tests for L{kubetwist.admission_plugins.webhooks.configurationmanager}."""
+
+from __future__ import annotations
+
+from tests.admission_plugins.webhooks.webhookserver import WebhookTestCase, webhook
+from tests.admission_plugins.webhooks.webhooktools import rule
+
+
+class ChangeTests(WebhookTestCase):
+    """Tests for configurations that change."""
+
+    def test_configurations_are_exempt(self) -> None:
+        """Webhooks are not asked about webhooks, so that one that refuses everything can be taken away."""
+        self.configure(webhook(**rule("*/*")), webhook("b.example.org", **rule("*/*")))
+        self.outgoing.answer = lambda url, review: {"allowed": False}
+        self.ask("DELETE", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hooks")
+        self.assertEqual(self.requests, [])
+        self.config_map()
+
+    def test_changed_configuration(self) -> None:
+        """A configuration that changes holds in its new form from the next request on."""
+        self.configure(webhook())
+        self.config_map("one")
+        path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hooks"
+        url = [{"op": "replace", "path": "/webhooks/0/clientConfig/url", "value": "https://elsewhere.example.org"}]
+        self.ask("PATCH", path, url, Content_Type="application/json-patch+json")
+        self.config_map("two")
+        self.assertEqual([url for url, _ in self.outgoing.calls][1:], ["https://elsewhere.example.org"])

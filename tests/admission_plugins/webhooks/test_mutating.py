@@ -1,0 +1,192 @@
+"""Tests for L{kubetwist.admission_plugins.webhooks.mutating}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetwist.client.errors import CallError
+from tests.admission_plugins.mutationtools import MERGE, OTHER_NAMESPACE
+from tests.admission_plugins.webhooks.webhookserver import WebhookTestCase, patch, webhook
+from tests.admission_plugins.webhooks.webhooktools import MAPS, rule
+from tests.resources.server import config_map, pod
+
+
+class MutatingTests(WebhookTestCase):
+    """Tests for L{kubetwist.admission_plugins.webhooks.mutating}."""
+
+    def test_patch(self) -> None:
+        """What a webhook changes is stored, with the defaults of what it added."""
+        self.configure(webhook(**rule("pods")), mutating=True)
+        container = {"name": "side", "image": "side"}
+        self.outgoing.answer = lambda url, review: patch(
+            ("add", "/metadata/labels", {"a": "b"}), ("add", "/spec/containers/-", container), ("add", "/spec/bogus", 1)
+        )
+        made = self.ask("POST", "/api/v1/namespaces/default/pods", pod("p"))
+        self.assertEqual(made["metadata"]["labels"], {"a": "b"})
+        side = made["spec"]["containers"][1]
+        self.assertEqual((side["name"], side["imagePullPolicy"]), ("side", "Always"))
+        self.assertNotIn("bogus", made["spec"])
+        request = self.requests[0]
+        self.assertNotIn("uid", request["object"]["metadata"])
+
+    def test_generated_name(self) -> None:
+        """A name that the server makes is not known yet."""
+        self.configure(webhook(), mutating=True)
+        made = self.ask("POST", MAPS, {"metadata": {"generateName": "m-"}})
+        (request,) = self.requests
+        self.assertNotIn("name", request)
+        self.assertTrue(made["metadata"]["name"].startswith("m-"))
+
+    def test_order(self) -> None:
+        """Webhooks are called in the order of their configurations and within them; each sees the work of the last."""
+        self.configure(webhook("c.example.org"), webhook("a.example.org"), mutating=True, name="second")
+        self.configure(webhook("b.example.org"), mutating=True, name="first")
+
+        def answer(url: str, review: Any) -> Any:
+            data = review["request"]["object"].get("data") or {}
+            return patch(("add", "/data", {**data, url[-13]: str(len(data))}))
+
+        self.outgoing.answer = answer
+        self.assertEqual(self.config_map()["data"], {"b": "0", "c": "1", "a": "2"})
+
+    def test_versions(self) -> None:
+        """A change made in one version comes back in the version of the object."""
+        versions = rule("horizontalpodautoscalers")
+        versions["rules"][0] |= {"apiGroups": ["autoscaling"], "apiVersions": ["v1"]}
+        self.configure(webhook(**versions), mutating=True)
+        self.outgoing.answer = lambda url, review: patch(("add", "/spec/targetCPUUtilizationPercentage", 70))
+        target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
+        obj = {"metadata": {"name": "h"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}}
+        made = self.ask("POST", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", obj)
+        (metric,) = [one for one in made["spec"]["metrics"] if one["resource"]["name"] == "cpu"]
+        self.assertEqual(metric["resource"]["target"], {"type": "Utilization", "averageUtilization": 70})
+
+    def test_nothing_to_change(self) -> None:
+        """A deletion has nothing that could be changed; an empty patch is none."""
+        self.config_map()
+        self.configure(webhook(**rule("configmaps")), mutating=True)
+        self.outgoing.answer = lambda url, review: patch(("add", "/data", {}))
+        expected = (
+            'Internal error occurred: admission webhook "a.example.org" attempted to modify the object, which is not '
+            "supported for this operation"
+        )
+        self.assertEqual(self.refused("DELETE", f"{MAPS}/m"), (500, expected))
+        self.outgoing.answer = lambda url, review: patch()
+        self.ask("DELETE", f"{MAPS}/m")
+
+    def test_bad_patches(self) -> None:
+        """A patch that can not be read is a failed call; one that does not fit is an error whatever the policy."""
+        self.configure(webhook(failurePolicy="Ignore"), mutating=True)
+        bad: dict[str, Any] = {"allowed": True, "patchType": "JSONPatch", "patch": "bm8="}
+        self.outgoing.answer = lambda url, review: bad
+        self.config_map("undecodable")
+        self.outgoing.answer = lambda url, review: {**patch(("add", "/x", 1)), "patchType": "Other"}
+        self.config_map("unsupported")
+        for operation in (
+            ("add", "/a/b/c", 1),
+            ("test", "/metadata/name", "z"),
+            ("replace", "/data", 3),
+            ("replace", "/kind", "Pod"),
+        ):
+            self.outgoing.answer = lambda url, review, operation=operation: patch(operation)
+            code, message = self.refused("POST", MAPS, config_map("m"))
+            self.assertEqual((code, message[:25]), (500, "Internal error occurred: "))
+
+    def test_annotations(self) -> None:
+        """The audit is told what webhooks say, and what they changed."""
+        noted: dict[str, tuple[str, str]] = {}
+        self.configure(webhook(), webhook("b.example.org", failurePolicy="Ignore"), mutating=True)
+
+        def answer(url: str, review: Any) -> Any:
+            if url.endswith("b.example.org"):
+                return CallError("POST", url, "EOF")
+            return {**patch(("add", "/data", {"a": "b"})), "auditAnnotations": {"key": "value", "bad key": "x"}}
+
+        self.outgoing.answer = answer
+        stores = self.server.stores
+        admit = stores.admission.admit
+
+        async def watched(attributes: Any) -> None:
+            await admit(attributes)
+            noted.update(attributes.annotations or {})
+
+        stores.admission.admit = watched  # type: ignore[method-assign]
+        self.config_map()
+        self.assertEqual(noted["a.example.org/key"], ("value", "Metadata"))
+        self.assertNotIn("a.example.org/bad key", noted)
+        prefix = "mutation.webhook.admission.k8s.io/round_0_index_"
+        self.assertEqual(noted[f"{prefix}0"][0], '{"configuration":"hooks","webhook":"a.example.org","mutated":true}')
+        self.assertEqual(noted[f"{prefix}1"][0], '{"configuration":"hooks","webhook":"b.example.org","mutated":false}')
+        self.assertEqual(noted[f"failed-open.{prefix}1"], ("b.example.org", "Metadata"))
+        self.assertEqual(
+            noted["patch.webhook.admission.k8s.io/round_0_index_0"],
+            (
+                '{"configuration":"hooks","webhook":"a.example.org","patch":[{"op":"add","path":"/data","value":{"a":"b"}}],'
+                '"patchType":"JSONPatch"}',
+                "Request",
+            ),
+        )
+
+    def test_managed_fields(self) -> None:
+        """Nonsense among the managed fields is put back as it was, and the client is told."""
+        self.configure(webhook(), mutating=True)
+        self.outgoing.answer = lambda url, review: patch(
+            ("replace", "/metadata/managedFields", [{"operation": "Guess"}])
+        )
+        answered = self.client.answer("POST", MAPS, config_map("m", a="b"))
+        self.assertEqual(answered.code, 201)
+        self.assertIn(".metadata.managedFields was in an invalid state after admission", str(answered.headers))
+        operations = {entry["operation"] for entry in self.ask("GET", f"{MAPS}/m")["metadata"]["managedFields"]}
+        self.assertEqual(operations, {"Update"})
+
+
+class WebhookMutationTests(WebhookTestCase):
+    """Mutations by webhooks."""
+
+    resources = (*WebhookTestCase.resources, "replicasets")
+
+    def answer(self, *operations: tuple[str, str, Any], rules: tuple[str, ...] = ("*",)) -> None:
+        """Have a webhook answer with a patch to everything."""
+        self.outgoing.answer = lambda url, review: patch(*operations)
+        all_writes = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": [*rules]}
+        self.configure(webhook(rules=[all_writes]), mutating=True)
+
+    def test_namespace(self) -> None:
+        """A webhook that puts an object in another namespace fails the request, and nothing is stored."""
+        self.answer(("add", "/metadata/namespace", "elsewhere"), rules=("configmaps",))
+        self.assertEqual(self.refused("POST", MAPS, {"metadata": {"name": "a"}}), (400, OTHER_NAMESPACE))
+        self.assertEqual(self.ask("GET", "/api/v1/configmaps")["items"], [])
+
+    def test_managers(self) -> None:
+        """A webhook that sends an empty list of managed fields leaves an object without any."""
+        self.answer(("add", "/metadata/managedFields", []), rules=("configmaps",))
+        self.assertNotIn("managedFields", self.config_map("a", labels={"a": "b"})["metadata"])
+
+    def test_unknown_fields(self) -> None:
+        """What a webhook adds that the kind does not have is dropped."""
+        self.answer(("add", "/odd", 1), rules=("configmaps",))
+        self.assertNotIn("odd", self.config_map("a"))
+
+    def test_scale(self) -> None:
+        """A webhook cannot make a scale invalid, or the scale of another object or of an older state."""
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+        path = "/apis/apps/v1/namespaces/default/deployments"
+        self.ask("POST", path, {"metadata": {"name": "d"}, "spec": spec})
+        said: list[tuple[str, str, Any]] = []
+        self.answer(rules=("deployments/scale",))
+        self.outgoing.answer = lambda url, review: patch(*said)
+        for operation, code, text in (
+            (("remove", "/metadata/namespace", None), 422, "metadata.namespace: Required value"),
+            (("replace", "/metadata/name", ""), 422, "metadata.name: Required value"),
+            (("add", "/metadata/uid", "x"), 409, "Precondition failed: UID in precondition: x"),
+            (("add", "/metadata/resourceVersion", "1"), 409, "the object has been modified"),
+        ):
+            said[:] = [operation]
+            found = self.refused("PATCH", f"{path}/d/scale", {"spec": {"replicas": 2}}, **{"content-type": MERGE})
+            self.assertEqual(found[0], code, found)
+            self.assertIn(text, found[1])
+        self.assertEqual(self.ask("GET", f"{path}/d")["spec"]["replicas"], 1)
+        said.clear()
+        self.ask("PUT", f"{path}/d/scale", {"metadata": {"name": "d"}, "spec": {"replicas": 2}})
+        self.assertEqual(self.ask("GET", f"{path}/d")["spec"]["replicas"], 2)

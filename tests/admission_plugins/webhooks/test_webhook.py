@@ -1,0 +1,57 @@
+"""Tests for L{Webhook}."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission_plugins.webhooks.webhook import Webhook
+
+
+class FakeOutgoing:
+    """Counts the clients that it makes."""
+
+    denied = ()
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+
+    def client(self, settings: Any) -> SimpleNamespace:
+        """A client of some settings."""
+        self.made.append(settings)
+        return SimpleNamespace(settings=settings)
+
+
+class WebhookTests(SynchronousTestCase):
+    """Tests for L{Webhook}."""
+
+    def webhook(self, number: int = 0, outgoing: Any = None, **fields: Any) -> Webhook:
+        """A webhook of configuration C{c}."""
+        return Webhook("c", {"name": "w", **fields}, number, outgoing, None)
+
+    def test_defaults(self) -> None:
+        """Without fields a webhook has ten seconds, refuses when it fails, and is not called in dry runs."""
+        webhook = self.webhook()
+        self.assertEqual((webhook.timeout, webhook.ignores, webhook.again, webhook.dry), (10.0, False, False, False))
+        self.assertIsNone(webhook.conditions)
+
+    def test_fields(self) -> None:
+        """Policies are read from the fields of the webhook."""
+        webhook = self.webhook(timeoutSeconds=3, failurePolicy="Ignore", reinvocationPolicy="IfNeeded")
+        self.assertEqual((webhook.timeout, webhook.ignores, webhook.again), (3.0, True, True))
+        for effects, dry in (("None", True), ("NoneOnDryRun", True), ("Some", False), ("Unknown", False)):
+            self.assertEqual(self.webhook(sideEffects=effects).dry, dry, effects)
+
+    def test_uid(self) -> None:
+        """Webhooks of one name in one configuration are told apart by their number."""
+        self.assertEqual([self.webhook(number).uid for number in (0, 1)], ["c/w/0", "c/w/1"])
+
+    def test_client_is_made_once(self) -> None:
+        """The client is made at the first call and kept."""
+        outgoing = FakeOutgoing()
+        webhook = self.webhook(outgoing=outgoing, clientConfig={"url": "https://example.com/hook"})
+        self.assertEqual(outgoing.made, [])
+        self.assertIs(webhook.client(), webhook.client())
+        self.assertEqual([settings.url for settings in outgoing.made], ["https://example.com/hook"])

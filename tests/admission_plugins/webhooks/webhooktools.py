@@ -1,0 +1,22 @@
+"""Rules of webhooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def rule(*resources: str, operations: tuple[str, ...] = ("*",), **more: Any) -> dict[str, Any]:
+    """A rule for everything of some resources."""
+    return {
+        "rules": [
+            {
+                "operations": list(operations),
+                "apiGroups": ["*"],
+                "apiVersions": ["*"],
+                "resources": list(resources),
+                **more,
+            }
+        ]
+    }

@@ -1,0 +1,69 @@
+"""Tests for L{kubetwist.metrics.baseline}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.metrics.baseline import Baseline
+from kubetwist.metrics.exposition import render
+from kubetwist.metrics.registry import Reading, Registry
+from kubetwist.metrics.summaries import Summary
+
+
+class BaselineTests(SynchronousTestCase):
+    """Counting anew."""
+
+    def setUp(self) -> None:
+        """Something to count."""
+        self.registry = Registry()
+        self.baseline = Baseline()
+        self.labelled = self.registry.counter("labelled_total", "L.", ("a",))
+        self.plain = self.registry.counter("plain_total", "P.").of()
+        self.gauge = self.registry.gauge("gauge", "G.", ("a",))
+        self.looked = Summary((1.0,))
+        self.registry.read(lambda: [Reading("looked_seconds", "histogram", "S.", ("a",), [(("x",), self.looked)])])
+        self.registry.read(lambda: [Reading("looked", "gauge", "S.", ("a",), [(("x",), 3.0)])])
+
+    def shown(self) -> list[str]:
+        """What is shown."""
+        text = render(self.registry.families(), self.registry.readings(), self.baseline.since).decode()
+        return [line for line in text.splitlines() if not line.startswith("#")]
+
+    def test_reset(self) -> None:
+        """What was counted before is taken off, whoever counts it; what is looked at stays."""
+        for _ in range(3):
+            self.labelled.of("x").value += 1
+            self.plain.value += 1
+            self.looked.observe(0.5)
+        self.gauge.of("x").value = 1
+        self.baseline.take(self.registry)()
+        self.assertEqual(self.shown(), ['looked{a="x"} 3', "plain_total 0"])
+        self.labelled.of("x").value += 1
+        self.labelled.of("y").value += 1
+        self.looked.observe(5.0)
+        self.gauge.of("x").value = 1
+        self.assertEqual(
+            self.shown(),
+            [
+                'gauge{a="x"} 1',
+                'labelled_total{a="x"} 1',
+                'labelled_total{a="y"} 1',
+                'looked{a="x"} 3',
+                'looked_seconds_bucket{a="x",le="1"} 0',
+                'looked_seconds_bucket{a="x",le="+Inf"} 1',
+                'looked_seconds_sum{a="x"} 5',
+                'looked_seconds_count{a="x"} 1',
+                "plain_total 0",
+            ],
+        )
+
+    def test_counted_anew(self) -> None:
+        """What has begun anew by itself is not less than nothing."""
+        self.labelled.of("x").value = 5
+        self.looked.observe(0.5)
+        self.baseline.take(self.registry)()
+        self.labelled.of("x").value = 2
+        self.looked = Summary((1.0,))
+        self.looked.observe(3.0)
+        self.assertIn('labelled_total{a="x"} 2', self.shown())
+        self.assertIn('looked_seconds_count{a="x"} 1', self.shown())

@@ -1,0 +1,43 @@
+"""Tests for L{kubetwist.metrics.exposition}."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.metrics.exposition import process_readings, render
+from kubetwist.metrics.registry import Registry
+from tests.metrics.reading import read
+
+
+class ExpositionTests(SynchronousTestCase):
+    """Tests for L{kubetwist.metrics.exposition}."""
+
+    def test_numbers(self) -> None:
+        """Counters and gauges are told with their labels, and with names as they are."""
+        registry = Registry()
+        attempts = registry.counter("authentication_attempts", "Attempts.", ("result",))
+        attempts.of("success").value += 2
+        attempts.of("success").value += 1
+        registry.gauge("depth", "Depth.").of().value = 1.5
+        text = render(registry.families(), ()).decode()
+        self.assertIn("# TYPE authentication_attempts counter\n", text)
+        self.assertIn('\nauthentication_attempts{result="success"} 3\n', text)
+        self.assertEqual(read(registry)["depth"], {(): 1.5})
+
+    @given(st.dictionaries(st.text(max_size=8), st.floats(allow_nan=False), max_size=5))
+    def test_labels(self, values: dict[str, float]) -> None:
+        """Any text can be the value of a label, and any number that of a metric."""
+        registry = Registry()
+        family = registry.gauge("some", "A text \\ of\ntwo lines.", ("label",))
+        for label, value in values.items():
+            family.of(label).value = value
+        found = read(registry).get("some", {})
+        self.assertEqual({dict(labels)["label"]: value for labels, value in found.items()}, values)
+
+    def test_process(self) -> None:
+        """The process tells of its memory and CPU under the usual names."""
+        names = {reading.name for reading in process_readings()}
+        self.assertLessEqual({"process_resident_memory_bytes", "process_cpu_seconds_total"}, names)
