@@ -78,27 +78,6 @@ def _made(
     return Issued(builder.sign(issuer.key if issuer else key, hashes.SHA256()), key)
 
 
-class Transport:
-    """A connection whose client has shown some certificates, its own first."""
-
-    def __init__(self, *shown: Issued) -> None:
-        self._shown = [crypto.X509.from_cryptography(one.certificate) for one in shown]
-        self.asked = 0
-
-    def getPeerCertificate(self) -> Any:
-        """As a TLS transport has it."""
-        self.asked += 1
-        return self._shown[0] if self._shown else None
-
-    def getHandle(self) -> Transport:
-        """What pyOpenSSL would give."""
-        return self
-
-    def get_peer_cert_chain(self) -> Any:
-        """What was shown."""
-        return self._shown
-
-
 class Request:
     """
     A request on such a connection.
@@ -107,7 +86,8 @@ class Request:
     """
 
     def __init__(self, *shown: Issued, **fields: str | list[str]) -> None:
-        self.transport = Transport(*shown)
+        self._shown = [crypto.X509.from_cryptography(one.certificate) for one in shown]
+        self.asked = 0
         self.remembered: dict[object, Any] = {}
         self.connection = self
         self.fields = {
@@ -116,3 +96,8 @@ class Request:
             ]
             for name, value in fields.items()
         }
+
+    def peer_certificates(self) -> list[crypto.X509]:
+        """Return what was shown, as L{kubetwist.http.request.RequestTransport} does."""
+        self.asked += 1
+        return self._shown

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from time import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 
 from twisted.python.failure import Failure
 
 from ..http.request import KubeRequest
-
-if TYPE_CHECKING:
-    from .trail import Trail
+from .trail import Trail
 
 #: Seconds that the outcome of a write is waited for whose client has gone.
 PATIENCE: Final = 60.0
@@ -44,6 +42,7 @@ class AuditedRequest(KubeRequest):
     """
 
     auditor: Any = None
+    audit: Trail | None = None
     received = 0.0
     _refusal: dict[str, Any] | None = None
     _early: tuple[tuple[str, str, str], ...] = ()
@@ -160,6 +159,7 @@ class AuditedRequest(KubeRequest):
 
     def _note_user(self) -> None:
         trail = self.audit
+        assert trail is not None, "only requests with an audit event are completed"
         if self.user is not trail.about.user and trail.impersonated is None:
             trail.impersonated = self.user
             trail.constraint = self.impersonation_constraint

@@ -98,7 +98,7 @@ def _first(values: Sequence[bytes] | None) -> bytes | None:
 
 
 def _peer(request: Any) -> str:
-    remembered = request.channel.remembered
+    remembered = request.connection.remembered
     peer: str | None = remembered.get(_PEER)
     if peer is None:
         peer = remembered[_PEER] = shown_peer(getattr(request.client, "host", ""))

@@ -122,7 +122,7 @@ class Authorities:
         remembered = request.connection.remembered
         found: _Shown | None = remembered.get(self)
         if found is None or found.pool is not self.pool:
-            found = remembered[self] = self._look(request.connection.transport)
+            found = remembered[self] = self._look(request.connection.peer_certificates())
         if found.failure is not None:
             raise AuthenticationFailed(found.failure)
         if found.certificate is not None:
@@ -132,14 +132,13 @@ class Authorities:
             self.left.observe(left)
         return found
 
-    def _look(self, transport: Any) -> _Shown:
-        shown = getattr(transport, "getPeerCertificate", lambda: None)()
-        if shown is None:
+    def _look(self, presented: Sequence[crypto.X509]) -> _Shown:
+        if not presented:
             return _Shown(self.pool)
-        chain = transport.getHandle().get_peer_cert_chain() or []
+        shown, *chain = presented
         certificate = shown.to_cryptography()
         try:
-            crypto.X509StoreContext(self.pool.store, shown, chain[1:]).verify_certificate()
+            crypto.X509StoreContext(self.pool.store, shown, chain).verify_certificate()
             if not _for_clients(certificate):
                 raise AuthenticationFailed("it is not for clients")
             user = self._tell(certificate)

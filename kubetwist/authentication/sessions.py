@@ -204,7 +204,7 @@ def from_same_origin(request: Any) -> bool:
 
 def _shows_certificate(request: Any) -> bool:
     """Whether there is a certificate that somebody else could make use of."""
-    return getattr(request.connection.transport, "getPeerCertificate", lambda: None)() is not None
+    return bool(request.connection.peer_certificates())
 
 
 def take_cookie(fields: dict[bytes, list[bytes]], name: bytes) -> bytes | None:

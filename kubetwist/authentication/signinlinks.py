@@ -51,8 +51,7 @@ def is_local(request: Any) -> bool:
     """Return whether the client of a request is on this machine, according to its address and headers."""
     if any(name in request.fields for name in _FORWARDED):
         return False
-    transport = request.connection.transport
-    host = getattr(transport.getPeer() if transport is not None else None, "host", None)
+    host = getattr(request.client, "host", None)
     try:
         return host is not None and ip_address(host).is_loopback
     except ValueError:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from attrs import evolve, frozen
+from OpenSSL.crypto import X509
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -149,7 +150,11 @@ class TokenAlone:
         self.fields = {b"authorization": [b"Bearer " + token.rstrip().encode("utf-8", "replace")]}
         self.connection = self
         self.remembered: dict[object, Any] = {}
-        self.transport = None
+        self.client = None
+
+    def peer_certificates(self) -> Sequence[X509]:
+        """Return no certificate."""
+        return ()
 
     def warn(self, text: str) -> None:
         """There is no answer that a warning could go with."""

@@ -47,7 +47,7 @@ def with_priority_and_fairness(handler: Handler, flow: FlowControl, sizes: Sizes
             assigned = classify(user, info)
             if flow.may_keep(user):
                 info.flow = user, flow.plan, assigned
-        request.assigned, request.flow_head = assigned, assigned.head
+        request.assigned, request.flow_fields = assigned, assigned.fields
         verb = info.verb
         wide = seats(request, assigned.level, sizes) if verb in _COLLECTIONS else 1
         if wide == 1:

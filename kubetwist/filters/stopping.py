@@ -27,7 +27,7 @@ def with_retry_after(handler: Handler, stopping: Callable[[], bool]) -> Handler:
             handler(request)
             return
         # Whoever comes again is to connect anew.
-        request.channel.finish_with_this()
+        request.connection.finish_with_this()
         request.setHeader(b"Retry-After", b"5")
         request.respond_text(429, "The apiserver is shutting down, please try again later.\n")
 

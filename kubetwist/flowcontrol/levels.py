@@ -18,6 +18,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..api.resource import JSONObject, UserInfo
+from ..http.fields import FieldLines
 from ..metrics.registry import Distribution, Watermark
 from .queues import Limits, QueueSet, Ticket, deal
 from .schemas import FlowSchema, Sought, in_order
@@ -175,14 +176,14 @@ class Assignment:
     @ivar lasted: Where it is told for how long it had its seats.
     @ivar entropy: Tells its flow from others.
     @ivar flow: What tells it, for who wants to look.
-    @ivar head: What the answer says of it, as lines of a head.
+    @ivar fields: Header fields of the response that name schema and level.
     """
 
     schema: FlowSchema
     level: Level
     flow: str
     entropy: int
-    head: bytes
+    fields: FieldLines
     tally: Tally
     queued: Watermark
     lasted: Distribution
@@ -300,14 +301,16 @@ class FlowControl:
         level = self.levels[schema.level]
         flow = schema.flow(user, info)
         digest = blake2b(f"{schema.name},{flow}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        head = b"X-Kubernetes-PF-FlowSchema-UID: %b\r\nX-Kubernetes-PF-PriorityLevel-UID: %b\r\n" % (
-            schema.uid.encode(),
-            level.uid.encode(),
+        fields = FieldLines(
+            [
+                (b"X-Kubernetes-PF-FlowSchema-UID", schema.uid.encode()),
+                (b"X-Kubernetes-PF-PriorityLevel-UID", level.uid.encode()),
+            ]
         )
         tally = self.tallies.setdefault((schema.name, level.name), Tally())
         queued = self.queued["readOnly" if info.verb in _READING else "mutating"]
         lasted = tally.watched if info.verb == "watch" else tally.executed
-        return Assignment(schema, level, flow, int.from_bytes(digest, "big"), head, tally, queued, lasted)
+        return Assignment(schema, level, flow, int.from_bytes(digest, "big"), fields, tally, queued, lasted)
 
     # Requests.
 

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..api.errors import APIStatusError, ReportedError
-
-if TYPE_CHECKING:
-    from .request import KubeRequest
+from .connection.memorylimit import MemoryGuard
+from .request import KubeRequest
 
 _log: Final = Logger()
 
 
-def answer_failure(request: KubeRequest, reason: Failure) -> None:
+def answer_failure(request: KubeRequest, reason: Failure, guard: MemoryGuard | None = None) -> None:
     """
     Log why a request failed, and answer 500 without the reason.
 
     Failures of the store are answered with their text, as in the reference. An answer that has begun is aborted.
+
+    @param guard: Frees its reserve after a failed allocation.
     """
     if reason.check(MemoryError):
-        _out_of_memory(request, reason)
+        _out_of_memory(request, reason, guard)
         return
     answer = APIStatusError.internal("the server met an unexpected condition")
     if isinstance(reason.value, ReportedError):
@@ -50,12 +51,12 @@ def answer_failure(request: KubeRequest, reason: Failure) -> None:
         request.fail(answer)
 
 
-def _out_of_memory(request: KubeRequest, reason: Failure) -> None:
+def _out_of_memory(request: KubeRequest, reason: Failure, guard: MemoryGuard | None) -> None:
     """Answer 503 after a failed allocation with as little memory as possible, or abort an answer that has begun."""
     # The frames reference the objects under construction.
     reason.cleanFailure()
-    if request.site.guard is not None:
-        request.site.guard.exhausted()
+    if guard is not None:
+        guard.exhausted()
     _log.error("out of memory: {path} failed", path=request.path[:200].decode("latin-1"))
     request.terminated = 503
     if request.switched:

@@ -1,21 +1,25 @@
 """
-Requests as every layer below sees them.
+Requests, independent of the protocol and the connection that they arrive on.
 
 L{KubeRequest} keeps Twisted's interface, so that any resource can answer it, and adds the short ways that a Kubernetes
-API takes thousands of times a second.
+API takes thousands of times a second. It reads its client through L{RequestTransport}, which HTTP/1.1 implements as a
+connection (L{kubetwist.http.http1.channel}) and HTTP/2 could implement as a stream, and its server through
+L{RequestSite}.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
-from http import HTTPStatus
+from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
+
+from OpenSSL.crypto import X509
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import IAddress, IConsumer, IProducer, IProtocol, IReactorTime
 from twisted.python.failure import Failure
 from twisted.web.error import UnsupportedMethod
 from twisted.web.http import NO_BODY_CODES, parse_qs
@@ -26,23 +30,123 @@ from zope.interface import implementer
 
 from ..api.errors import APIStatusError
 from ..api.query import parse_query
+from ..api.resource import JSONObject, UserInfo
 from ..interfaces import IAuthenticationRequest
-from .failures import answer_failure
-from .http1.channel import KubeChannel
-from .http1.requestbody import MAX_BODY
+from .collaborators import AuditTrail, WorkScheduler
+from .connection.bodyshares import MAX_BODY
+from .connection.flow import Flow, RawTransport
+from .fields import NO_LINES, FieldLines
+from .requestinfo import RequestInfo
 from .streaming import StreamedBody, collected_body
-
-if TYPE_CHECKING:
-    from ..api.resource import UserInfo
-    from .requestinfo import RequestInfo
-    from .site import KubeSite
+from .warnings import Warnings
 
 TEXT: Final = b"text/plain; charset=utf-8"
 
-_STATUS_LINES: Final = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
-_PLAIN_HEAD: Final = (
-    b"%bAudit-Id: %b\r\nCache-Control: %b\r\nContent-Type: %b\r\nDate: %b\r\n%bContent-Length: %d\r\n\r\n"
-)
+
+class RequestTransport(Protocol):
+    """
+    What carries one request and its response: a connection of HTTP/1.1, or a stream of another protocol.
+
+    It frames the response (lines and chunks of HTTP/1.1) from the attributes of the request, and applies the flow
+    control of its client to the producer of a response. All calls come in the reactor's thread.
+
+    @ivar remembered: Facts about the client that hold for all requests of the connection, such as the owner of its
+        certificate, by any key.
+    """
+
+    remembered: dict[object, Any]
+
+    @property
+    def site(self) -> RequestSite:
+        """What the request is served by."""
+
+    def getPeer(self) -> IAddress:
+        """Return the address of the client."""
+
+    def getHost(self) -> IAddress:
+        """Return the address that the client has connected to."""
+
+    def peer_certificates(self) -> Sequence[X509]:
+        """Return the certificate that the client has presented, and its chain; nothing without TLS."""
+
+    def collect(self, request: KubeRequest) -> bool:
+        """
+        Continue to read the body of a request that is served before its body has arrived.
+
+        @return: Whether there is room for it. Then C{request.body_arrived} is called with the whole body.
+        """
+
+    def send_response(self, request: KubeRequest, body: bytes, content_type: bytes) -> None:
+        """Send a whole response, with the status and the header fields of the request."""
+
+    def send_piece(self, request: KubeRequest, data: bytes) -> None:
+        """Send a piece of the response; the first one begins it, with the status and header fields of the request."""
+
+    def end_response(self, request: KubeRequest) -> None:
+        """Complete a response that L{send_piece} has begun."""
+
+    def cut_response(self, request: KubeRequest) -> None:
+        """End an incomplete response such that its client notices; what was sent arrives if that is possible."""
+
+    def switch(self, request: KubeRequest, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol) -> RawTransport:
+        """Send a response 101 with these header fields, and connect C{protocol} to the client."""
+
+    def prioritize(self, urgent: bool) -> None:
+        """Send what is written before the responses of other requests, or no longer."""
+
+    def registerProducer(self, producer: IProducer, streaming: bool) -> None:
+        """As L{IConsumer.registerProducer<twisted.internet.interfaces.IConsumer.registerProducer>}."""
+
+    def unregisterProducer(self) -> None:
+        """As L{IConsumer.unregisterProducer<twisted.internet.interfaces.IConsumer.unregisterProducer>}."""
+
+    def requestDone(self, request: KubeRequest) -> None:
+        """Release the connection for the next request: the response is complete."""
+
+    def finish_with_this(self) -> None:
+        """Accept no request after this one."""
+
+    def loseConnection(self) -> None:
+        """Close the connection when what was written is sent."""
+
+    def abort(self) -> None:
+        """Close the connection now."""
+
+
+class RequestSite(Protocol):
+    """
+    The server of a request: what handles it, and what it registers with.
+
+    @ivar handler: Answers requests.
+    @ivar open_requests: Requests without a complete response.
+    @ivar long_running: The functions that end requests which do not end by themselves.
+    @ivar date: The value of C{Date} fields.
+    @ivar late: Called with the status of a response that came after the server had ended its request.
+    @ivar turns: Schedules expensive work; L{None} runs it at once.
+    """
+
+    handler: Handler
+    open_requests: set[KubeRequest]
+    long_running: dict[KubeRequest, Callable[[], object]]
+    date: bytes
+    late: Callable[[int], object] | None
+    turns: WorkScheduler | None
+
+    @property
+    def reactor(self) -> IReactorTime:
+        """The reactor of the server."""
+
+    def request_ended(self, request: KubeRequest) -> None:
+        """Unregister a request: it was answered, or its client has disconnected."""
+
+    def write_events_with(self, write: Callable[[], object]) -> None:
+        """Call C{write} before responses are sent, in each turn of the reactor."""
+
+    def respond_error(self, request: KubeRequest, error: APIStatusError) -> None:
+        """Answer with the Status of an error, in a media type that the client accepts."""
+
+    def respond_failure(self, request: KubeRequest, reason: Failure) -> None:
+        """Log an uncaught exception, and answer 500 without details."""
 
 
 @implementer(IAuthenticationRequest)
@@ -74,7 +178,9 @@ class KubeRequest(Request):
     @ivar staleness: A failure: why that could not be found out.
     @ivar signed_in: It has the cookie of a session of the page, whether or not that counts.
     @ivar from_storage: The caches are behind: what it reads is to be read from the storage itself.
-    @ivar flow_head: What the head of the answer says of its priority: lines.
+    @ivar flow_fields: Header fields of the response that name its flow schema and priority level.
+    @ivar response_fields: Header fields of the response that were set; L{None} as long as none was.
+    @ivar warnings: Warnings for the client; L{None} without any.
     @ivar body_pending: Whether the body has not arrived; L{collect_body} requests it.
     @ivar body_too_large: The body went over the limit; there is none to read.
     @ivar streamed: The body, when it arrives while the request is answered.
@@ -87,7 +193,7 @@ class KubeRequest(Request):
     user: UserInfo | None = None  # type: ignore[assignment]
     impersonator: UserInfo | None = None
     impersonation_constraint = ""
-    audit: Any = None
+    audit: AuditTrail | None = None
     held = False
     audit_id = ""
     deadline: float | None = None
@@ -103,10 +209,10 @@ class KubeRequest(Request):
     trace: Any = None
     ticket: Any = None
     assigned: Any = None
-    waiting_handler: Any = None
-    flow_head = b""
+    waiting_handler: Handler | None = None
+    flow_fields: FieldLines = NO_LINES
     fresh = False
-    staleness: Any = None
+    staleness: Failure | None = None
     from_storage = False
     signed_in = False
     streamed: StreamedBody | None = None
@@ -114,8 +220,11 @@ class KubeRequest(Request):
     terminated = 0
     method: bytes
     uri: bytes
-    site: KubeSite
-    channel: Any
+    fields: dict[bytes, list[bytes]]
+    site: RequestSite  # type: ignore[assignment]
+    channel: RequestTransport | None  # type: ignore[assignment]
+    response_fields: Headers | None = None
+    warnings: Warnings | None = None
 
     _sent_first = False
     _body = b""
@@ -123,29 +232,27 @@ class KubeRequest(Request):
     _asked_at = 0.0
     _query: dict[str, list[str]] | None = None
     _args: dict[bytes, list[bytes]] | None = None
-    _warnings: Any = None
     _request_headers: Headers | None = None
-    _response_headers: Headers | None = None
     _content: BytesIO | None = None
 
-    def __init__(self, channel: KubeChannel) -> None:
+    def __init__(
+        self, channel: RequestTransport, method: bytes, target: bytes, version: bytes, fields: dict[bytes, list[bytes]]
+    ) -> None:
+        """
+        @param target: Path and query, as sent.
+        @param version: The version of HTTP.
+        @param fields: The header fields, by names in lower case.
+        """
         # Not Twisted's: it makes objects that most requests never look at.
         self.channel = channel
+        #: The same, which is not removed at the end of the request.
         self.connection = channel
         self.site = channel.site
-        self.transport = channel.transport
         self.notifications: list[Deferred[None]] = []
         self.cookies: list[bytes] = []
         self.queued = False
         self.prepath: list[bytes] = []
         self.postpath: list[bytes] = []
-
-    def begin(self, method: bytes, target: bytes, version: bytes, fields: dict[bytes, list[bytes]]) -> None:
-        """
-        The head has arrived.
-
-        @param fields: The header, by names in lower case.
-        """
         self.method = method
         self.uri = target
         self.path = target.partition(b"?")[0]
@@ -174,7 +281,7 @@ class KubeRequest(Request):
             return
         self._with_body = handler
         self._asked_at = perf_counter()
-        if not self.channel.collect(self):
+        if not self.connection.collect(self):
             self.terminated = 429
             self.setHeader(b"Retry-After", b"1")
             self.respond_text(429, "Too many requests, please try again later.\n")
@@ -260,7 +367,7 @@ class KubeRequest(Request):
             return body
         return self._body
 
-    def deliver_body(self, consumer: Any) -> Deferred[None]:
+    def deliver_body(self, consumer: IConsumer) -> Deferred[None]:
         """
         Write the body to C{consumer} as it arrives, as fast as that takes it; once.
 
@@ -268,7 +375,7 @@ class KubeRequest(Request):
         @return: Fires when the whole body was written; fails when no more will come: the client has gone, or the
             request was answered. Cancelled, or when the producer is told to stop, the rest is not read.
         """
-        body = self.streamed or collected_body(self._body)
+        body: Flow = self.streamed or collected_body(self._body)
         return body.deliver(consumer)
 
     @property
@@ -284,14 +391,14 @@ class KubeRequest(Request):
         return self._content
 
     @property
-    def client(self) -> Any:
+    def client(self) -> IAddress:
         """As L{IRequest}."""
-        return self.connection.transport.getPeer()
+        return self.connection.getPeer()
 
     @property
-    def host(self) -> Any:
+    def host(self) -> IAddress:
         """As L{IRequest}."""
-        return self.connection.transport.getHost()
+        return self.connection.getHost()
 
     @property
     def received_cookies(self) -> dict[bytes, bytes]:  # type: ignore[override]
@@ -303,15 +410,15 @@ class KubeRequest(Request):
     @property
     def responseHeaders(self) -> Headers:  # type: ignore[override]
         """As L{IRequest}; made when it is first asked for."""
-        if self._response_headers is None:
-            self._response_headers = Headers()
-        return self._response_headers
+        if self.response_fields is None:
+            self.response_fields = Headers()
+        return self.response_fields
 
     def setHeader(self, name: bytes | str, value: bytes | str) -> None:
         """As L{IRequest}."""
         self.responseHeaders.setRawHeaders(name, [value])
 
-    def registerProducer(self, producer: Any, streaming: bool) -> None:
+    def registerProducer(self, producer: IProducer, streaming: bool) -> None:
         """As L{twisted.internet.interfaces.IConsumer}."""
         super().registerProducer(producer, streaming)  # type: ignore[no-untyped-call]
 
@@ -330,13 +437,11 @@ class KubeRequest(Request):
 
     def warn(self, text: str, agent: str = "-", code: int = 299) -> None:
         """Tell the client something in a C{Warning} header; once per text, and not after the answer has begun."""
-        if self._warnings is None:
-            from .warnings import Warnings
+        if self.warnings is None:
+            self.warnings = Warnings()
+        self.warnings.add(text, agent, code)
 
-            self._warnings = Warnings()
-        self._warnings.add(text, agent, code)
-
-    def tell_status(self, status: dict[str, Any]) -> None:
+    def tell_status(self, status: JSONObject) -> None:
         """What is answered is this Status: for the audit."""
 
     def panicked(self, reason: Failure) -> None:
@@ -359,87 +464,45 @@ class KubeRequest(Request):
         self.code = code
         self.startedWriting = 1
         self.finished = 1
-        headers = self._response_headers
-        plain = headers is None and self._warnings is None and self.connection.persistent
-        if plain and self.cache_control and code not in NO_BODY_CODES:
-            head = _PLAIN_HEAD % (
-                _STATUS_LINES[code],
-                self.audit_id.encode("latin-1", "replace"),
-                self.cache_control,
-                content_type,
-                self.site.date,
-                self.flow_head,
-                len(body),
-            )
-        else:
-            headers = self.responseHeaders
-            if content_type:
-                headers.setRawHeaders(b"Content-Type", [content_type])
-            if not headers.hasHeader(b"Content-Length") and code not in NO_BODY_CODES:
-                headers.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
-            head = self._head(code)
-        if self.method == b"HEAD" or code in NO_BODY_CODES:
-            body = b""
-        self.sentLength = len(body)
-        self.channel.transport.write(head + body if body else head)
+        self.connection.send_response(self, body, content_type)
         self._cleanup()
 
     def fail(self, error: APIStatusError) -> None:
         """Answer with a Status, in the media type that the client accepts."""
-        from .responses import respond_error
-
-        respond_error(self, error, protobuf=True)
+        self.site.respond_error(self, error)
 
     def respond_text(self, code: int, text: str) -> None:
         """Answer in plain text that no browser takes for anything else."""
         self.setHeader(b"x-content-type-options", b"nosniff")
         self.respond(code, text.encode(), TEXT)
 
-    def _head(self, code: int) -> bytes:
-        """The head of an answer, with what filters want in it."""
+    def complete_fields(self, content_type: bytes = b"", length: int | None = None) -> Headers:
+        """
+        Return the header fields of the response, with those that filters set for all responses.
+
+        @param content_type: The value of C{Content-Type}; empty keeps it as it is.
+        @param length: The value of C{Content-Length}, unless it was set; L{None} sets none.
+        """
         headers = self.responseHeaders
+        if content_type:
+            headers.setRawHeaders(b"Content-Type", [content_type])
+        if length is not None and not headers.hasHeader(b"Content-Length"):
+            headers.setRawHeaders(b"Content-Length", [b"%d" % length])
         if self.audit_id and not headers.hasHeader(b"Audit-Id"):
             headers.setRawHeaders(b"Audit-Id", [self.audit_id.encode("latin-1", "replace")])
         if self.cache_control and not headers.hasHeader(b"Cache-Control"):
             headers.setRawHeaders(b"Cache-Control", [self.cache_control])
         if not headers.hasHeader(b"Date"):
             headers.setRawHeaders(b"Date", [self.site.date])
-        if self._warnings is not None:
-            for value in self._warnings.values:
+        if self.warnings is not None:
+            for value in self.warnings.values:
                 headers.addRawHeader(b"Warning", value)
-        if not self.connection.persistent:
-            headers.setRawHeaders(b"Connection", [b"close"])
-        lines = [_STATUS_LINES.get(code) or b"HTTP/1.1 %d Unknown\r\n" % code]
-        for name, values in headers.getAllRawHeaders():
-            for value in values:
-                lines += (name, b": ", value, b"\r\n")
-        lines += (self.flow_head, b"\r\n")
-        return b"".join(lines)
+        return headers
 
     def write(self, data: bytes) -> None:
-        """As L{IRequest}: a piece of the body, in chunks unless a content length was set."""
-        if self.finished or self._disconnected:
-            return
-        head = b""
-        if not self.startedWriting:
-            self.startedWriting = 1
-            headers = self.responseHeaders
-            bodiless = self.method == b"HEAD" or self.code in NO_BODY_CODES
-            if not headers.hasHeader(b"Content-Length") and not bodiless:
-                if self.clientproto == b"HTTP/1.1":
-                    headers.setRawHeaders(b"Transfer-Encoding", [b"chunked"])
-                    self.chunked = 1
-                else:
-                    self.connection.persistent = 0
-            head = self._head(self.code)
-        if self.method == b"HEAD" or self.code in NO_BODY_CODES:
-            data = b""
-        if data:
-            self.sentLength += len(data)
-            if self.chunked:
-                data = b"%x\r\n%b\r\n" % (len(data), data)
-        if head or data:
-            self.channel.transport.write(head + data)
+        """As L{IRequest}: send a piece of the body; the first one begins the response."""
+        if not (self.finished or self._disconnected):
+            self.connection.send_piece(self, data)
 
     def finish(self) -> None:
         """As L{IRequest}, but harmless when the answer was given already or the client has gone."""
@@ -449,8 +512,7 @@ class KubeRequest(Request):
             if not self.responseHeaders.hasHeader(b"Content-Length") and self.code not in NO_BODY_CODES:
                 self.responseHeaders.setRawHeaders(b"Content-Length", [b"0"])
             self.write(b"")
-        if self.chunked:
-            self.channel.transport.write(b"0\r\n\r\n")
+        self.connection.end_response(self)
         self.finished = 1
         self._cleanup()
 
@@ -467,8 +529,8 @@ class KubeRequest(Request):
         self.respond(self.code, body, b"" if self.responseHeaders.hasHeader(b"Content-Type") else TEXT)
 
     def processingFailed(self, reason: Failure) -> Failure:
-        """Answer what failed with an exception; see L{answer_failure}."""
-        answer_failure(self, reason)
+        """Answer what failed with an exception; see L{kubetwist.http.failures}."""
+        self.site.respond_failure(self, reason)
         return reason
 
     def crashed(self, reason: Failure) -> None:
@@ -492,10 +554,11 @@ class KubeRequest(Request):
         @param write: Writes the data that wait for the end of the turn; called before that. It must not raise.
         """
         self.site.write_events_with(write)
-        self.channel.transport.urgent = self._sent_first = True
+        self.connection.prioritize(True)
+        self._sent_first = True
 
     def switch_protocols(
-        self, fields: Iterable[tuple[bytes, bytes]], protocol: Any, end: Callable[[], object] | None = None
+        self, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol, end: Callable[[], object] | None = None
     ) -> bool:
         """
         Answer C{101}; from then on the connection is C{protocol}'s, until one of both sides ends it.
@@ -514,20 +577,7 @@ class KubeRequest(Request):
         # Whatever else might be answered comes too late.
         self.startedWriting = self.finished = 1
         self.switched = True
-        headers = Headers()
-        for name, value in fields:
-            headers.addRawHeader(name, value)
-        headers.setRawHeaders(b"Connection", [b"Upgrade"])
-        if self.audit_id:
-            headers.setRawHeaders(b"Audit-Id", [self.audit_id.encode("latin-1", "replace")])
-        lines = [_STATUS_LINES[101]]
-        for name, values in headers.getAllRawHeaders():
-            for value in values:
-                lines += (name, b": ", value, b"\r\n")
-        lines.append(b"\r\n")
-        channel = self.channel
-        channel.transport.write(b"".join(lines))
-        transport = channel.switch(protocol)
+        transport = self.connection.switch(self, fields, protocol)
         if not self._disconnected:
             self.long_running(end or transport.hang_up)
         return True
@@ -543,20 +593,17 @@ class KubeRequest(Request):
             return
         if self.producer:
             self.unregisterProducer()
-        if self.chunked or self.responseHeaders.hasHeader(b"Content-Length"):
-            channel.cut()
-        else:
-            channel.abort()
+        channel.cut_response(self)
 
     def _cleanup(self) -> None:
         if self.producer:
             warnings.warn(f"a producer was not unregistered for {self.path!r}", stacklevel=2)
             self.unregisterProducer()
         self.site.request_ended(self)
-        channel = self.channel
+        channel = self.connection
         self.channel = None
         if self._sent_first:
-            channel.transport.urgent = False
+            channel.prioritize(False)
         self._body = b""
         if self.streamed is not None:
             self.streamed.lost(Failure(ConnectionDone()))

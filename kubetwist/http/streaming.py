@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
 from twisted.python.failure import Failure
 
-from .connection.flow import Flow
+from .connection.flow import Flow, Source
 
-if TYPE_CHECKING:
-    from .http1.requestbody import BodyReader
+
+class BodySource(Source, Protocol):
+    """The connection that a body is read from."""
+
+    def send_continue(self) -> None:
+        """Send 100 Continue, which the client waits for."""
 
 
 class StreamedBody(Flow):
@@ -19,7 +23,7 @@ class StreamedBody(Flow):
     @ivar length: As the head says; L{None} for a body in chunks.
     """
 
-    def __init__(self, channel: BodyReader, length: int | None, expected: bool) -> None:
+    def __init__(self, channel: BodySource, length: int | None, expected: bool) -> None:
         """
         @param expected: The client waits to be told that it shall send.
         """
@@ -38,7 +42,7 @@ class StreamedBody(Flow):
         super().lost(reason)
 
 
-def collected_body(body: bytes) -> Any:
+def collected_body(body: bytes) -> Flow:
     """The same of a body that was collected."""
     flow = Flow(None)  # type: ignore[arg-type]
     flow.received(body)

@@ -163,8 +163,7 @@ def _uri(request: Any, info: Any) -> str:
 
 def peer_of(request: Any) -> tuple[str, int] | None:
     """The address and port at the other end of the connection."""
-    transport = request.connection.transport
-    peer: Any = transport.getPeer() if transport is not None else None
+    peer: Any = request.client
     host = getattr(peer, "host", None)
     return None if host is None else (host, peer.port)
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from struct import pack
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
+from ..http.collaborators import WorkScheduler
 from ..http.responses import Body
 from ..registry.generic.codec import Codec
 from ..schema.metaprotobuf import encode_protobuf
@@ -24,9 +25,6 @@ from ..schema.protobuf.wire import LENGTH, WireError, put_counted, put_key, put_
 from ..storage.cache.listing import Listing
 from ..storage.cache.record import Record
 from .encoding import Result, list_meta
-
-if TYPE_CHECKING:
-    from ..flowcontrol.turns import Turns
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 #: Of a list so many bytes of JSON are encoded before others have a turn, in a few hundred microseconds.
@@ -85,7 +83,11 @@ class ProtobufEncoder:
         return self.of_document(self.inner.one(result))
 
     async def listing(
-        self, listing: Listing, token: str, turns: Turns | None, in_thread: Callable[..., Awaitable[Any]] | None = None
+        self,
+        listing: Listing,
+        token: str,
+        turns: WorkScheduler | None,
+        in_thread: Callable[..., Awaitable[Any]] | None = None,
     ) -> Body:
         """
         Encode a list; its items do not repeat their kind.

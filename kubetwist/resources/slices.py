@@ -8,12 +8,10 @@ L{AT_ONCE}. A short list, or one of records that are encoded already, is one sli
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from ..http.collaborators import WorkScheduler
 from ..storage.cache.record import Record
-
-if TYPE_CHECKING:
-    from ..flowcontrol.turns import Turns
 
 #: Cost of a slice, about half a millisecond of work; it may be exceeded by one record.
 AT_ONCE: Final = 16 * 1024
@@ -60,7 +58,7 @@ def made_at_once(making: Slices) -> list[bytes]:
     return made
 
 
-async def other_slices(making: Slices, turns: Turns | None) -> list[bytes]:
+async def other_slices(making: Slices, turns: WorkScheduler | None) -> list[bytes]:
     """
     Build all remaining slices.
 

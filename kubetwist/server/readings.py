@@ -66,7 +66,9 @@ def tell_of_connections(registry: Registry, site: Any) -> None:
 
     def readings() -> Iterator[Reading]:
         text = "Connections that ended in the TLS handshake."
-        yield _counter("apiserver_tls_handshake_errors_total", text, (), [((), float(site.failed_handshakes))])
+        yield _counter(
+            "apiserver_tls_handshake_errors_total", text, (), [((), float(site.connections.failed_handshakes))]
+        )
 
     registry.read(readings)
 

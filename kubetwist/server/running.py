@@ -27,11 +27,11 @@ from ..filters.authorization import WHY
 from ..filters.consistency import Consistency
 from ..filters.memory import with_memory_limit
 from ..filters.stack import with_filters
+from ..http.connection.bodyshares import MAX_BODY
 from ..http.connection.ciphers import openssl_ciphers
 from ..http.connection.memorylimit import MemoryGuard, make_guard
 from ..http.connection.memoryrelease import MemoryRelease, find_trim
 from ..http.connection.neighbours import Neighbours
-from ..http.http1.requestbody import MAX_BODY
 from ..http.request import Handler, KubeRequest
 from ..http.site import KubeSite, traverse
 from ..logs.httplog import RequestLog
@@ -208,12 +208,12 @@ class APIServer:
         self._site = KubeSite(handler, reactor)
         self._site.turns = config.turns
         self._site.heads_first = True
-        self._site.memory = MemoryRelease(reactor, find_trim())
+        self._site.connections.memory = MemoryRelease(reactor, find_trim())
         if guard is not None:
             self._site.guard = guard
             if guard.limit:
-                self._site.bodies.most = min(self._site.bodies.most, guard.limit // 8)
-        self._site.neighbours = Neighbours(options["max-connections-per-address"])
+                self._site.connections.bodies.most = min(self._site.connections.bodies.most, guard.limit // 8)
+        self._site.connections.neighbours = Neighbours(options["max-connections-per-address"])
 
         told, counted = RequestLog(options.verbosity).ended, metrics.ended
 
@@ -496,13 +496,15 @@ class APIServer:
         """Let what is open be finished, and close all connections."""
         if not self._refusing:
             await self._end_watches(site)
-        site.close_idle()
+        site.connections.close_idle()
         await self._finish(site)
         begun = self._reactor.seconds()
-        while site.channels:
+        while site.connections.channels:
             waited = self._reactor.seconds() - begun
-            if waited > _FLUSH or (waited > _GOODBYE and not any(channel.unflushed for channel in site.channels)):
-                site.abort_all()
+            if waited > _FLUSH or (
+                waited > _GOODBYE and not any(channel.unflushed for channel in site.connections.channels)
+            ):
+                site.connections.abort_all()
                 begun = self._reactor.seconds()
             await self._sleep(0.01)
 

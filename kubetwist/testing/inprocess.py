@@ -90,7 +90,7 @@ class InProcessServer(Reachable):
             self._service.startService()
             await self._service.ready
             # Clients live in real time, whatever time it is here.
-            self._service.server.site.now = self._reactor.seconds
+            self._service.server.site.connections.now = self._reactor.seconds
             from .state import ServerState
 
             self._state = ServerState(self._service.server, self._clock)

@@ -101,7 +101,7 @@ class ClientCertificateTests(SynchronousTestCase):
         request = Request(self.root.issue(subject("alice")))
         for _ in range(2):
             self.assertIsNotNone(self.known.authenticate(request))
-        self.assertEqual(request.transport.asked, 1)
+        self.assertEqual(request.asked, 1)
         told: list[None] = []
         self.authorities.followers.append(lambda: told.append(None))
         self.authorities.replace(Pool(root().pem))

@@ -32,12 +32,12 @@ class Request:
     def __init__(self, method: bytes = b"GET", **fields: str) -> None:
         self.method = method
         self.fields = {name.replace("_", "-").encode(): [value.encode()] for name, value in fields.items()}
-        self.connection = self.transport = self
+        self.connection = self
         self.certificate: Any = "some"
 
-    def getPeerCertificate(self) -> Any:
+    def peer_certificates(self) -> list[Any]:
         """What the client has shown."""
-        return self.certificate
+        return [self.certificate] if self.certificate is not None else []
 
 
 class SessionsTests(SynchronousTestCase):

@@ -272,7 +272,7 @@ class StoppingTests(SynchronousTestCase):
         """Connections without a request are closed, others after the answer."""
         idle = Client(self.site)
         request = self.open(self.client)
-        self.site.close_idle()
+        self.site.connections.close_idle()
         self.assertTrue(idle.transport.disconnecting)
         self.assertFalse(self.client.transport.disconnecting)
         echo(request)

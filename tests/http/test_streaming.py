@@ -15,8 +15,9 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
+from kubetwist.http.connection.bodyshares import MAX_BODY
 from kubetwist.http.http1.channel import LINGER, PARTING
-from kubetwist.http.http1.requestbody import MAX_BODY, MAX_DISCARDED
+from kubetwist.http.http1.requestbody import MAX_DISCARDED
 from kubetwist.http.request import KubeRequest
 
 from .harness import Client, echo, make_site
@@ -146,7 +147,7 @@ class BodyTests(StreamedCase):
             self.client.send(b"x" * 65536)
         self.successResultOf(done)
         self.assertEqual(sum(map(len, sink.pieces)), size)
-        self.assertEqual(self.site.bodies.used, 0)
+        self.assertEqual(self.site.connections.bodies.used, 0)
 
     def test_others_keep_their_limit(self) -> None:
         """What nobody wants streamed is limited as ever."""
@@ -311,7 +312,7 @@ class BodyTests(StreamedCase):
     def test_stop(self) -> None:
         """A site that stops lets the request be finished, and ends its connection then."""
         request, _, done = self.begin(PUT + b"hel")
-        self.site.close_idle()
+        self.site.connections.close_idle()
         self.client.send(b"lo worl")
         self.successResultOf(done)
         request.respond(200, b"ok", b"text/plain")
@@ -432,7 +433,9 @@ class SwitchTests(StreamedCase):
         self.client.channel.connectionLost(Failure(ConnectionDone()))
         self.failureResultOf(gone, ConnectionDone)
         self.assertTrue(other.lost)
-        self.assertEqual((self.site.open_requests, self.site.long_running, self.site.channels), (set(), {}, set()))
+        self.assertEqual(
+            (self.site.open_requests, self.site.long_running, self.site.connections.channels), (set(), {}, set())
+        )
 
     def test_ended_twice(self) -> None:
         """A connection that is gone is not ended again, whatever the other protocol still does."""
@@ -464,7 +467,7 @@ class SwitchTests(StreamedCase):
         """A site that stops ends other protocols, as they wish, and does not wait for them."""
         self.switch()
         self.successResultOf(self.site.requests_finished())
-        self.site.close_idle()
+        self.site.connections.close_idle()
         self.assertFalse(self.transport.disconnecting)
         self.site.end_long_running()
         self.assertTrue(self.transport.disconnecting)

@@ -204,7 +204,9 @@ class OverHTTP(TestCase):
                 connection.transport.abortConnection()
         self.site.end_long_running()
         self.kubelet.end_long_running()
-        await self.settled(lambda: not (self.site.channels or self.kubelet.channels or self.client.busy))
+        await self.settled(
+            lambda: not (self.site.connections.channels or self.kubelet.connections.channels or self.client.busy)
+        )
         await self.outgoing.close()
 
     async def settled(self, condition: Any) -> None:
@@ -384,7 +386,7 @@ class OverHTTP(TestCase):
         heard.message_received = lambda data, finished: inner.dataReceived(data)  # type: ignore[method-assign]
         inner.makeConnection(Inside(connection))
         await self.forward(inner)
-        await self.settled(lambda: not self.kubelet.channels)
+        await self.settled(lambda: not self.kubelet.connections.channels)
 
     async def test_tunnel(self) -> None:
         """Ports are forwarded over SPDY inside of a WebSocket, with a kubelet that speaks SPDY alone."""
@@ -408,7 +410,7 @@ class OverHTTP(TestCase):
         await self.settled(lambda: heard.ends)
         status = json.loads(heard.messages[-1][1:])
         self.assertEqual("unable to upgrade connection: no such container", status["details"]["causes"][0]["message"])
-        await self.settled(lambda: not self.site.channels)
+        await self.settled(lambda: not self.site.connections.channels)
         self.assertEqual((1, 1), (self.counted()["tunnel", "404"], self.counted()["translator", "500"]))
 
     async def test_bad_requests(self) -> None:
@@ -444,7 +446,7 @@ class OverHTTP(TestCase):
         for protocol in (V5, V4):
             _, heard, _ = await self.websocket("/exec?input&output", protocol)
             await self.settled(lambda heard=heard: b"\1ready" in heard.messages)
-            self.kubelet.abort_all()
+            self.kubelet.connections.abort_all()
             await self.settled(lambda heard=heard: heard.ends)
             self.assertEqual([protocol == V5], heard.ends)
             if protocol == V5:
@@ -492,7 +494,7 @@ class OverHTTP(TestCase):
         _, heard, _ = await self.websocket("/exec?input&output", V5)
         await self.settled(lambda: self.sessions)
         self.site.end_long_running()
-        await self.settled(lambda: heard.ends and not self.site.channels)
+        await self.settled(lambda: heard.ends and not self.site.connections.channels)
         self.assertEqual([False], heard.ends)
 
 

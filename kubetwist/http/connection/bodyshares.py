@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
+#: The largest body, in bytes, as in the reference.
+MAX_BODY: Final = 3 * 1024 * 1024
 #: Bytes of large bodies that are held for all clients together.
 MAX_BODIES: Final = 256 * 1024 * 1024
 #: Bodies up to this size are not counted and always accepted; the number of connections bounds them.

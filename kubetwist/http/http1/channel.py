@@ -8,20 +8,22 @@ L{kubetwist.http.http1.requestbody}'s.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final, cast
 
 from OpenSSL import SSL
+from OpenSSL.crypto import X509
 
 from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import IProducer, IProtocol, IPushProducer
 from twisted.python.failure import Failure
-from twisted.web.http import _MalformedChunkedDataError
+from twisted.web.http import NO_BODY_CODES, _MalformedChunkedDataError
 
 from ..connection.flow import RawTransport, bound_unsent, is_left, keep_alive
-from .requestbody import ANSWER, BODY, DISCARD, HEAD, STREAM, SWITCHED, BodyReader
+from ..request import KubeRequest
+from .requestbody import ANSWER, BODY, DISCARD, HEAD, STREAM, SWITCHED, BodyReader, ChannelSite
 from .requesthead import MAX_HEAD, MAX_LINE, Malformed, body_length, expects_continue, parse_head, refusal
-
-if TYPE_CHECKING:
-    from ..request import KubeRequest
+from .responsehead import encode_head, switching_head, whole_head
 
 #: How much a client may send ahead while its request is answered before it is read from no more.
 MAX_AHEAD: Final = 64 * 1024
@@ -38,7 +40,9 @@ PARTING: Final = 20.0
 
 class KubeChannel(BodyReader):
     """
-    One connection.
+    One connection, which carries its requests one after the other.
+
+    It is the L{RequestTransport<kubetwist.http.request.RequestTransport>} of the request that is open.
 
     @ivar remembered: What filters know of this connection whatever the request, such as the owner of its certificate.
     """
@@ -46,11 +50,13 @@ class KubeChannel(BodyReader):
     timeOut = None
     factory: Any
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, site: ChannelSite) -> None:
+        super().__init__(site)
+        self.callLater = site.reactor.callLater  # type: ignore[assignment]
         self.remembered: dict[object, Any] = {}
         self._parsing = False
-        self._switched: Any = None
+        self._chunked = False
+        self._switched: IProtocol | None = None
 
     # What arrives.
 
@@ -59,11 +65,11 @@ class KubeChannel(BodyReader):
         super().connectionMade()  # type: ignore[no-untyped-call]
         keep_alive(self.transport)
         bound_unsent(self.transport)
-        if not self.site.connected(self):
+        if not self.connections.connected(self):
             self._state = DISCARD
             self.transport.abortConnection()
             return
-        self.deadline = self.site.now() + HEAD_TIMEOUT
+        self.deadline = self.connections.now() + HEAD_TIMEOUT
 
     def dataReceived(self, data: bytes) -> None:
         """Take what arrives."""
@@ -71,7 +77,7 @@ class KubeChannel(BodyReader):
         if state == HEAD:
             if not self._buffer:
                 self._buffer = data
-                self.deadline = self.site.now() + HEAD_TIMEOUT
+                self.deadline = self.connections.now() + HEAD_TIMEOUT
             else:
                 self._buffer += data
             self._parse()
@@ -82,6 +88,7 @@ class KubeChannel(BodyReader):
         elif state == STREAM:
             self._guarded(self._stream_received, data)
         elif state == SWITCHED:
+            assert self._switched is not None, "the connection has another protocol"
             self._switched.dataReceived(data)
         elif state == ANSWER:
             self._buffer += data
@@ -101,21 +108,25 @@ class KubeChannel(BodyReader):
                 buffer = self._buffer
                 end = buffer.find(b"\r\n\r\n")
                 if end < 0:
-                    self._guarded(self._check_unfinished, buffer)
+                    self._check_unfinished(buffer)
                     return
                 self._buffer = b""
-                self._guarded(self._head_received, buffer[:end], buffer[end + 4 :])
+                self._head_received(buffer[:end], buffer[end + 4 :])
+        except Malformed as error:
+            self.refuse(error.code, str(error))
+        except _MalformedChunkedDataError:
+            self.refuse(400)
         finally:
             self._parsing = False
         if self._buffer and self._state == HEAD and not self._waitingForTransport:
-            self.site.take_turn(self)
+            self.connections.take_turn(self)
 
     def go_on(self) -> None:
         """Serve the next complete request, when it is this connection's turn."""
-        if self in self.site.channels:
+        if self in self.connections.channels:
             self._parse()
 
-    def _guarded(self, step: Any, *arguments: Any) -> None:
+    def _guarded(self, step: Callable[..., None], *arguments: object) -> None:
         try:
             step(*arguments)
         except Malformed as error:
@@ -140,8 +151,7 @@ class KubeChannel(BodyReader):
         connection = fields.get(b"connection")
         close = version != b"HTTP/1.1" or (connection is not None and b"close" in connection[0].lower())
         self.persistent = 0 if close else 1
-        request: KubeRequest = self.site.requestFactory(self)
-        request.begin(method, target, version, fields)
+        request = self.site.requestFactory(self, method, target, version, fields)
         self.requests.append(request)
         expected = False
         if b"expect" in fields and fields[b"expect"][0]:
@@ -153,8 +163,9 @@ class KubeChannel(BodyReader):
 
     # Other protocols.
 
-    def switch(self, protocol: Any) -> RawTransport:
-        """Let C{protocol} have the connection; C{101} is written already."""
+    def switch(self, request: KubeRequest, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol) -> RawTransport:
+        """Send a response 101 with these header fields, and connect C{protocol} to the client."""
+        self.transport.write(switching_head(fields, request.audit_id))
         ahead, self._buffer = self._buffer, b""
         self._state = SWITCHED
         self._switched = protocol
@@ -170,12 +181,61 @@ class KubeChannel(BodyReader):
 
     def part(self) -> None:
         """Another protocol is done: end the connection when the client has what was written, or does not take it."""
-        self.deadline = self.site.now() + PARTING
+        self.deadline = self.connections.now() + PARTING
         self.transport.loseConnection()
 
     # Answers.
 
-    def requestDone(self, request: Any) -> None:
+    def send_response(self, request: KubeRequest, body: bytes, content_type: bytes) -> None:
+        """Send a whole response, with the status and the header fields of the request."""
+        head = whole_head(request, len(body), content_type, not self.persistent)
+        if request.method == b"HEAD" or request.code in NO_BODY_CODES:
+            body = b""
+        request.sentLength = len(body)
+        self.transport.write(head + body if body else head)
+
+    def send_piece(self, request: KubeRequest, data: bytes) -> None:
+        """Send a piece of the response, in chunks unless its length is known; the first one begins it."""
+        bodiless = request.method == b"HEAD" or request.code in NO_BODY_CODES
+        head = b""
+        if not request.startedWriting:
+            request.startedWriting = 1
+            headers = request.responseHeaders
+            if not headers.hasHeader(b"Content-Length") and not bodiless:
+                if request.clientproto == b"HTTP/1.1":
+                    headers.setRawHeaders(b"Transfer-Encoding", [b"chunked"])
+                    self._chunked = True
+                else:
+                    self.persistent = 0
+            head = encode_head(request.code, request.complete_fields(), request.flow_fields.lines, not self.persistent)
+        if bodiless:
+            data = b""
+        if data:
+            request.sentLength += len(data)
+            if self._chunked:
+                data = b"%x\r\n%b\r\n" % (len(data), data)
+        if head or data:
+            self.transport.write(head + data)
+
+    def end_response(self, request: KubeRequest) -> None:
+        """Complete a response that L{send_piece} has begun."""
+        if self._chunked:
+            self._chunked = False
+            self.transport.write(b"0\r\n\r\n")
+
+    def prioritize(self, urgent: bool) -> None:
+        """Send what is written before the responses of other connections, or no longer."""
+        self.transport.urgent = urgent
+
+    def peer_certificates(self) -> list[X509]:
+        """Return the certificate that the client has presented, and its chain; nothing without TLS."""
+        transport = self.transport
+        presented: X509 | None = getattr(transport, "getPeerCertificate", lambda: None)()
+        if presented is None:
+            return []
+        return [presented, *(transport.getHandle().get_peer_cert_chain() or [])[1:]]
+
+    def requestDone(self, request: KubeRequest) -> None:
         """The request is answered: go on with the next, or close."""
         del self.requests[0]
         if self._state == STREAM:
@@ -187,7 +247,7 @@ class KubeChannel(BodyReader):
         if not self.persistent:
             if self._state == DISCARD and (self._missing is None or self._missing > 0):
                 # The client still sends; closed now, the connection would be reset before it has read the answer.
-                self.deadline = self.site.now() + LINGER
+                self.deadline = self.connections.now() + LINGER
             else:
                 self.loseConnection()  # type: ignore[no-untyped-call]
             return
@@ -195,9 +255,20 @@ class KubeChannel(BodyReader):
         self._state = HEAD
         if not self._waitingForTransport:
             self.read_on()
-        self.deadline = self.site.now() + (HEAD_TIMEOUT if self._buffer else IDLE_TIMEOUT)
+        self.deadline = self.connections.now() + (HEAD_TIMEOUT if self._buffer else IDLE_TIMEOUT)
         if self._buffer and not self._parsing:
             self._parse()
+
+    def cut_response(self, request: KubeRequest) -> None:
+        """
+        End an incomplete response such that its client notices.
+
+        What was written is sent before, unless the end of the connection would complete the response.
+        """
+        if self._chunked or request.responseHeaders.hasHeader(b"Content-Length"):
+            self.cut()
+        else:
+            self.abort()
 
     def cut(self) -> None:
         """End the connection in the middle of an answer, when what was written is sent."""
@@ -208,7 +279,7 @@ class KubeChannel(BodyReader):
         self._state = DISCARD
         self._missing = None
         self.persistent = 0
-        self.deadline = self.site.now() + LINGER
+        self.deadline = self.connections.now() + LINGER
         self.read_on()
         self.loseConnection()  # type: ignore[no-untyped-call]
 
@@ -228,14 +299,14 @@ class KubeChannel(BodyReader):
         pending, self.requests = self.requests, []
         for request in pending:
             request.connectionLost(Failure(ConnectionDone()))
-        self.deadline = self.site.now() + LINGER
+        self.deadline = self.connections.now() + LINGER
         self.loseConnection()  # type: ignore[no-untyped-call]
 
-    def registerProducer(self, producer: Any, streaming: bool) -> None:
+    def registerProducer(self, producer: IProducer, streaming: bool) -> None:
         """As L{twisted.internet.interfaces.IConsumer}; who comes while the client does not read has to wait at once."""
         super().registerProducer(producer, streaming)  # type: ignore[no-untyped-call]
         if streaming and self._waitingForTransport:
-            producer.pauseProducing()
+            cast(IPushProducer, producer).pauseProducing()
 
     def resumeProducing(self) -> None:
         """The transport takes more."""
@@ -266,15 +337,16 @@ class KubeChannel(BodyReader):
             self.abort()
         else:
             self._state = DISCARD
-            self.deadline = self.site.now() + LINGER
+            self.deadline = self.connections.now() + LINGER
             self.loseConnection()  # type: ignore[no-untyped-call]
 
-    def connectionLost(self, reason: Any) -> None:  # type: ignore[override]
+    def connectionLost(self, reason: Failure) -> None:  # type: ignore[override]
         """The client is gone."""
-        self.site.disconnected(self)
+        self.connections.disconnected(self)
+        self.connections.stalled.pop(self, None)
         if not self.remembered and isinstance(reason, Failure) and reason.check(SSL.Error):
             # Nothing was ever asked on it: it did not come to a connection.
-            self.site.failed_handshakes += 1
+            self.connections.failed_handshakes += 1
         self.deadline = None
         self._buffer = b""
         self._drop_body()

@@ -6,23 +6,20 @@ This module enforces limits of size and rate. L{kubetwist.http.http1.channel} ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final, Protocol
 
 from twisted.web.http import HTTPChannel, _ChunkedTransferDecoder
 
 from ...api.users import UNAUTHENTICATED
-from ..connection.bodyshares import SMALL_BODY
+from ..connection.bodyshares import MAX_BODY, SMALL_BODY
+from ..connection.connections import Connections
 from ..connection.flow import has_hung_up
 from ..connection.neighbours import place_of
+from ..request import KubeRequest, RequestSite, RequestTransport
 from ..streaming import StreamedBody
 from .requesthead import Malformed
 
-if TYPE_CHECKING:
-    from ..request import KubeRequest
-    from ..site import KubeSite
-
-#: The largest body, in bytes, as in the reference.
-MAX_BODY: Final = 3 * 1024 * 1024
 #: Bytes of a refused body that are read and discarded, so that its sender can read the answer.
 MAX_DISCARDED: Final = 32 * 1024 * 1024
 
@@ -36,6 +33,26 @@ BODY_GRACE: Final = 20.0
 HEAD, BODY, ANSWER, DISCARD, STREAM, SWITCHED = range(6)
 
 
+class ChannelSite(RequestSite, Protocol):
+    """
+    What accepts the requests of connections.
+
+    @ivar connections: All connections of the server.
+    @ivar streams: Return whether the body of a request is streamed to its handler.
+    @ivar heads_first: Whether requests with large bodies are served before their bodies have arrived.
+    """
+
+    connections: Connections
+    streams: list[Callable[[KubeRequest], bool]]
+    heads_first: bool
+
+    @property
+    def requestFactory(
+        self,
+    ) -> Callable[[RequestTransport, bytes, bytes, bytes, dict[bytes, list[bytes]]], KubeRequest]:
+        """Creates a request; see L{KubeRequest}."""
+
+
 class BodyReader(HTTPChannel):
     """
     The part of a connection that reads bodies; L{kubetwist.http.http1.channel.KubeChannel} is the whole.
@@ -44,12 +61,15 @@ class BodyReader(HTTPChannel):
         answered.
     """
 
-    site: KubeSite
+    site: ChannelSite
     transport: Any
+    requests: list[KubeRequest]
     deadline: float | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, site: ChannelSite) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self.site = self.factory = site
+        self.connections = site.connections
         self._state = HEAD
         #: Received bytes that belong to no request yet.
         self._buffer = b""
@@ -100,7 +120,7 @@ class BodyReader(HTTPChannel):
         self._missing = length or 0
         if length is None:
             self._decoder = _ChunkedTransferDecoder(self._chunk_received, self._chunks_finished)
-        self._body_since = now = self.site.now()
+        self._body_since = now = self.connections.now()
         self.deadline = now + BODY_GRACE
         if self.site.heads_first and (expected or (length is not None and length > max(SMALL_BODY, len(rest)))):
             self._serve_head(request, expected)
@@ -207,7 +227,7 @@ class BodyReader(HTTPChannel):
         if size > SMALL_BODY and not self._reserve(size):
             return False
         self._wanted = True
-        self._body_since = now = self.site.now()
+        self._body_since = now = self.connections.now()
         self.deadline = now + BODY_GRACE
         if self._expected:
             self.send_continue()
@@ -217,7 +237,7 @@ class BodyReader(HTTPChannel):
     def _reserve(self, size: int) -> bool:
         assert self._share is not None, "it is known whose body it is"
         client, anonymous = self._share
-        if not self.site.bodies.reserve(client, size, anonymous=anonymous):
+        if not self.connections.bodies.reserve(client, size, anonymous=anonymous):
             return False
         self._reserved += size
         return True
@@ -227,7 +247,7 @@ class BodyReader(HTTPChannel):
         if self._reserved:
             assert self._share is not None, "something is reserved"
             client, anonymous = self._share
-            self.site.bodies.release(client, self._reserved, anonymous=anonymous)
+            self.connections.bodies.release(client, self._reserved, anonymous=anonymous)
             self._reserved = 0
         self._wanted = False
 
@@ -333,13 +353,13 @@ class BodyReader(HTTPChannel):
         if not self._paused:
             self._paused = True
             self._networkProducer.pauseProducing()
-            self.site.stalled[self] = self.site.now()
+            self.connections.stalled[self] = self.connections.now()
 
     def read_on(self) -> None:
         """Resume reading what the client sends."""
         if self._paused:
             self._paused = False
-            self.site.stalled.pop(self, None)
+            self.connections.stalled.pop(self, None)
             self._networkProducer.resumeProducing()
 
     def look_whether_gone(self) -> None:
@@ -350,7 +370,7 @@ class BodyReader(HTTPChannel):
     def abort(self) -> None:
         """End the connection now."""
         # Twisted's TLS cannot abort twice.
-        if self in self.site.channels:
+        if self.connections.has(self):
             self.transport.abortConnection()
 
     @property

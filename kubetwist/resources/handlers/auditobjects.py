@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from ...api.resource import JSONObject
+from ...http.collaborators import AuditTrail
 from ..encoding import JSONEncoder
 from ..endpoint import Endpoint
-
-if TYPE_CHECKING:
-    from ...audit.trail import Trail
 
 _DELETE_OPTIONS = (
     "gracePeriodSeconds",
@@ -23,7 +21,7 @@ _DELETE_OPTIONS = (
 )
 
 
-def tell_object(trail: Trail, endpoint: Endpoint, obj: JSONObject) -> None:
+def tell_object(trail: AuditTrail, endpoint: Endpoint, obj: JSONObject) -> None:
     """A request carries an object: told as the reference has it after decoding, with its defaults."""
 
     def encode() -> bytes:
@@ -36,7 +34,7 @@ def tell_object(trail: Trail, endpoint: Endpoint, obj: JSONObject) -> None:
     trail.sent(obj["metadata"], encode)
 
 
-def tell_delete_options(trail: Trail, body: Any) -> None:
+def tell_delete_options(trail: AuditTrail, body: Any) -> None:
     """The body of a DELETE, told in the version that the reference tells it in, whatever the client says."""
     if not trail.tells_requests:
         return

@@ -309,7 +309,7 @@ class _Exchange:
                 answer.abort()
                 raise ProxyError(500, f"invalid upgrade response: status code {answer.code}")
             # Both connections end with the answer: what follows on either belongs to no protocol.
-            request.channel.finish_with_this()
+            request.connection.finish_with_this()
             await self._pass_back(answer)
             return
         if (answer.field(b"upgrade") or b"").lower() != protocol.lower():

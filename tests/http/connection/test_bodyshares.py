@@ -14,8 +14,8 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.http.connection.bodyshares import ANONYMOUS_SHARE, SMALL_BODY, BodyShares
-from kubetwist.http.http1.requestbody import BODY_GRACE, BODY_RATE, MAX_BODY
+from kubetwist.http.connection.bodyshares import ANONYMOUS_SHARE, MAX_BODY, SMALL_BODY, BodyShares
+from kubetwist.http.http1.requestbody import BODY_GRACE, BODY_RATE
 from kubetwist.http.request import KubeRequest
 
 from ..harness import Allow, Client, Everyone, echo, filtered_site
@@ -62,7 +62,7 @@ class HeadTests(SynchronousTestCase):
             client.send(head(length) + b"x" * sent)
             (answer,) = client.answers()
             self.assertEqual((answer.code, answer.header("connection")), (403, "close"))
-            self.assertEqual((self.site.bodies.used, len(client.channel._body)), (0, 0))
+            self.assertEqual((self.site.connections.bodies.used, len(client.channel._body)), (0, 0))
             client.send(b"x" * (length - sent))
             self.assertEqual((client.answers(), client.transport.disconnecting), ([], True))
 
@@ -94,13 +94,13 @@ class HeadTests(SynchronousTestCase):
         client = self.client(authenticator=authenticator)
         body = b"y" * (SMALL_BODY * 2)
         client.send(head(len(body)) + body[:1000])
-        self.assertEqual((client.transport.producerState, self.site.bodies.used), ("paused", 0))
+        self.assertEqual((client.transport.producerState, self.site.connections.bodies.used), ("paused", 0))
         authenticator.answer.callback(UserInfo("alice"))
-        self.assertEqual((client.transport.producerState, self.site.bodies.used), ("producing", len(body)))
+        self.assertEqual((client.transport.producerState, self.site.connections.bodies.used), ("producing", len(body)))
         client.send(body[1000:])
         (answer,) = client.answers()
         self.assertEqual((answer.code, answer.body), (200, b"POST " + PATH.encode() + b" " + body))
-        self.assertEqual(self.site.bodies.used, 0)
+        self.assertEqual(self.site.connections.bodies.used, 0)
         self.assertFalse(client.transport.disconnecting)
         self.assertTrue(client.channel.persistent)
 
@@ -125,7 +125,7 @@ class HeadTests(SynchronousTestCase):
         self.assertEqual(client.transport.value(), b"HTTP/1.1 100 Continue\r\n\r\n")
         client.send(b"ok")
         self.assertEqual(client.answers()[-1].code, 200)
-        self.assertEqual(self.site.bodies.used, 0)
+        self.assertEqual(self.site.connections.bodies.used, 0)
 
     def test_authorized_once(self) -> None:
         """The authorizer is asked once about a request with a large body."""
@@ -148,12 +148,12 @@ class HeadTests(SynchronousTestCase):
         for _ in range(MAX_BODY // 0x10000 + 1):
             client.send(b"10000\r\n" + b"x" * 0x10000 + b"\r\n")
         (answer,) = client.answers()
-        self.assertEqual((answer.code, seen, self.site.bodies.used), (413, [True], 0))
+        self.assertEqual((answer.code, seen, self.site.connections.bodies.used), (413, [True], 0))
 
     def test_small_bodies_find_room(self) -> None:
         """A body of 64 KiB is served when large bodies use all the memory; a larger one is 429."""
         client = self.client()
-        self.site.bodies.most = 0
+        self.site.connections.bodies.most = 0
         answer = client.request("POST", PATH, b"x" * SMALL_BODY)
         self.assertEqual(answer.code, 200)
         client.send(head(SMALL_BODY + 1))
@@ -163,22 +163,22 @@ class HeadTests(SynchronousTestCase):
     def test_room_runs_out(self) -> None:
         """A body in chunks that exceeds the free memory ends with 429."""
         client = self.client()
-        self.site.bodies.most = 4 * SMALL_BODY
+        self.site.connections.bodies.most = 4 * SMALL_BODY
         chunk = b"4000\r\n" + b"x" * 0x4000 + b"\r\n"
         client.send(head(None) + chunk * 5)
-        self.assertEqual((client.answers(), self.site.bodies.used), ([], 5 * 0x4000))
+        self.assertEqual((client.answers(), self.site.connections.bodies.used), ([], 5 * 0x4000))
         client.send(chunk * 12)
         (answer,) = client.answers()
-        self.assertEqual((answer.code, answer.header("retry-after"), self.site.bodies.used), (429, "1", 0))
+        self.assertEqual((answer.code, answer.header("retry-after"), self.site.connections.bodies.used), (429, "1", 0))
 
     def test_lost(self) -> None:
         """A client that disconnects within a large body leaves no reservation, and is not answered."""
         handled: list[KubeRequest] = []
         client = self.client(handle=handled.append)
         client.send(head(MAX_BODY) + b"x" * 500)
-        self.assertEqual(self.site.bodies.used, MAX_BODY)
+        self.assertEqual(self.site.connections.bodies.used, MAX_BODY)
         client.channel.connectionLost(Failure(ConnectionDone()))
-        self.assertEqual((self.site.bodies.used, self.site.open_requests, handled), (0, set(), []))
+        self.assertEqual((self.site.connections.bodies.used, self.site.open_requests, handled), (0, set(), []))
 
     def test_room_until_the_answer(self) -> None:
         """A large body is counted while its request is open, not only until it has arrived."""
@@ -186,9 +186,9 @@ class HeadTests(SynchronousTestCase):
         client = self.client(handle=handled.append)
         client.send(head(SMALL_BODY * 2) + b"x" * SMALL_BODY)
         client.send(b"x" * SMALL_BODY)
-        self.assertEqual(self.site.bodies.used, 2 * SMALL_BODY)
+        self.assertEqual(self.site.connections.bodies.used, 2 * SMALL_BODY)
         echo(handled[0])
-        self.assertEqual(self.site.bodies.used, 0)
+        self.assertEqual(self.site.connections.bodies.used, 0)
 
     def test_minimum_rate(self) -> None:
         """A large body below the minimum transfer rate releases its reservation."""
@@ -199,7 +199,7 @@ class HeadTests(SynchronousTestCase):
             client.send(b"x" * (BODY_RATE // 8))
             clock.advance(1)
         (answer,) = client.answers()
-        self.assertEqual((answer.code, self.site.bodies.used, self.site.open_requests), (408, 0, set()))
+        self.assertEqual((answer.code, self.site.connections.bodies.used, self.site.open_requests), (408, 0, set()))
 
 
 class ShareTests(SynchronousTestCase):

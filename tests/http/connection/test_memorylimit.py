@@ -18,8 +18,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.filters import memory
 from kubetwist.filters.requestinfo import with_request_info
 from kubetwist.http.connection import memorylimit
+from kubetwist.http.connection.bodyshares import MAX_BODY
 from kubetwist.http.connection.memorylimit import MemoryGuard, Usage, group_limit, make_guard, parse_memory, read_usage
-from kubetwist.http.http1.requestbody import MAX_BODY
 from kubetwist.http.request import KubeRequest
 from kubetwist.testing.process import SubprocessServer
 

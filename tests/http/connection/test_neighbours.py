@@ -35,7 +35,7 @@ class NeighboursTests(SynchronousTestCase):
     def setUp(self) -> None:
         """A site that takes two from each."""
         self.site = make_site()
-        self.site.neighbours = Neighbours(2)
+        self.site.connections.neighbours = Neighbours(2)
 
     def served(self, host: str) -> bool:
         """Whether another connection from there is served."""

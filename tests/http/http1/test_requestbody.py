@@ -6,7 +6,8 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.http.http1.requestbody import BODY_GRACE, BODY_RATE, MAX_BODY
+from kubetwist.http.connection.bodyshares import MAX_BODY
+from kubetwist.http.http1.requestbody import BODY_GRACE, BODY_RATE
 from kubetwist.http.request import KubeRequest
 
 from ..harness import Client, RefusalCase, echo, make_site
@@ -105,7 +106,9 @@ class BodyLimitTests(SynchronousTestCase):
         """A client that disconnects within a body leaves no data behind."""
         self.client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" + b"x" * 500)
         self.client.channel.connectionLost(None)
-        self.assertEqual((self.client.channel._body, self.site.channels, self.site.open_requests), (b"", set(), set()))
+        self.assertEqual(
+            (self.client.channel._body, self.site.connections.channels, self.site.open_requests), (b"", set(), set())
+        )
 
 
 class PaceTests(SynchronousTestCase):

@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.decoding import decode_yaml
 from kubetwist.api.requestscope import IN_REACTOR
 from kubetwist.flowcontrol.computing import Computing
-from kubetwist.http.http1.requestbody import MAX_BODY
+from kubetwist.http.connection.bodyshares import MAX_BODY
 from kubetwist.resources import endpoint
 from tests.resources.server import Answer, Server, config_map, pod
 

@@ -56,7 +56,7 @@ class Proxied(TestCase):
                 await wire.end()
         await self.outgoing.close()
         await self.backend.stop()
-        await self.settled(lambda: not self.site.channels)
+        await self.settled(lambda: not self.site.connections.channels)
         self.assertEqual((self.client.idle, self.client.busy), (0, 0))
 
     def _answer(self, request: KubeRequest) -> None:

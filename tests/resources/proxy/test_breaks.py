@@ -8,8 +8,8 @@ from twisted.internet import reactor as installed_reactor
 from twisted.internet.error import ConnectionDone
 
 from kubetwist.api.errors import APIStatusError
+from kubetwist.http.connection.connections import STALLED
 from kubetwist.http.connection.flow import has_hung_up
-from kubetwist.http.site import STALLED
 from kubetwist.resources.proxy.reverseproxy import proxy_request
 
 from .proxied import SWITCHED, UPGRADE, Flood, Proxied
@@ -96,7 +96,7 @@ class BrokenTests(Proxied):
         wire.send(b"GET / HTTP/1.1\r\nHost: front\r\n\r\n")
         await self.settled(lambda: self.requests)
         wire.kill()
-        await self.settled(lambda: not self.site.channels)
+        await self.settled(lambda: not self.site.connections.channels)
         await proxy_request(self.requests[0], self.client, b"/")
         self.assertEqual((self.client.idle, self.client.busy, self.backend.wires), (0, 0, []))
 
@@ -106,7 +106,7 @@ class BrokenTests(Proxied):
         wire.send(b"GET / HTTP/1.1\r\nHost: front\r\n\r\n")
         wire.kill()
         await wire.end()
-        await self.settled(lambda: not self.site.channels)
+        await self.settled(lambda: not self.site.connections.channels)
         await self.all_over()
 
     async def test_client_killed_in_a_watch(self) -> None:
@@ -230,19 +230,19 @@ class BrokenTests(Proxied):
         flood = Flood(wire.transport)
         await flood.stuck
         flood.stop()
-        (channel,) = self.site.channels
+        (channel,) = self.site.connections.channels
         self.assertFalse(has_hung_up(channel.transport))
         wire.kill()
         await self.settled(lambda: has_hung_up(channel.transport))
         # It may yet be read what it has sent.
         self.site.look_around()
-        self.assertEqual(self.site.channels, {channel})
-        self.site.now = lambda: reactor.seconds() + STALLED
+        self.assertEqual(self.site.connections.channels, {channel})
+        self.site.connections.now = lambda: reactor.seconds() + STALLED
         self.site.look_around()
-        await self.settled(lambda: not self.site.channels)
+        await self.settled(lambda: not self.site.connections.channels)
         there.transport.resumeProducing()
         await self.all_over()
-        self.assertEqual(self.site.stalled, {})
+        self.assertEqual(self.site.connections.stalled, {})
 
     async def test_deadline(self) -> None:
         """A request that is not long-running is answered in time; its backend is not waited for any longer."""

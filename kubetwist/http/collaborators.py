@@ -1,0 +1,68 @@
+"""What requests use of packages above the HTTP engine: the scheduler of expensive work, and the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from twisted.internet.defer import Deferred
+
+from ..api.authorization import Verdict
+from ..api.resource import JSONObject
+
+
+class WorkScheduler(Protocol):
+    """
+    Schedules expensive work in small pieces, so that other requests are served between them.
+
+    @see: L{kubetwist.flowcontrol.turns.Turns}, which implements it.
+    """
+
+    @property
+    def crowded(self) -> bool:
+        """Whether other requests wait, so that pieces must be small."""
+
+    def do(self, work: Callable[[], object]) -> None:
+        """Run C{work} now, or in a later turn of the reactor if this one's time is spent."""
+
+    def due(self) -> Deferred[None]:
+        """Return what fires in a later turn of the reactor, when there is time for work."""
+
+
+class AuditTrail(Protocol):
+    """
+    The audit event of one request, as filters and handlers add to it.
+
+    @ivar times: Seconds by what they were spent on, see L{kubetwist.api.latency}.
+    @see: L{kubetwist.audit.trail.Trail}, which implements it.
+    """
+
+    times: dict[str, float]
+
+    @property
+    def tells_requests(self) -> bool:
+        """Whether the event contains the object of the request."""
+
+    @property
+    def tells_responses(self) -> bool:
+        """Whether the event contains the object of the response."""
+
+    def allowed_by(self, verdict: Verdict) -> None:
+        """Record that authorization allowed the request."""
+
+    def refused_by(self, verdict: Verdict) -> None:
+        """Record that authorization denied the request, or failed."""
+
+    def sent(self, meta: JSONObject, encode: Callable[[], bytes]) -> None:
+        """
+        Record the object of the request.
+
+        @param meta: Its metadata.
+        @param encode: Returns it as JSON; called at once, and only if the event contains it.
+        """
+
+    def sent_document(self, data: bytes, *, yaml: bool = False) -> None:
+        """Record the body of the request if it is not an object, such as a patch."""
+
+    def answered_object(self, data: bytes, *, yaml: bool = False) -> None:
+        """Record the object, list or Status of the response."""

@@ -1,0 +1,152 @@
+"""The open connections of a server: their deadlines, their turns, and the limits that they share."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from twisted.internet.interfaces import IAddress, IReactorTime
+
+from .bodyshares import BodyShares
+from .memoryrelease import MemoryRelease
+from .neighbours import Neighbours
+
+#: Seconds for which pipelined requests are served in one turn of the reactor.
+TURN: Final = 0.005
+#: Seconds without reading after which it is looked whether a client is still there.
+STALLED: Final = 30.0
+
+
+class Connection(Protocol):
+    """
+    A connection, whatever protocol it has.
+
+    @ivar deadline: When C{patience_over} is called, in the time of L{Connections.now}; L{None} for never.
+    """
+
+    deadline: float | None
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request is open."""
+
+    @property
+    def unflushed(self) -> bool:
+        """Whether much is written that the client has not read yet."""
+
+    def getPeer(self) -> IAddress:
+        """Return the address of the client."""
+
+    def patience_over(self) -> None:
+        """Handle the passing of the deadline."""
+
+    def go_on(self) -> None:
+        """Serve the next request that has arrived."""
+
+    def finish_with_this(self) -> None:
+        """Accept no further requests."""
+
+    def close(self) -> None:
+        """Close a connection without an open request."""
+
+    def abort(self) -> None:
+        """Close the connection now."""
+
+
+class Paused(Protocol):
+    """A connection that is not read from."""
+
+    def look_whether_gone(self) -> None:
+        """Close the connection if the client has disconnected meanwhile."""
+
+
+class Connections:
+    """
+    The open connections of a server.
+
+    One clock checks the deadlines of all of them, since a timer for every request is expensive.
+
+    @ivar now: Returns the time of the reactor.
+    @ivar channels: All connections.
+    @ivar stalled: Those that are not read from, and since when.
+    @ivar failed_handshakes: How many connections ended before they were ones.
+    @ivar neighbours: Counts connections by where they come from, and says which are too many.
+    @ivar bodies: Bytes of large bodies, by client.
+    @ivar memory: Releases memory after connections have closed; L{None} does not.
+    """
+
+    def __init__(self, reactor: IReactorTime) -> None:
+        self._reactor = reactor
+        self.now: Callable[[], float] = reactor.seconds
+        self.channels: set[Connection] = set()
+        self.stalled: dict[Paused, float] = {}
+        self.failed_handshakes = 0
+        self.neighbours = Neighbours()
+        self.bodies = BodyShares()
+        self.memory: MemoryRelease | None = None
+        self._pipelined: deque[Connection] = deque()
+
+    def connected(self, channel: Connection) -> bool:
+        """
+        Register a connection.
+
+        @return: Whether it may stay.
+        """
+        self.channels.add(channel)
+        return self.neighbours.came(channel.getPeer())
+
+    def disconnected(self, channel: Connection) -> None:
+        """Unregister a connection, which was lost."""
+        self.channels.discard(channel)
+        self.neighbours.left(channel.getPeer())
+        if self.memory is not None:
+            self.memory.connection_gone()
+
+    def has(self, channel: object) -> bool:
+        """Return whether a connection is open."""
+        return channel in self.channels
+
+    def look_around(self) -> None:
+        """Check the deadlines of all connections."""
+        now = self.now()
+        for channel in [one for one in self.channels if one.deadline is not None and one.deadline <= now]:
+            channel.patience_over()
+        if self.stalled:
+            for stalled in [one for one, since in self.stalled.items() if now - since >= STALLED]:
+                stalled.look_whether_gone()
+
+    def take_turn(self, channel: Connection) -> None:
+        """Schedule the next pipelined request of a connection, after those of other connections."""
+        if not self._pipelined:
+            self._reactor.callLater(0, self._serve_pipelined)
+        self._pipelined.append(channel)
+
+    def _serve_pipelined(self) -> None:
+        """Serve one request of each waiting connection, until the turn's time is over."""
+        until = self.now() + TURN
+        for _ in range(len(self._pipelined)):
+            self._pipelined.popleft().go_on()
+            if self.now() > until:
+                break
+        if self._pipelined:
+            self._reactor.callLater(0, self._serve_pipelined)
+
+    # Stopping.
+
+    def stop(self) -> None:
+        """Cancel what is planned."""
+        if self.memory is not None:
+            self.memory.stop()
+
+    def close_idle(self) -> None:
+        """Close the connections that have no request open, and the others as soon as theirs are answered."""
+        for channel in list(self.channels):
+            channel.finish_with_this()
+            if channel.idle:
+                channel.close()
+
+    def abort_all(self) -> None:
+        """Close every connection now."""
+        for channel in list(self.channels):
+            channel.abort()

@@ -1,0 +1,127 @@
+"""Tests for L{kubetwist.http.connection.connections}."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from twisted.internet.address import IPv4Address
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.http.connection.connections import STALLED, TURN, Connections
+from kubetwist.http.connection.neighbours import Neighbours
+
+
+class Connection:
+    """A connection that notes what is called."""
+
+    deadline: float | None = None
+    unflushed = False
+
+    def __init__(self, idle: bool = True, serve: Callable[[], object] = lambda: None) -> None:
+        self.calls: list[str] = []
+        self.idle = idle
+        self._serve = serve
+
+    def getPeer(self) -> IPv4Address:
+        """Return the address of the client."""
+        return IPv4Address("TCP", "192.0.2.1", 50000)
+
+    def patience_over(self) -> None:
+        """Note it."""
+        self.deadline = None
+        self.calls.append("deadline")
+
+    def look_whether_gone(self) -> None:
+        """Note it."""
+        self.calls.append("look")
+
+    def go_on(self) -> None:
+        """Note it."""
+        self.calls.append("serve")
+        self._serve()
+
+    def finish_with_this(self) -> None:
+        """Note it."""
+        self.calls.append("last")
+
+    def close(self) -> None:
+        """Note it."""
+        self.calls.append("close")
+
+    def abort(self) -> None:
+        """Note it."""
+        self.calls.append("abort")
+
+
+class ConnectionsTests(SynchronousTestCase):
+    """Tests for L{Connections}."""
+
+    def setUp(self) -> None:
+        """No connections."""
+        self.clock = Clock()
+        self.connections = Connections(self.clock)
+
+    def test_deadlines(self) -> None:
+        """A connection is called when its deadline has passed, and not without one."""
+        one, other = Connection(), Connection()
+        for connection in (one, other):
+            self.assertTrue(self.connections.connected(connection))
+        one.deadline = 10.0
+        self.clock.advance(9.0)
+        self.connections.look_around()
+        self.assertEqual(one.calls, [])
+        self.clock.advance(1.0)
+        self.connections.look_around()
+        self.assertEqual((one.calls, other.calls), (["deadline"], []))
+
+    def test_stalled(self) -> None:
+        """A connection that is not read from is checked after a while."""
+        one = Connection()
+        self.connections.connected(one)
+        self.connections.stalled[one] = self.clock.seconds()
+        self.connections.look_around()
+        self.assertEqual(one.calls, [])
+        self.clock.advance(STALLED)
+        self.connections.look_around()
+        self.assertEqual(one.calls, ["look"])
+
+    def test_limit(self) -> None:
+        """Connections above the limit of an address may not stay, until others are closed."""
+        self.connections.neighbours = Neighbours(1)
+        one, other = Connection(), Connection()
+        self.assertEqual([self.connections.connected(each) for each in (one, other)], [True, False])
+        self.connections.disconnected(other)
+        self.connections.disconnected(one)
+        self.assertFalse(self.connections.has(one))
+        self.assertTrue(self.connections.connected(other))
+        self.assertTrue(self.connections.has(other))
+
+    def test_turns(self) -> None:
+        """Connections with further requests are served in turn, in a later turn of the reactor if time is over."""
+        order: list[str] = []
+        turns: list[Callable[[], object]] = []
+        self.patch(self.clock, "callLater", lambda delay, call: turns.append(call))
+
+        def slow() -> None:
+            order.append("slow")
+            self.clock.rightNow += 2 * TURN
+
+        one, other = Connection(serve=slow), Connection(serve=lambda: order.append("other"))
+        self.connections.take_turn(one)
+        self.connections.take_turn(other)
+        self.assertEqual((order, len(turns)), ([], 1))
+        turns.pop()()
+        self.assertEqual((order, len(turns)), (["slow"], 1))
+        turns.pop()()
+        self.assertEqual((order, turns), (["slow", "other"], []))
+
+    def test_close_idle(self) -> None:
+        """Connections without open requests are closed, and the others after their request."""
+        idle, busy = Connection(), Connection(idle=False)
+        self.connections.connected(idle)
+        self.connections.connected(busy)
+        self.connections.close_idle()
+        self.assertEqual((idle.calls, busy.calls), (["last", "close"], ["last"]))
+        self.connections.abort_all()
+        self.assertEqual((idle.calls[-1], busy.calls[-1]), ("abort", "abort"))
