@@ -13,15 +13,12 @@ from ..api.resource import GroupVersionKind, JSONObject
 from ..api.selectors import label_selector_from_object
 from ..api.times import format_time, seconds_since_epoch
 from ..registry.customresources.store import CustomStore
-from ..registry.kinds import ResourceInfo
+from ..registry.generic.resourceinfo import ResourceInfo
 from ..registry.stores import seen
 from ..storage.cache.record import Record
 from ..storage.cache.window import DELETED
 from .machinery.controller import Controller
-from .machinery.events import (
-    NORMAL,
-    WARNING,
-)
+from .machinery.events import NORMAL, WARNING
 from .machinery.metadata import controller_of
 from .workloads.pods import condition_of, is_ready, phase_of
 from .workloads.rollout import scaled

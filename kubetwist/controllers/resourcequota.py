@@ -13,19 +13,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from ..api.quantity import Quantity
-from ..api.resource import (
-    GroupResource,
-    JSONObject,
-)
+from ..api.resource import GroupResource, JSONObject
 from ..registry.core.pod.resources import Amounts, amounts
 from ..registry.core.resourcequota.usage import countable, in_scope, measured, scopes_of, usage
-from ..registry.kinds import ResourceInfo
+from ..registry.generic.resourceinfo import ResourceInfo
 from ..registry.stores import seen
 from ..storage.cache.record import Record
-from ..storage.cache.window import (
-    DELETED,
-    MODIFIED,
-)
+from ..storage.cache.window import DELETED, MODIFIED
 from .machinery.controller import Controller
 from .machinery.informer import Informer
 

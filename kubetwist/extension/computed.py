@@ -17,7 +17,7 @@ from ..api.resource import GroupVersion, JSONObject
 from ..interfaces import IGetter, ILister
 from ..registry.customresources.codec import CustomCodec
 from ..registry.generic.reading import select
-from ..registry.kinds import ResourceInfo
+from ..registry.generic.resourceinfo import ResourceInfo
 from ..resources.customresources import CustomResources, CustomVersionResource
 from ..resources.endpoint import Endpoint
 from ..resources.handlers.read import Reads

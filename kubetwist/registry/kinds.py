@@ -7,103 +7,15 @@ The facts are in L{kubetwist.registry.kindtable}.
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Container, Iterable, Mapping
-from functools import cached_property, lru_cache
-from hashlib import sha256
+from functools import lru_cache
 from typing import Final
 
 from attrs import frozen
 
-from ..api.resource import GroupKind, GroupResource, GroupVersionKind
-from .kindtable import (
-    GROUP_PRIORITIES,
-    KINDS,
-    VERSION_PRIORITIES,
-    Kind,
-    SubresourceInfo,
-)
+from .generic.resourceinfo import Kind, ResourceInfo
+from .kindtable import GROUP_PRIORITIES, KINDS, VERSION_PRIORITIES
 from .runtimeconfig import Switches
-
-__all__ = [
-    "KINDS",
-    "ResourceInfo",
-    "SubresourceInfo",
-    "group_priority",
-    "groups_in_order",
-    "kinds_for",
-    "storage_version_hash",
-    "version_preference",
-    "version_priority",
-]
-
-
-@frozen(slots=False)
-class ResourceInfo:
-    """
-    A resource as one release serves it.
-
-    @ivar versions: Served, best first; never empty.
-    @ivar known_versions: Every version that the release has types for, best first: objects may come from the
-        store in any of them.
-    @ivar storage_version: The version in which objects are stored and cached, within C{storage_group}.
-    @ivar key_prefix: Below C{/registry/}, without slashes at the ends: C{"services/specs"}.
-    @ivar storage_group: The group in whose shape objects are stored: that of C{events.k8s.io} is the core group.
-    @ivar hash_version: The version that C{storageVersionHash} tells of.
-    @ivar stored: Whether there are objects of it at all, which there are not of reviews and bindings.
-    @ivar custom_fields: For custom resources, what objects can be selected by in each version, besides name and
-        namespace.
-    """
-
-    group: str
-    resource: str
-    kind: str
-    singular: str
-    versions: tuple[str, ...]
-    known_versions: tuple[str, ...]
-    storage_version: str
-    namespaced: bool
-    short_names: tuple[str, ...]
-    categories: tuple[str, ...]
-    key_prefix: str
-    storage_group: str
-    subresources: tuple[SubresourceInfo, ...]
-    stored: bool
-    hash_version: str
-    custom_fields: Mapping[str, frozenset[str]] | None = None
-
-    @cached_property
-    def group_resource(self) -> GroupResource:
-        """The resource, as errors name it."""
-        return GroupResource(self.group, self.resource)
-
-    @cached_property
-    def group_kind(self) -> GroupKind:
-        """The kind, as errors name it."""
-        return GroupKind(self.group, self.kind)
-
-    @cached_property
-    def storage_kind(self) -> GroupVersionKind:
-        """What stored objects say they are."""
-        return GroupVersionKind(self.storage_group, self.storage_version, self.kind)
-
-    @cached_property
-    def storage_version_hash(self) -> str:
-        """As discovery shows it; C{""} for what is not stored."""
-        return storage_version_hash(self.storage_group, self.hash_version, self.kind) if self.stored else ""
-
-    def gvk(self, version: str) -> GroupVersionKind:
-        """The kind in one of its versions."""
-        return GroupVersionKind(self.group, version, self.kind)
-
-    def subresource(self, name: str) -> SubresourceInfo | None:
-        """The subresource of that name, if it has one."""
-        return next((subresource for subresource in self.subresources if subresource.name == name), None)
-
-
-def storage_version_hash(group: str, version: str, kind: str) -> str:
-    """What discovery tells clients, so that they notice when stored objects change their version."""
-    return b64encode(sha256(f"{group}/{version}/{kind}".encode()).digest()[:8]).decode()
 
 
 def kinds_for(

@@ -13,7 +13,8 @@ from typing import Final
 
 from attrs import define
 
-from .kindtable import BETAS_ON_BY_DEFAULT, KINDS, Kind
+from .generic.resourceinfo import Kind
+from .kindtable import BETAS_ON_BY_DEFAULT, KINDS
 
 
 class BadRuntimeConfig(ValueError):

@@ -24,10 +24,7 @@ from ..interfaces import IAuthorizer, IStorageBackend, IUnreadableDeleter
 from ..schema.protobuf.wire import WireError
 from ..storage.cache.reader import Codec
 from ..storage.cache.record import Record
-from ..storage.cache.watchcache import (
-    WINDOW_EVENTS,
-    WatchCache,
-)
+from ..storage.cache.watchcache import WINDOW_EVENTS, WatchCache
 from ..storage.errors import ForeignValue, KeyNotFound, RevisionConflict, StorageUnavailable
 from ..storage.wrappers import shared_storage
 from .apiextensions.store import DefinitionStore
@@ -41,11 +38,11 @@ from .generic.bootstrap import SERVER
 from .generic.fieldmanager.manager import FieldManager, built_in_field_manager
 from .generic.fieldselectors import selectable_fields
 from .generic.objectwait import appeared
+from .generic.resourceinfo import ResourceInfo
 from .generic.store import Store
 from .generic.storedprotobuf import decode_stored, encode_stored
 from .generic.strategy import Strategy
 from .generic.updates import ATTEMPTS
-from .kinds import ResourceInfo
 from .rbac.ruleresolver import GROUP as RBAC
 from .rbac.ruleresolver import Grants
 from .rbac.store import BindingStore, RoleStore

@@ -10,8 +10,8 @@ from .core.namespace.store import finalize_rules
 from .core.pod.binding import action_storage
 from .core.pod.connections import connection_storage
 from .generic.parts import Part, WritablePart, approval_rules, ephemeral_containers_rules, resize_rules, status_rules
+from .generic.resourceinfo import ResourceInfo, SubresourceInfo
 from .generic.scalestore import ScaleStore
-from .kinds import ResourceInfo, SubresourceInfo
 
 if TYPE_CHECKING:
     from .generic.store import Store

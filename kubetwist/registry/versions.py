@@ -21,7 +21,7 @@ from .strategies import strategy_for
 
 if TYPE_CHECKING:
     from .customresources.served import ServedResource
-    from .kinds import ResourceInfo
+    from .generic.resourceinfo import ResourceInfo
     from .stores import Stores
 
 

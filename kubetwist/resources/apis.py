@@ -34,7 +34,8 @@ from ..registry.generic import bootstrap
 from ..registry.generic.codec import Codec
 from ..registry.generic.fieldmanager.manager import BuiltInVersions, FieldManager
 from ..registry.generic.fieldmanager.resetfields import allowed_fields
-from ..registry.kinds import ResourceInfo, kinds_for
+from ..registry.generic.resourceinfo import ResourceInfo
+from ..registry.kinds import kinds_for
 from ..registry.rbac.bootstrap import reconcile as bootstraprbac
 from ..registry.rbac.ruleresolver import GROUP as RBAC
 from ..registry.stores import Stores

@@ -22,8 +22,8 @@ from ..registry.generic.codec import Codec
 if TYPE_CHECKING:
     from ..interfaces import IAuthorizer
     from ..registry.generic.fieldmanager.manager import FieldManager
+    from ..registry.generic.resourceinfo import ResourceInfo
     from ..registry.generic.strategy import Strategy
-    from ..registry.kinds import ResourceInfo
 
 
 #: Groups whose objects contain CEL expressions or schemas, of which a kilobyte takes tens of milliseconds to validate.

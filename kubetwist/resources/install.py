@@ -34,8 +34,8 @@ from ..registry.core.pod.binding import TokenRequests
 from ..registry.generic.codec import Codec
 from ..registry.generic.deprecations import deprecation_warning
 from ..registry.generic.fieldmanager.manager import BuiltInVersions, FieldManager, built_in_field_manager
+from ..registry.generic.resourceinfo import ResourceInfo, SubresourceInfo
 from ..registry.generic.scalestore import ScaleStore
-from ..registry.kinds import ResourceInfo, SubresourceInfo
 from ..registry.strategies import strategy_for
 from ..registry.subresources import subresource_storage, virtual_storage
 from .endpoint import Endpoint, InThread, in_threads_of

@@ -8,15 +8,9 @@ from importlib import resources
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.kinds import (
-    KINDS,
-    ResourceInfo,
-    groups_in_order,
-    kinds_for,
-    storage_version_hash,
-    version_preference,
-    version_priority,
-)
+from kubetwist.registry.generic.resourceinfo import ResourceInfo, storage_version_hash
+from kubetwist.registry.kinds import groups_in_order, kinds_for, version_preference, version_priority
+from kubetwist.registry.kindtable import KINDS
 
 RELEASES = range(25, 38)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.generic.printers.texts import first_few, selector_cell
-from kubetwist.registry.kinds import KINDS
+from kubetwist.registry.kindtable import KINDS
 from kubetwist.registry.printers import AgeCell, cells, columns, human_duration, row, row_conditions, row_order
 
 #: 2026-01-01T00:00:00Z.

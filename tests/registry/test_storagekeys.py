@@ -9,7 +9,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.names import path_segment_problems
 from kubetwist.api.resource import GroupResource
-from kubetwist.registry.kindtable import KINDS, Kind
+from kubetwist.registry.generic.resourceinfo import Kind
+from kubetwist.registry.kindtable import KINDS
 from kubetwist.registry.storagekeys import resource_places
 
 STORED = [kind for kind in KINDS if kind.stored and kind.storage_group == kind.group]

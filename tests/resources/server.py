@@ -14,7 +14,8 @@ from twisted.internet.task import Clock
 from kubetwist.api.resource import UserInfo
 from kubetwist.filters.stack import with_filters
 from kubetwist.http.site import traverse
-from kubetwist.registry.kinds import ResourceInfo, kinds_for
+from kubetwist.registry.generic.resourceinfo import ResourceInfo
+from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.stores import Stores
 from kubetwist.resources.apis import ServerContext
 from kubetwist.resources.handlers.watch import Flusher

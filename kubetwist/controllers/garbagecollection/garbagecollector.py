@@ -21,14 +21,10 @@ from attrs import define, frozen
 from twisted.internet.interfaces import IDelayedCall
 
 from ...api.errors import APIStatusError
-from ...api.resource import (
-    GroupResource,
-    GroupVersionKind,
-    JSONObject,
-)
+from ...api.resource import GroupResource, GroupVersionKind, JSONObject
 from ...registry.generic.deletion import FOREGROUND, ORPHAN
+from ...registry.generic.resourceinfo import ResourceInfo
 from ...registry.generic.store import Store
-from ...registry.kinds import ResourceInfo
 from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ...storage.errors import KeyNotFound
@@ -36,12 +32,7 @@ from ..machinery.controller import Controller
 from ..machinery.events import WARNING
 from ..machinery.informer import Informer
 from ..machinery.parallel import each
-from .ownergraph import (
-    Node,
-    OwnerGraph,
-    Place,
-    Reference,
-)
+from .ownergraph import Node, OwnerGraph, Place, Reference
 
 #: Resources whose objects are nobody's dependents.
 IGNORED: Final = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})

@@ -12,18 +12,12 @@ from twisted.logger import Logger
 from ...api.errors import APIStatusError
 from ...api.resource import GroupResource
 from ...registry.customresources.served import ServedResource
+from ...registry.generic.resourceinfo import ResourceInfo
 from ...registry.generic.store import Store
-from ...registry.kinds import ResourceInfo
 from ...registry.stores import Stores
 from ...storage.cache.watchcache import WatchCache
-from .client import (
-    Client,
-    controller_user,
-)
-from .informer import (
-    Informer,
-    StoreSource,
-)
+from .client import Client, controller_user
+from .informer import Informer, StoreSource
 
 if TYPE_CHECKING:
     from ..aggregation.apiservices import Aggregation

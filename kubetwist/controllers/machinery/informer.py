@@ -19,22 +19,15 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from ...api.errors import APIStatusError
-from ...api.resource import (
-    GroupResource,
-    JSONObject,
-)
+from ...api.resource import GroupResource, JSONObject
 from ...interfaces import IWatchSink
+from ...registry.generic.resourceinfo import ResourceInfo
 from ...registry.generic.store import Store
-from ...registry.kinds import ResourceInfo
 from ...registry.stores import seen
 from ...storage.cache.record import Record
 from ...storage.cache.watchcache import WatchCache
 from ...storage.cache.watches import CacheWatch
-from ...storage.cache.window import (
-    ADDED,
-    DELETED,
-    MODIFIED,
-)
+from ...storage.cache.window import ADDED, DELETED, MODIFIED
 from ...storage.errors import StorageError
 from .queue import SLICE
 

@@ -11,13 +11,10 @@ from typing import Any, ClassVar, Final
 import orjson
 
 from ...api.errors import APIStatusError
-from ...api.resource import (
-    GroupResource,
-    JSONObject,
-)
+from ...api.resource import GroupResource, JSONObject
 from ...api.times import format_time
 from ...registry.generic.deletion import read_timestamp
-from ...registry.kinds import ResourceInfo
+from ...registry.generic.resourceinfo import ResourceInfo
 from ...registry.stores import seen
 from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
@@ -26,10 +23,7 @@ from ..machinery.controller import Controller
 from ..machinery.informer import Subscription
 from ..machinery.parallel import each
 from ..machinery.queue import WorkQueue
-from .conditions import (
-    Outcome,
-    update_conditions,
-)
+from .conditions import Outcome, update_conditions
 
 FINALIZER: Final = "kubernetes"
 PODS: Final = GroupResource("", "pods")

@@ -17,22 +17,12 @@ from attrs import frozen
 from twisted.internet.defer import Deferred, gatherResults
 
 from ...api.errors import APIStatusError
-from ...api.resource import (
-    GroupResource,
-    GroupVersion,
-    UserInfo,
-)
-from ...client.errors import (
-    CallError,
-    Unreachable,
-)
+from ...api.resource import GroupResource, GroupVersion, UserInfo
+from ...client.errors import CallError, Unreachable
 from ...client.httpclient import Answer
 from ...client.responses import check_answer
-from ...registry.kinds import ResourceInfo
-from ..aggregation.apiservices import (
-    Aggregation,
-    Remote,
-)
+from ...registry.generic.resourceinfo import ResourceInfo
+from ..aggregation.apiservices import Aggregation, Remote
 from .conditions import Outcome
 
 #: Seconds that a server may take to tell what it serves.

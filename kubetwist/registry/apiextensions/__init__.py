@@ -1,1 +1,22 @@
 """The group apiextensions.k8s.io: CustomResourceDefinitions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..generic.resourceinfo import Kind, define_kind
+
+#: The resources of the group, in every release.
+KINDS: Final[tuple[Kind, ...]] = (
+    # The reference stores CRDs as v1beta1, which is shorter; it reads v1 as well, and that is what is written here.
+    define_kind(
+        "apiextensions.k8s.io",
+        "customresourcedefinitions",
+        "CustomResourceDefinition",
+        short="crd crds",
+        categories="api-extensions",
+        prefix="apiextensions.k8s.io/customresourcedefinitions",
+        status=True,
+        hash_version="v1beta1",
+    ),
+)

@@ -26,7 +26,7 @@ from ...interfaces import ICreator, IRuleResolver
 from ..core.componentstatus.store import ComponentStatuses
 from ..core.pod.binding import Bindings
 from ..generic.admitting import admit_virtual
-from ..kinds import ResourceInfo
+from ..generic.resourceinfo import ResourceInfo
 from .validation import validate_access_review, validate_local_access_review, validate_self_access_review
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from ...api.resource import GroupVersionKind, JSONObject
 from ...schema.structural import OBJECT_META, CustomType
 from ...schema.validation.rulepaths import has_rules
 from ...schema.validation.validator import ValueSchema
-from ..kinds import ResourceInfo, version_preference
+from ..generic.resourceinfo import ResourceInfo
+from ..kinds import version_preference
 from .printers import Printer
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from ...api.resource import GroupVersionKind, JSONObject
 
 if TYPE_CHECKING:
     from ...admission.attributes import AdmissionContext
-    from ..kinds import ResourceInfo
     from ..stores import Stores
+    from .resourceinfo import ResourceInfo
 
 
 def virtual_attributes(

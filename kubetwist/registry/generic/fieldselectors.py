@@ -15,7 +15,7 @@ from ...api.go.quote import quoted
 from ...api.resource import JSONObject
 
 if TYPE_CHECKING:
-    from ..kinds import ResourceInfo
+    from .resourceinfo import ResourceInfo
 
 #: The text a selector compares with.
 Getter = Callable[[JSONObject], str]

@@ -16,10 +16,7 @@ from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
 from ...api.storage import Write
 from ...interfaces import IRewriting, IStorageBackend
-from ...schema.merge.managedfields import (
-    MalformedEntries,
-    read_foreign,
-)
+from ...schema.merge.managedfields import MalformedEntries, read_foreign
 from ...storage.cache.record import Draft, Record, RecordOfOtherForm
 from ...storage.cache.watchcache import WatchCache
 from ...storage.errors import (
@@ -39,7 +36,7 @@ from .strategy import Strategy
 
 if TYPE_CHECKING:
     from ...admission.chain import AdmissionChain
-    from ..kinds import ResourceInfo
+    from .resourceinfo import ResourceInfo
 
 
 #: Bytes of an object as it is stored: what is larger than a request may be can not be written again. Defaults and the

@@ -22,7 +22,7 @@ from ...storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, St
 
 if TYPE_CHECKING:
     from ...api.requestscope import RequestScope
-    from ..kinds import ResourceInfo
+    from .resourceinfo import ResourceInfo
     from .store import Store
 
 #: Seconds that a read waits for a revision that is not there yet.

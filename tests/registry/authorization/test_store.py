@@ -14,7 +14,7 @@ from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.selectors import Requirement
 from kubetwist.authorization.union import AuthorizerUnion
 from kubetwist.registry.authorization.store import AccessReview, question
-from kubetwist.registry.kinds import ResourceInfo
+from kubetwist.registry.generic.resourceinfo import ResourceInfo
 from tests.registry.rbac.rbacserver import API, REVIEWS, USERS, RBACServer, binding, role, rule
 
 SUBJECT, OWN = f"{REVIEWS}/subjectaccessreviews", f"{REVIEWS}/selfsubjectaccessreviews"

@@ -17,7 +17,7 @@ from ....api.selectors import parse_label_selector
 from ....interfaces import IGetter, ILister
 from ....storage.cache.listing import Listing
 from ....storage.cache.record import Record
-from ...kinds import ResourceInfo
+from ...generic.resourceinfo import ResourceInfo
 
 if TYPE_CHECKING:
     from ...stores import Stores

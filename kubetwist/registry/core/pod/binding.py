@@ -19,8 +19,8 @@ from ....interfaces import ICreator, INamedCreator
 from ...generic import deletion
 from ...generic.admitting import virtual_attributes
 from ...generic.keys import check_key
+from ...generic.resourceinfo import ResourceInfo, SubresourceInfo
 from ...generic.updates import UpdateRules
-from ...kinds import ResourceInfo, SubresourceInfo
 from ..serviceaccount.tokens import (
     EXTENDED_SECONDS,
     RENEWED_SECONDS,

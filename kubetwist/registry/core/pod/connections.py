@@ -21,8 +21,8 @@ from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
 from ....interfaces import IConnecter
 from ...generic.admitting import admit_connection
+from ...generic.resourceinfo import ResourceInfo, SubresourceInfo
 from ...generic.targets import Target, clean_path, proxied_port, split_name
-from ...kinds import ResourceInfo, SubresourceInfo
 from ..connectoptions import connect_options
 from ..node.kubelets import check_proxied, check_runs, kubelet_of
 from ..service.backends import pod_addresses, service_backend

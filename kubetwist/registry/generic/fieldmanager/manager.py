@@ -27,23 +27,15 @@ from ....schema.merge.managedfields import (
     read_foreign,
     write,
 )
-from ....schema.merge.ownership import (
-    Conflicts,
-    Filters,
-    Ownership,
-    Versions,
-)
-from ....schema.merge.types import (
-    MergeType,
-    TypedError,
-)
+from ....schema.merge.ownership import Conflicts, Filters, Ownership, Versions
+from ....schema.merge.types import MergeType, TypedError
 from ..conversion import convert
 from . import lastapplied
 from .resetfields import allowed_fields
 
 if TYPE_CHECKING:
     from ....schema.definitions import Definitions
-    from ...kinds import ResourceInfo
+    from ..resourceinfo import ResourceInfo
 
 #: Who owns what was there before anybody's fields were tracked.
 BEFORE_FIRST_APPLY = "before-first-apply"

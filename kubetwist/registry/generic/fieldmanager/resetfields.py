@@ -12,7 +12,7 @@ from ....schema.merge.fieldset import of_paths
 from ....schema.merge.ownership import Filter
 
 if TYPE_CHECKING:
-    from ...kinds import ResourceInfo
+    from ..resourceinfo import ResourceInfo
 
 
 def _without(*paths: str) -> Filter:
