@@ -1,0 +1,49 @@
+"""Tests for L{kubetwist.cel.library._members}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.cel.errors import CostLimitExceeded
+from kubetwist.cel.library import _members
+from kubetwist.cel.library._members import Members
+from kubetwist.cel.values import UInt, equal
+
+VALUES = st.one_of(
+    st.text("ab", max_size=2),
+    st.integers(-2, 2),
+    st.integers(0, 2).map(UInt),
+    st.floats(-2, 2),
+    st.lists(st.integers(0, 1), max_size=2),
+    st.none(),
+    st.booleans(),
+    st.binary(max_size=1),
+)
+
+
+class MembersTests(SynchronousTestCase):
+    """Tests for L{Members}."""
+
+    @given(st.lists(VALUES, max_size=6), VALUES)
+    def test_as_comparisons(self, values: list[Any], value: Any) -> None:
+        """A value is a member if it equals one that was added, as CEL sees it."""
+        self.assertIs(value in Members(values), any(equal(value, other) for other in values))
+
+    def test_nan(self) -> None:
+        """NaN is no member, even if it was added."""
+        nan = float("nan")
+        self.assertNotIn(nan, Members([nan]))
+
+    def test_bounded(self) -> None:
+        """Comparisons with values that have no hash are limited."""
+        self.patch(_members, "_MOST_COMPARISONS", 10)
+        members = Members([[1], [2], [3], [4]])
+        self.assertIn([4], members)
+        self.assertNotIn([5], members)
+        with self.assertRaises(CostLimitExceeded):
+            _ = [6] in members

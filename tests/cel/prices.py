@@ -1,0 +1,56 @@
+"""Costs that a library gives its functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kubetwist.cel import types
+from kubetwist.cel.environment import Environment
+from kubetwist.cel.estimates import CallEstimate, Estimate, Meter, Node, fixed
+from kubetwist.cel.functions import Library, function, member, overload
+from kubetwist.cel.values import Value
+from tests.cel.support import CelTestCase
+
+
+class Prices:
+    """A cost model: C{weigh} costs its argument, C{pair} what its overload says."""
+
+    def meter(self, function: str, overload: str) -> Meter | int | None:
+        """A price."""
+        if function == "weigh":
+            return lambda args, result: args[0]
+        return {"pair_int": 20, "": 30}.get(overload) if function == "pair" else None
+
+    def estimate(
+        self, function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    ) -> CallEstimate | None:
+        """A range."""
+        if function == "weigh":
+            return CallEstimate(Estimate(0, 100))
+        if function == "grow" and target is not None:
+            return CallEstimate(fixed(1), target.size.scaled(2))
+        return None
+
+
+class PriceTestCase(CelTestCase):
+    """A test with the tools of several test cases."""
+
+    def setUp(self) -> None:
+        """A library with prices of its own."""
+
+        def same(value: Value) -> Value:
+            return value
+
+        library = Library(
+            "test",
+            (
+                function("weigh", overload("weigh_int", (types.INT,), types.INT, same)),
+                function(
+                    "pair",
+                    overload("pair_int", (types.INT,), types.INT, same),
+                    overload("pair_string", (types.STRING,), types.STRING, same, meter=7),
+                ),
+                function("grow", member("grow_string", (types.STRING,), types.STRING, lambda text: text * 2)),
+            ),
+        )
+        self.environment = Environment({"i": types.INT, "any": types.DYN, "s": types.STRING}, (library,), Prices())

@@ -1,0 +1,40 @@
+"""Tests for L{kubetwist.cel.estimates}."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.cel.estimates import MAX, UNKNOWN, Estimate, fixed, scale
+
+NUMBERS = st.integers(0, MAX)
+ESTIMATES = st.tuples(NUMBERS, NUMBERS).map(lambda pair: Estimate(min(pair), max(pair)))
+
+
+class EstimateTests(SynchronousTestCase):
+    """Tests for L{Estimate}."""
+
+    @given(ESTIMATES, ESTIMATES)
+    def test_ranges(self, one: Estimate, other: Estimate) -> None:
+        """Every operation gives a range again, whose ends do not exceed 64 bits."""
+        for made in (one.plus(other), one.times(other), one.union(other), one.scaled(0.1)):
+            self.assertTrue(0 <= made.min <= made.max <= MAX, made)
+
+    @given(ESTIMATES, ESTIMATES)
+    def test_union(self, one: Estimate, other: Estimate) -> None:
+        """The union holds both ranges."""
+        both = one.union(other)
+        self.assertTrue(both.min <= min(one.min, other.min) and both.max >= max(one.max, other.max))
+
+    def test_examples(self) -> None:
+        """Ends are added, multiplied and rounded up one by one."""
+        self.assertEqual(Estimate(1, 5).plus(fixed(2)), Estimate(3, 7))
+        self.assertEqual(Estimate(1, 5).times(fixed(3)), Estimate(3, 15))
+        self.assertEqual(Estimate(1, 11).scaled(0.1), Estimate(1, 2))
+        self.assertEqual(UNKNOWN.plus(fixed(1)), Estimate(1, MAX))
+
+    def test_scale(self) -> None:
+        """A product is rounded up and sticks at the maximum."""
+        self.assertEqual([scale(0, 0.1), scale(1, 0.1), scale(10, 0.1), scale(MAX, 2)], [0, 1, 1, MAX])
