@@ -32,7 +32,11 @@ from yaml.events import (
 from yaml.reader import ReaderError
 from yaml.scanner import ScannerError
 
-from ._documents import MAX_DEPTH, BodyError, Decoded
+from .documents import (
+    MAX_DEPTH,
+    BodyError,
+    Decoded,
+)
 from .go.quote import quoted
 from .go.syntax import (
     GoMap,

@@ -13,8 +13,11 @@ from typing import Final
 
 import orjson
 
-from ._documents import BodyError, json_type
-from ._jsondecoding import decode_json
+from .documents import (
+    BodyError,
+    json_type,
+)
+from .jsondecoding import decode_json
 from .jsontypes import JSONObject
 
 _VERSION: Final = "meta.k8s.io/v1"

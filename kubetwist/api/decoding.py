@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from ._documents import ENCODER_DEPTH, MAX_DEPTH, BodyError, Decoded, json_type
-from ._jsondecoding import decode_json
+from .documents import (
+    ENCODER_DEPTH,
+    MAX_DEPTH,
+    BodyError,
+    Decoded,
+    json_type,
+)
+from .jsondecoding import decode_json
 
 __all__ = ["ENCODER_DEPTH", "MAX_DEPTH", "BodyError", "Decoded", "decode_json", "decode_yaml", "json_type"]
 

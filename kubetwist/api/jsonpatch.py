@@ -14,7 +14,11 @@ from typing import Final
 
 import orjson
 
-from ._documents import ENCODER_DEPTH, MAX_DEPTH, json_type
+from .documents import (
+    ENCODER_DEPTH,
+    MAX_DEPTH,
+    json_type,
+)
 from .errors import APIStatusError
 from .jsontypes import JSONObject, JSONValue
 

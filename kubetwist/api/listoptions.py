@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ._documents import json_type
 from .continuetokens import ContinueTokenError, decode_continue, encode_continue
+from .documents import json_type
 from .errors import APIStatusError, Cause, forbidden, go_json, invalid, not_supported, required, too_long
 from .go.quote import (
     is_print,

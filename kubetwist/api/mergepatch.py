@@ -6,7 +6,7 @@ Where that differs from the RFC: nulls are dropped from objects in new lists too
 
 from __future__ import annotations
 
-from ._documents import json_type
+from .documents import json_type
 from .jsonpatch import PatchError
 from .jsontypes import JSONObject, JSONValue
 

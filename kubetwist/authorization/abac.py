@@ -15,12 +15,12 @@ from attrs import evolve, frozen
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from ..api._documents import json_type
 from ..api.authorization import (
     AuthorizerAttributes,
     Decision,
     Verdict,
 )
+from ..api.documents import json_type
 from ..api.go.quote import quoted
 from ..api.resource import (
     JSONObject,

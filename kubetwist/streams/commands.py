@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from ..api._documents import BodyError
-from ..api._jsondecoding import decode_json
+from ..api.documents import BodyError
 from ..api.errors import APIStatusError, go_json
 from ..api.go.quote import quoted
+from ..api.jsondecoding import decode_json
 from .channels import V1, V2, V3, V4, V5
 
 #: The header of a stream that says what it carries.

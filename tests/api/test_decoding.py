@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api import _jsondecoding
+from kubetwist.api import jsondecoding as _jsondecoding
 from kubetwist.api.decoding import MAX_DEPTH, BodyError, decode_json
 
 from .strategies import documents

@@ -16,10 +16,23 @@ from typing import Final
 
 import orjson
 
-from ._documents import ENCODER_DEPTH, MAX_DEPTH, TOO_DEEP, BodyError, Decoded
+from .documents import (
+    ENCODER_DEPTH,
+    MAX_DEPTH,
+    TOO_DEEP,
+    BodyError,
+    Decoded,
+)
 from .go.quote import quoted_char
-from .jsontypes import JSONObject, JSONValue
-from .repeatedkeys import Repeating, merged, repeated_paths
+from .jsontypes import (
+    JSONObject,
+    JSONValue,
+)
+from .repeatedkeys import (
+    Repeating,
+    merged,
+    repeated_paths,
+)
 
 # An encoder that gets the value within this many lists fails for values that nest too deep.
 _WRAPS: Final = ENCODER_DEPTH - MAX_DEPTH
