@@ -38,7 +38,7 @@ def create_server_chain(config: ServerConfig, install: Installer | None = None) 
         from ..resources.apis import install_apis
         from .credentials.kubelet import KubeletCredentials
 
-        config.kubelet_credentials = KubeletCredentials(config.options, config)
+        config.kubelet_credentials = KubeletCredentials(config.options, config.reactor, config.data, config.files)
         install = install_apis
     extensions = GenericServer("apiextensions-apiserver", NotFound())  # type: ignore[no-untyped-call]
     kube = GenericServer("kube-apiserver", extensions)

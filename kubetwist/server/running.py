@@ -162,7 +162,8 @@ class APIServer:
         server = self._server = self.make_chain(config)
         if tracing is not None:
             tracing.start(config, server)
-        show_front_proxy(config)
+        if config.aggregation is not None:
+            show_front_proxy(config.aggregation, config.options, config.credentials.front_proxy, config.files)
         show_encryption(config, server)
         show_etcd(config, server)
         auditor = make_auditor(options, config)
@@ -259,7 +260,7 @@ class APIServer:
         options = self._options
         config.controllers = choose_controllers(options)
         config.token_issuer = make_token_issuer(options, self._data)
-        config.token_keys = read_token_keys(config)
+        config.token_keys = read_token_keys(options, config.data, config.files, config.token_key_followers)
         config.authorizer = make_authorizer(options, config)
         config.authenticator = make_authenticator(options, config)
 

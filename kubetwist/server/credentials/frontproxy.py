@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-from ..config import ServerConfig
 from ..errors import StartError
+from ..watchedfiles import WatchedFiles
 from .certificates import Pair
 
 
-def show_front_proxy(config: ServerConfig) -> None:
+class Caller(Protocol):
+    """Calls other API servers; L{kubetwist.controllers.aggregation.apiservices.Aggregation} implements it."""
+
+    def use_identity(self, certificate: bytes, key: bytes) -> None:
+        """Present this certificate from now on; both parameters are PEM."""
+
+
+def show_front_proxy(caller: Caller, options: Mapping[str, str], own: Pair, files: WatchedFiles) -> None:
     """
     Have servers behind APIServices shown the certificate of C{--proxy-client-cert-file}, as it is at the time, or that
     of the data directory.
 
+    @param options: The parsed command line.
+    @param own: The certificate of the data directory.
+    @param files: Watches the files.
     @raise StartError: The files can not be used.
     """
-    aggregation: Any = config.aggregation
-    if aggregation is None:
-        return
-    options = config.options
     if not options["proxy-client-cert-file"]:
-        pair = config.credentials.front_proxy
-        aggregation.use_identity(pair.certificate, pair.key)
+        caller.use_identity(own.certificate, own.key)
         return
     paths = [options["proxy-client-cert-file"], options["proxy-client-key-file"]]
 
@@ -33,10 +38,10 @@ def show_front_proxy(config: ServerConfig) -> None:
         return pair
 
     def use(pair: Pair) -> None:
-        aggregation.use_identity(pair.certificate, pair.key)
+        caller.use_identity(pair.certificate, pair.key)
 
     try:
-        use(config.files.watch(paths, load, use, "--proxy-client-cert-file and --proxy-client-key-file"))
+        use(files.watch(paths, load, use, "--proxy-client-cert-file and --proxy-client-key-file"))
     except OSError as error:
         raise StartError(f"can not read {error.filename}: {error.strerror}") from error
     except ValueError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -16,9 +16,10 @@ from twisted.logger import Logger
 from ...api.times import utc_now
 from ...api.users import MASTERS
 from ...resources.proxy.upstreamclients import KubeletTLS
-from ..datadir import DataDirectory
 from ..errors import StartError
+from ..watchedfiles import WatchedFiles
 from .certificates import RENEW_BEFORE, Pair, Subject
+from .keydirectory import KeyDirectory
 
 #: Who the server is to kubelets that go by its own authority; as kubeadm has it.
 KUBELET_CLIENT: Final = Subject("kube-apiserver-kubelet-client", organization=MASTERS)
@@ -35,13 +36,16 @@ class KubeletCredentials:
 
     _log = Logger()
 
-    def __init__(self, options: Any, config: Any) -> None:
+    def __init__(self, options: Mapping[str, str], reactor: Any, data: KeyDirectory, files: WatchedFiles) -> None:
         """
-        @param config: L{kubetwist.server.config.ServerConfig}; its files are watched.
+        @param options: The parsed command line, with the flags that begin with C{--kubelet-}.
+        @param reactor: Runs threads; L{IReactorThreads<twisted.internet.interfaces.IReactorThreads>}.
+        @param data: Issues a certificate if the command line names none.
+        @param files: Watches the files that the command line names.
         @raise StartError: The files can not be used.
         """
-        self._reactor = config.reactor
-        self._data: DataDirectory = config.data
+        self._reactor = reactor
+        self._data = data
         self._files = KubeletTLS()
         self._own: Pair | None = None
         self._issuing = Lock()
@@ -53,9 +57,9 @@ class KubeletCredentials:
             raise StartError("--kubelet-client-certificate and --kubelet-client-key belong together")
         names = [name for name in _FLAGS if options[name]]
         if names:
-            self._watch(config.files, names, [Path(options[name]) for name in names])
+            self._watch(files, names, [Path(options[name]) for name in names])
 
-    def _watch(self, files: Any, names: Sequence[str], paths: Sequence[Path]) -> None:
+    def _watch(self, files: WatchedFiles, names: Sequence[str], paths: Sequence[Path]) -> None:
         def load(contents: Sequence[bytes]) -> KubeletTLS:
             given = dict(zip(names, contents, strict=True))
             loaded = KubeletTLS(*(given.get(name, b"") for name in _FLAGS))

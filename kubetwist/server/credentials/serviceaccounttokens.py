@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,14 @@ from twisted.logger import Logger
 
 from ...registry.core.serviceaccount.tokenkeys import BadVerificationKey, TokenKey, load_token_keys
 from ...registry.core.serviceaccount.tokens import EXTENDED_SECONDS, RENEWED_SECONDS, BadSigningKey, TokenIssuer
-from ..datadir import DataDirectory
 from ..errors import StartError
+from ..watchedfiles import WatchedFiles
+from .keydirectory import KeyDirectory
 
 _log = Logger()
 
 
-def make_token_issuer(options: Any, data: DataDirectory) -> TokenIssuer:
+def make_token_issuer(options: Mapping[str, Any], data: KeyDirectory) -> TokenIssuer:
     """
     Read the key of C{--service-account-signing-key-file}, or without it that of the data directory.
 
@@ -35,7 +36,7 @@ def make_token_issuer(options: Any, data: DataDirectory) -> TokenIssuer:
         raise StartError(f"can not use {path}: {error}") from error
 
 
-def _expiration(options: Any) -> tuple[int, bool]:
+def _expiration(options: Mapping[str, Any]) -> tuple[int, bool]:
     longest = int(options["service-account-max-token-expiration"])
     extend = options["service-account-extend-token-expiration"]
     if longest and extend:
@@ -56,19 +57,26 @@ def _expiration(options: Any) -> tuple[int, bool]:
     return longest, extend
 
 
-def read_token_keys(config: Any) -> list[TokenKey]:
+def read_token_keys(
+    options: Mapping[str, Any],
+    data: KeyDirectory,
+    files: WatchedFiles,
+    followers: Sequence[Callable[[Sequence[TokenKey]], object]],
+) -> list[TokenKey]:
     """
     What service account tokens are verified by: the keys of C{--service-account-key-file}, or the one that signs.
 
     Files that are named are read again when they change: the list that is returned then has other keys.
 
-    @param config: L{kubetwist.server.config.ServerConfig}.
+    @param options: The parsed command line.
+    @param data: Has the key if the command line names none.
+    @param files: Watches the files.
+    @param followers: Called with the keys after the files have changed.
     @raise StartError: They can not be read, or not be used.
     """
-    options = config.options
     given = options["service-account-key-file"]
     signing = options["service-account-signing-key-file"]
-    paths = [Path(path) for path in given] or [Path(signing) if signing else config.data.service_account_keys()[1]]
+    paths = [Path(path) for path in given] or [Path(signing) if signing else data.service_account_keys()[1]]
 
     def load(contents: Sequence[bytes]) -> list[TokenKey]:
         keys = []
@@ -81,12 +89,12 @@ def read_token_keys(config: Any) -> list[TokenKey]:
 
     def use(keys: list[TokenKey]) -> None:
         found[:] = keys
-        for follower in config.token_key_followers:
+        for follower in followers:
             follower(keys)
 
     try:
         if given:
-            found: list[TokenKey] = config.files.watch(paths, load, use, "--service-account-key-file")
+            found: list[TokenKey] = files.watch(paths, load, use, "--service-account-key-file")
         else:
             found = load([path.read_bytes() for path in paths])
     except OSError as error:

@@ -46,7 +46,9 @@ class KubeletCredentialsTests(TestCase):
         """Credentials as the command line wants them."""
         names = ("kubelet-client-certificate", "kubelet-client-key", "kubelet-certificate-authority")
         given = {name.replace("_", "-"): str(value) for name, value in options.items()}
-        return KubeletCredentials({name: given.get(name, "") for name in names}, self.config)
+        return KubeletCredentials(
+            {name: given.get(name, "") for name in names}, self.config.reactor, self.config.data, self.config.files
+        )
 
     def files(self, name: str) -> dict[str, Path]:
         """The files of a certificate."""
