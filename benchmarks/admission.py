@@ -28,8 +28,9 @@ from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.client.factory import Outgoing
 from kubetwist.interfaces import IMutatingAdmission
-from kubetwist.registry.generic import bootstrap
+from kubetwist.registry.core.namespace.bootstrap import system_namespaces
 from kubetwist.registry.kinds import kinds_for
+from kubetwist.registry.scheduling.bootstrap import priority_classes
 from kubetwist.registry.stores import Stores
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.memory import MemoryStorage
@@ -116,8 +117,8 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
     stores.outgoing = Outgoing(reactor, lambda namespace, name: None)
     await backend.open()
     await stores.start()
-    await bootstrap.system_namespaces(stores)
-    await bootstrap.priority_classes(stores)
+    await system_namespaces(stores)
+    await priority_classes(stores)
     scope = RequestScope("work")
     await stores.get("", "namespaces").create(
         RequestScope(), {"metadata": {"name": "work"}, "spec": {}}, CreateOptions()

@@ -16,16 +16,11 @@ from ..api import times
 from ..api.errors import APIStatusError
 from ..api.requestscope import RequestScope
 from ..api.resource import JSONObject
-from ..flowcontrol.levels import (
-    FlowControl,
-    dangling,
-)
-from ..registry.generic.bootstrap import FAIRNESS_TELLER, apply_status
+from ..flowcontrol.levels import FlowControl, dangling
+from ..registry.flowcontrol.bootstrap import FAIRNESS_TELLER
+from ..registry.generic.bootstrap import apply_status
 from ..storage.errors import StorageError
-from .machinery.informer import (
-    Informer,
-    StoreSource,
-)
+from .machinery.informer import Informer, StoreSource
 
 if TYPE_CHECKING:
     from ..registry.generic.store import Store

@@ -30,10 +30,11 @@ from ..storage.wrappers import shared_storage
 from .apiextensions.store import DefinitionStore
 from .core.namespace.store import NamespaceStore
 from .core.node.kubelets import ConnectionRules
-from .core.service.allocator import Holdings, NodePortAllocator, ServiceAllocator
+from .core.service.allocator import Holdings, ServiceAllocator
 from .core.service.allocatorsync import Following
 from .core.service.ipaddresses import IPAddressStore
-from .core.service.store import ServiceCIDRStore, ServiceStore
+from .core.service.portallocator import NodePortAllocator
+from .core.service.store import ServiceStore
 from .generic.bootstrap import SERVER
 from .generic.fieldmanager.manager import FieldManager, built_in_field_manager
 from .generic.fieldselectors import selectable_fields
@@ -43,6 +44,7 @@ from .generic.store import Store
 from .generic.storedprotobuf import decode_stored, encode_stored
 from .generic.strategy import Strategy
 from .generic.updates import ATTEMPTS
+from .networking.store import ServiceCIDRStore
 from .rbac.ruleresolver import GROUP as RBAC
 from .rbac.ruleresolver import Grants
 from .rbac.store import BindingStore, RoleStore

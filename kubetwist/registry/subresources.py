@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from .authorization.store import review_storage
+from .authentication.store import SelfSubjectReview, TokenReview
+from .authorization.store import AccessReview, RulesReview
+from .certificates.subresources import approval_rules
+from .core.componentstatus.store import ComponentStatuses
+from .core.connection import ALL_METHODS, Connection
 from .core.namespace.store import finalize_rules
-from .core.pod.binding import action_storage
-from .core.pod.connections import connection_storage
-from .generic.parts import Part, WritablePart, approval_rules, ephemeral_containers_rules, resize_rules, status_rules
+from .core.node.proxy import NodeProxy
+from .core.pod.binding import Bindings, PodBinding
+from .core.pod.connections import PodLog, PodProxy, PodStream
+from .core.pod.eviction import PodEviction
+from .core.pod.subresources import ephemeral_containers_rules, resize_rules
+from .core.service.proxy import ServiceProxy
+from .core.serviceaccount.tokenrequest import TokenRequests
+from .generic.parts import Part, WritablePart, status_rules
 from .generic.resourceinfo import ResourceInfo, SubresourceInfo
 from .generic.scalestore import ScaleStore
 
@@ -50,3 +59,40 @@ def subresource_storage(
 def virtual_storage(info: ResourceInfo, stores: Stores, context: Any) -> Any:
     """The storage object of a resource that has no objects: reviews, bindings, component statuses."""
     return review_storage(info, stores, context)
+
+
+def action_storage(info: ResourceInfo, subresource: SubresourceInfo, stores: Stores, context: Any) -> Any:
+    """The storage object of an action."""
+    store = stores.get(info.group, info.resource)
+    if subresource.name == "binding":
+        return PodBinding(store)
+    if subresource.name == "eviction":
+        return PodEviction(store, stores.find("policy", "poddisruptionbudgets"))
+    return TokenRequests(store, stores, context)
+
+
+_PROXIES: Final = {"pods": PodProxy, "services": ServiceProxy, "nodes": NodeProxy}
+
+
+def connection_storage(info: ResourceInfo, subresource: SubresourceInfo, stores: Stores, context: Any) -> Connection:
+    """The storage object of such a subresource."""
+    if subresource.name == "proxy":
+        return _PROXIES[info.resource](info, "proxy", ALL_METHODS, stores)
+    if subresource.name == "log":
+        return PodLog(info, "log", ("GET",), stores)
+    return PodStream(info, subresource.name, ("GET", "POST"), stores)
+
+
+def review_storage(info: ResourceInfo, stores: Stores, context: Any) -> Any:
+    """The storage object of such a resource."""
+    if info.kind == "Binding":
+        return Bindings(info, stores.get("", "pods"))
+    if info.kind == "ComponentStatus":
+        return ComponentStatuses(info, stores)
+    if info.kind == "TokenReview":
+        return TokenReview(info, stores, context)
+    if info.kind == "SelfSubjectReview":
+        return SelfSubjectReview(info, stores)
+    if info.kind == "SelfSubjectRulesReview":
+        return RulesReview(info, stores, context)
+    return AccessReview(info, stores, context)

@@ -27,10 +27,12 @@ from ..flowcontrol.readings import tell_of
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..metrics.streams import StreamMetrics
 from ..registry.apiextensions.strategy import CustomResourceDefinitionStrategy
+from ..registry.core.namespace.bootstrap import system_namespaces
 from ..registry.core.node.kubelets import ConnectionRules
+from ..registry.core.service.bootstrap import kubernetes_service
 from ..registry.core.service.ipaddresses import IPAddressStore
 from ..registry.customresources.crd import converts_elsewhere
-from ..registry.generic import bootstrap
+from ..registry.flowcontrol.bootstrap import fairness
 from ..registry.generic.codec import Codec
 from ..registry.generic.fieldmanager.manager import BuiltInVersions, FieldManager
 from ..registry.generic.fieldmanager.resetfields import allowed_fields
@@ -38,6 +40,7 @@ from ..registry.generic.resourceinfo import ResourceInfo
 from ..registry.kinds import kinds_for
 from ..registry.rbac.bootstrap import reconcile as bootstraprbac
 from ..registry.rbac.ruleresolver import GROUP as RBAC
+from ..registry.scheduling.bootstrap import priority_classes
 from ..registry.stores import Stores
 from ..schema.definitions import Definitions
 from ..schema.structural import OBJECT_META
@@ -417,7 +420,7 @@ def add_authentication_info(config: Any, stores: Stores, aggregator: Any, kube: 
     info = AuthenticationInfo(stores.get("", "configmaps"), config.reactor, wanted)
 
     async def tell() -> None:
-        await bootstrap.system_namespaces(stores)
+        await system_namespaces(stores)
         await info.start()
         for one in config.client_authorities:
             one.followers.append(info.plan)
@@ -435,12 +438,12 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any) -> 
     by_itself = shared_storage(config.backend) is None and options["endpoint-reconciler-type"] != "none"
 
     async def namespaces() -> None:
-        await bootstrap.system_namespaces(stores)
+        await system_namespaces(stores)
         address, port = config.endpoint
         if not by_itself:
             address = ""
         node_port = options["kubernetes-service-node-port"]
-        await bootstrap.kubernetes_service(stores, cidrs, first_ip, address, port, node_port=node_port)
+        await kubernetes_service(stores, cidrs, first_ip, address, port, node_port=node_port)
 
     async def addresses() -> None:
         store = stores.find("networking.k8s.io", "ipaddresses")
@@ -461,13 +464,13 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any) -> 
         kube,
         "scheduling/bootstrap-system-priority-classes",
         ("scheduling.k8s.io", "priorityclasses"),
-        bootstrap.priority_classes,
+        priority_classes,
     )
     hook(
         kube,
         "priority-and-fairness-config-producer",
         ("flowcontrol.apiserver.k8s.io", "flowschemas"),
-        bootstrap.fairness,
+        fairness,
     )
     if (RBAC, "clusterroles") in present:
         kube.add_post_start_hook("rbac/bootstrap-roles", lambda: bootstraprbac.reconcile(stores))
@@ -475,7 +478,7 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any) -> 
         tracking = TokenTracking(stores.get("", "configmaps"), config.reactor)
 
         async def track() -> None:
-            await bootstrap.system_namespaces(stores)
+            await system_namespaces(stores)
             await tracking.start()
 
         kube.add_post_start_hook("start-legacy-token-tracking-controller", track)
@@ -529,7 +532,7 @@ def add_identity(config: Any, stores: Stores, aggregator: Any, kube: Any) -> Non
     collector = IdentityCollector(leases, config.reactor)
 
     async def tell() -> None:
-        await bootstrap.system_namespaces(stores)
+        await system_namespaces(stores)
         identity.start()
 
     kube.add_post_start_hook("start-kube-apiserver-identity-lease-controller", tell)

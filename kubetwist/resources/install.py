@@ -30,7 +30,7 @@ from ..interfaces import (
     IUpdater,
     IWatcher,
 )
-from ..registry.core.pod.binding import TokenRequests
+from ..registry.core.serviceaccount.tokenrequest import TokenRequests
 from ..registry.generic.codec import Codec
 from ..registry.generic.deprecations import deprecation_warning
 from ..registry.generic.fieldmanager.manager import BuiltInVersions, FieldManager, built_in_field_manager

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import LONGEST_CAUSES
 from kubetwist.registry.admissionregistration.validation.policies import validate_policy_binding
-from kubetwist.registry.generic.bootstrap import PRIORITY_LEVELS
+from kubetwist.registry.flowcontrol.bootstrap import PRIORITY_LEVELS
 from kubetwist.registry.strategies import strategy_for
 from tests.registry.apiextensions.validation.test_definition import DefinitionTestCase
 from tests.registry.test_strategies_validation import change_problems, copy, made, problems

@@ -6,12 +6,9 @@ from typing import Any, ClassVar
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.certificates.validation import (
-    signer_name,
-    validate_approval_update,
-    validate_request_status_update,
-)
+from kubetwist.registry.certificates.validation import validate_approval_update, validate_request_status_update
 from kubetwist.registry.generic.validation.fields import Causes
+from kubetwist.registry.generic.validation.signernames import signer_name
 from kubetwist.registry.strategies import strategy_for
 
 from .apps.test_validation import LABEL_RULE, QUALIFIED_RULE, status_problems

@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersionKind
 from kubetwist.registry.certificates.validation import certificate_problem
-from kubetwist.registry.generic.bootstrap import FLOWS
+from kubetwist.registry.flowcontrol.bootstrap import FLOWS
 from kubetwist.registry.generic.deprecations import deprecation_warning
 from kubetwist.registry.generic.validation.tlspairs import tls_problem
 from kubetwist.registry.strategies import strategy_for

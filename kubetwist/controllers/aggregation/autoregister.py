@@ -17,34 +17,19 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from ...api.errors import APIStatusError
-from ...api.options import (
-    CreateOptions,
-    DeleteOptions,
-    UpdateOptions,
-)
+from ...api.options import CreateOptions, DeleteOptions, UpdateOptions
 from ...api.requestscope import RequestScope
-from ...api.resource import (
-    GroupVersion,
-    JSONObject,
-)
-from ...registry.generic.bootstrap import AUTOMANAGED, SERVER, api_service
+from ...api.resource import GroupVersion, JSONObject
+from ...registry.apiregistration.bootstrap import AUTOMANAGED, api_service
+from ...registry.generic.bootstrap import SERVER
 from ...registry.generic.store import Store
-from ...registry.kinds import (
-    Priority,
-    group_priority,
-    version_priority,
-)
+from ...registry.kinds import Priority, group_priority, version_priority
 from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ...storage.errors import StorageError
 from ..machinery.informer import Informer
 from ..machinery.queue import WorkQueue
-from .apiservices import (
-    GROUP,
-    LOCAL,
-    Condition,
-    name_of,
-)
+from .apiservices import GROUP, LOCAL, Condition, name_of
 from .apiservices import Registration as Said
 from .availablecondition import keep_local
 

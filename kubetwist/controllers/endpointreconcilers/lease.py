@@ -21,22 +21,14 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from ...api.errors import APIStatusError
-from ...api.options import (
-    DeleteOptions,
-    UpdateOptions,
-)
+from ...api.options import DeleteOptions, UpdateOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
-from ...api.storage import (
-    StorageEvent,
-    Write,
-)
+from ...api.storage import StorageEvent, Write
 from ...interfaces import IStorageObserver
-from ...registry.generic.bootstrap import SERVER, ensure, is_about_loopback, kubernetes_endpoints, kubernetes_slice
-from ...storage.errors import (
-    KeyNotFound,
-    StorageError,
-)
+from ...registry.core.service.bootstrap import is_about_loopback, kubernetes_endpoints, kubernetes_slice
+from ...registry.generic.bootstrap import SERVER, ensure
+from ...storage.errors import KeyNotFound, StorageError
 
 if TYPE_CHECKING:
     from ...registry.generic.store import Store

@@ -8,24 +8,17 @@ from typing import TYPE_CHECKING, Final
 from ...api.errors import APIStatusError
 from ...api.frozen import thawed
 from ...api.mergepatch import merge_patch
-from ...api.options import (
-    CreateOptions,
-    DeleteOptions,
-    PatchOptions,
-    UpdateOptions,
-)
+from ...api.options import CreateOptions, DeleteOptions, PatchOptions, UpdateOptions
 from ...api.requestscope import RequestScope
-from ...api.resource import (
-    JSONObject,
-    UserInfo,
-)
+from ...api.resource import JSONObject, UserInfo
 from ...api.times import now
+from ...registry.certificates.subresources import approval_rules
 from ...registry.core.namespace.store import finalize_rules
 from ...registry.customresources.fieldmanager import field_manager
 from ...registry.customresources.store import CustomStore
 from ...registry.generic.codec import Codec
 from ...registry.generic.fieldmanager.manager import built_in_field_manager
-from ...registry.generic.parts import approval_rules, status_rules
+from ...registry.generic.parts import status_rules
 from ...registry.generic.store import Store
 from ...registry.generic.updates import UpdateRules
 from ...storage.cache.record import Record

@@ -1,4 +1,4 @@
-"""Resources that have no objects: a POST asks the server something and is answered at once."""
+"""Access reviews, which have no objects: a POST asks the server something and is answered at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from twisted.internet.defer import maybeDeferred
 from zope.interface import implementer
 
-from ...api import times
 from ...api.authorization import AuthorizerAttributes, Decision
 from ...api.errors import APIStatusError, Cause
 from ...api.options import CreateOptions
@@ -21,11 +20,8 @@ from ...api.selectors import (
     parse_field_selector,
     parse_label_selector,
 )
-from ...api.users import user_object
 from ...interfaces import ICreator, IRuleResolver
-from ..core.componentstatus.store import ComponentStatuses
-from ..core.pod.binding import Bindings
-from ..generic.admitting import admit_virtual
+from ..generic.admitting import admit_virtual, check_namespace
 from ..generic.resourceinfo import ResourceInfo
 from .validation import validate_access_review, validate_local_access_review, validate_self_access_review
 
@@ -88,20 +84,6 @@ _VALIDATE: Final[Mapping[str, Callable[[JSONObject], list[Cause]]]] = {
     "SelfSubjectAccessReview": validate_self_access_review,
     "LocalSubjectAccessReview": validate_local_access_review,
 }
-
-
-def check_namespace(scope: RequestScope, obj: JSONObject) -> None:
-    """
-    Have the object in the namespace of the request, if it is in one.
-
-    @raise APIStatusError: It says that it is in another one (400).
-    """
-    meta = obj.setdefault("metadata", {})
-    if not scope.namespace:
-        meta.pop("namespace", None)
-    elif meta.setdefault("namespace", scope.namespace) != scope.namespace:
-        text = "the namespace of the provided object does not match the namespace sent on the request"
-        raise APIStatusError.bad_request(text)
 
 
 def subject(spec: JSONObject) -> UserInfo:
@@ -182,63 +164,6 @@ def _label_term(requirement: JSONObject) -> Requirement:
     return label_selector_from_object({"matchExpressions": [requirement]}).requirements[0]
 
 
-@implementer(ICreator)
-class SelfSubjectReview:
-    """Who am I?"""
-
-    def __init__(self, info: ResourceInfo, stores: Stores) -> None:
-        self.info = info
-        self._stores = stores
-
-    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
-        """See L{ICreator.create}."""
-        await admit_virtual(self.info, self._stores, scope, obj, options)
-        now = times.now()
-        return {"metadata": {"creationTimestamp": now}, "status": {"userInfo": user_object(scope.user)}}
-
-
-@implementer(ICreator)
-class TokenReview:
-    """
-    Whose token is this?
-
-    Tokens that do not say whom they are meant for are meant for this server: for the audiences of its issuer.
-    """
-
-    def __init__(self, info: ResourceInfo, stores: Stores, context: Any) -> None:
-        self.info = info
-        self._stores = stores
-        self._context = context
-
-    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
-        """See L{ICreator.create}."""
-        check_namespace(scope, obj)
-        await admit_virtual(self.info, self._stores, scope, obj, options, _check_token)
-        spec = obj.get("spec") or {}
-        token = spec["token"]
-        issuer = self._context.token_issuer
-        mine = () if issuer is None else issuer.audiences
-        wanted = spec.get("audiences") or mine
-        shared = [audience for audience in wanted if audience in mine]
-        found = await maybeDeferred(self._context.user_of_token, token, wanted)
-        audiences = shared if found.audiences is None else found.audiences
-        # What the client says there stays where nothing is found.
-        status = {**(obj.get("status") or {})}
-        if found.user is None or (wanted and not audiences):
-            status.pop("authenticated", None)
-            obj["status"] = {"user": {}, **status, "error": found.error or "invalid bearer token"}
-        else:
-            obj["status"] = {**status, "authenticated": True, "user": user_object(found.user)}
-            if audiences:
-                obj["status"]["audiences"] = list(audiences)
-        return obj
-
-
-def _check_token(obj: JSONObject) -> None:
-    if not (obj.get("spec") or {}).get("token"):
-        raise APIStatusError.bad_request("token is required for TokenReview in authentication")
-
-
 def _check_rules_namespace(obj: JSONObject) -> None:
     if not (obj.get("spec") or {}).get("namespace"):
         raise APIStatusError.bad_request("no namespace on request")
@@ -263,18 +188,3 @@ class RulesReview:
             status = authorizer.rules_for(scope.user, namespace)
         # The reference answers with an object of its own.
         return {"metadata": {}, "spec": {}, "status": status}
-
-
-def review_storage(info: ResourceInfo, stores: Stores, context: Any) -> Any:
-    """The storage object of such a resource."""
-    if info.kind == "Binding":
-        return Bindings(info, stores.get("", "pods"))
-    if info.kind == "ComponentStatus":
-        return ComponentStatuses(info, stores)
-    if info.kind == "TokenReview":
-        return TokenReview(info, stores, context)
-    if info.kind == "SelfSubjectReview":
-        return SelfSubjectReview(info, stores)
-    if info.kind == "SelfSubjectRulesReview":
-        return RulesReview(info, stores, context)
-    return AccessReview(info, stores, context)

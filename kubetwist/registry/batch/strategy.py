@@ -10,9 +10,10 @@ from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..core.pod.defaults import default_pod_template
 from ..core.pod.gates import drop_of_template
-from ..core.pod.warnings import job_warnings, name_warnings, unchanged
+from ..core.pod.warnings import name_warnings, unchanged
 from ..generic.strategy import Strategy
 from .validation import cronjob, job, jobstatus
+from .warnings import job_warnings
 
 _PREFIX: Final = "batch.kubernetes.io/"
 _LEGACY_LABELS: Final = ("job-name", "controller-uid")

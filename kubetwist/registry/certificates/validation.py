@@ -9,17 +9,14 @@ from typing import Final
 
 from cryptography import x509
 
-from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long
-from ...api.names import byte_length
+from ...api.errors import Cause, duplicate, forbidden, invalid, required
 from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
-from ..generic.validation.fields import Causes, Problems, dns_label, dns_subdomain, quote, unsupported
+from ..generic.validation.fields import Causes, quote, unsupported
+from ..generic.validation.signernames import signer_name
 
 VERDICTS: Final = ("Approved", "Denied")
 _BLOCK: Final = re.compile(rb"-----BEGIN ([^-\n]+)-----\s*\n((?:[^\n:]+:[^\n]*\n)*)([A-Za-z0-9+/=\s]*)-----END \1-----")
-_LONGEST_DOMAIN: Final = 253
-#: A domain, a namespace and a name, with what stands between them.
-_LONGEST_SIGNER: Final = 253 + 1 + 63 + 1 + 253
 _KEPT: Final = ("Approved", "Denied", "Failed")
 _USAGES: Final = (
     "any",
@@ -83,36 +80,6 @@ def validate_request(obj: JSONObject) -> list[Cause]:
         causes.append(invalid("spec.expirationSeconds", seconds, text))
     causes.extend(_conditions(obj))
     return causes
-
-
-def signer_name(name: str, path: str, causes: Causes) -> None:
-    """A domain and a name below it."""
-    if not name:
-        causes.append(required(path))
-        return
-    domain, _, rest = name.partition("/")
-    if name.count("/") != 1:
-        text = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
-        causes.append(invalid(path, name, text))
-        return
-    if byte_length(domain) > _LONGEST_DOMAIN:
-        causes.append(too_long(path, _LONGEST_DOMAIN))
-    _parts(domain, path, dns_label, causes)
-    if "." not in domain:
-        causes.append(invalid(path, domain, "should be a domain with at least two segments separated by dots"))
-    _parts(rest, path, dns_subdomain, causes)
-    if byte_length(name) > _LONGEST_SIGNER:
-        causes.append(too_long(path, _LONGEST_SIGNER))
-
-
-def _parts(dotted: str, path: str, problems: Problems, causes: Causes) -> None:
-    """What lies between dots; of several that are wrong, the first is told."""
-    for part in dotted.split("."):
-        found = problems(part)
-        for text in found:
-            causes.append(invalid(path, dotted, f"validating label {quote(part)}: {text}"))
-        if found:
-            return
 
 
 def request_problem(encoded: str) -> str:

@@ -8,7 +8,7 @@ from ...api.addresses import ip_problems
 from ...api.errors import Cause, duplicate, invalid, required, too_many
 from ...api.names import fully_qualified_name_problems, label_value_problems, qualified_name_problems
 from ...api.resource import JSONObject
-from ..core.pod.warnings import address_warnings
+from ..generic.validation.addresses import address_warnings
 from ..generic.validation.fields import (
     Causes,
     Problems,

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...admission.attributes import CONNECT, CREATE, AdmissionAttributes
+from ...api.errors import APIStatusError
 from ...api.options import CreateOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupVersionKind, JSONObject
+from .resourceinfo import ResourceInfo
 
 if TYPE_CHECKING:
     from ...admission.attributes import AdmissionContext
@@ -94,3 +96,17 @@ async def admit_connection(
     )
     await stores.admission.admit(attributes)
     await stores.admission.validate(attributes)
+
+
+def check_namespace(scope: RequestScope, obj: JSONObject) -> None:
+    """
+    Have the object in the namespace of the request, if it is in one.
+
+    @raise APIStatusError: It says that it is in another one (400).
+    """
+    meta = obj.setdefault("metadata", {})
+    if not scope.namespace:
+        meta.pop("namespace", None)
+    elif meta.setdefault("namespace", scope.namespace) != scope.namespace:
+        text = "the namespace of the provided object does not match the namespace sent on the request"
+        raise APIStatusError.bad_request(text)

@@ -1,4 +1,4 @@
-"""Subresources that are the object itself, of which only a part can be written: C{status}, C{finalize}, C{approval}."""
+"""Subresources that are the object itself, of which only a part can be written: C{status} and others."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from ...api.options import GetOptions, WriteOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...interfaces import IPatcher, IUpdater
-from ..certificates.strategy import CertificateSigningRequestStrategy
-from ..core.pod.strategy import PodStrategy
 from .updates import UpdateRules
 
 if TYPE_CHECKING:
@@ -60,29 +58,6 @@ def status_rules(store: Store) -> UpdateRules:
     """What the status subresource may write."""
     strategy = store.strategy
     return UpdateRules("status", strategy.prepare_for_status_update, strategy.validate_status_update)
-
-
-def approval_rules(store: Store) -> UpdateRules:
-    """What C{certificatesigningrequests/approval} may write: the conditions that approve and deny."""
-    strategy = store.strategy
-    assert isinstance(strategy, CertificateSigningRequestStrategy)
-    return UpdateRules("approval", strategy.prepare_for_approval, strategy.validate_approval)
-
-
-def ephemeral_containers_rules(store: Store) -> UpdateRules:
-    """What C{pods/ephemeralcontainers} may write: containers added for debugging."""
-    strategy = store.strategy
-    assert isinstance(strategy, PodStrategy)
-    return UpdateRules(
-        "ephemeralcontainers", strategy.prepare_for_ephemeral_update, strategy.validate_ephemeral_update, main=True
-    )
-
-
-def resize_rules(store: Store) -> UpdateRules:
-    """What C{pods/resize} may write: the resources of containers."""
-    strategy = store.strategy
-    assert isinstance(strategy, PodStrategy)
-    return UpdateRules("resize", strategy.prepare_for_resize, strategy.validate_resize, main=True)
 
 
 def keep_but(obj: JSONObject, old: JSONObject, field: str) -> None:

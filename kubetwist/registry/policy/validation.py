@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Final
-
-from ...api.errors import Cause, duplicate, invalid, required, too_long
+from ...api.errors import Cause
 from ...api.go.structs import go_struct
-from ...api.names import byte_length, qualified_name_problems, regex_problem
 from ...api.resource import JSONObject
+from ..generic.validation.conditions import conditions
 from ..generic.validation.fields import (
     Causes,
     at_most_whole,
-    check,
     go_json,
     invalid_shown,
     label_selector,
     not_negative,
     number_or_percent,
     unsupported,
-)
-
-_REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
-_IS_REASON: Final = re.compile(_REASON).fullmatch
-_NOT_A_REASON: Final = regex_problem(
-    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
-    "characters or '_,:', and must end with an alphanumeric character or '_'",
-    _REASON,
-    "my_name",
-    "MY_NAME",
-    "MyName",
-    "ReasonA,ReasonB",
-    "ReasonA:ReasonB",
 )
 
 
@@ -64,34 +46,3 @@ def validate_budget_status(obj: JSONObject) -> list[Cause]:
     for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
         not_negative((obj.get("status") or {}).get(name), f"status.{name}", causes)
     return causes
-
-
-def conditions(found: Sequence[JSONObject], path: str, causes: Causes) -> None:
-    """Conditions as the newer kinds have them, each type once."""
-    seen: set[str] = set()
-    for index, condition in enumerate(found):
-        here, kind, status = f"{path}[{index}]", condition.get("type") or "", condition.get("status") or ""
-        if kind in seen:
-            causes.append(duplicate(f"{here}.type", kind))
-        seen.add(kind)
-        check(kind, f"{here}.type", qualified_name_problems, causes)
-        if status not in ("False", "True", "Unknown"):
-            causes.append(unsupported(f"{here}.status", status, ("False", "True", "Unknown")))
-        if (condition.get("observedGeneration") or 0) < 0:
-            text = "must be greater than or equal to zero"
-            causes.append(invalid(f"{here}.observedGeneration", condition["observedGeneration"], text))
-        if condition.get("lastTransitionTime") is None:
-            causes.append(required(f"{here}.lastTransitionTime"))
-        _reason(condition.get("reason") or "", f"{here}.reason", causes)
-        if byte_length(condition.get("message") or "") > 32 * 1024:
-            causes.append(too_long(f"{here}.message", 32 * 1024))
-
-
-def _reason(reason: str, path: str, causes: Causes) -> None:
-    if not reason:
-        causes.append(required(path))
-        return
-    if not _IS_REASON(reason):
-        causes.append(invalid(path, reason, _NOT_A_REASON))
-    if byte_length(reason) > 1024:
-        causes.append(too_long(path, 1024))

@@ -10,11 +10,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.resource import GroupVersion
 from kubetwist.controllers.aggregation.apiservices import LOCAL
 from kubetwist.controllers.aggregation.autoregister import Registration
-from kubetwist.controllers.machinery.informer import (
-    Informer,
-    StoreSource,
-)
-from kubetwist.registry.generic.bootstrap import AUTOMANAGED
+from kubetwist.controllers.machinery.informer import Informer, StoreSource
+from kubetwist.registry.apiregistration.bootstrap import AUTOMANAGED
 from kubetwist.resources.customresources import CustomResources
 from kubetwist.resources.handlers.watch import Flusher
 from kubetwist.resources.mux import Layer

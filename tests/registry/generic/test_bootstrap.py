@@ -6,7 +6,10 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.generic import bootstrap
+from kubetwist.registry.core.namespace.bootstrap import SYSTEM_NAMESPACES, system_namespaces
+from kubetwist.registry.core.service.bootstrap import kubernetes_service
+from kubetwist.registry.flowcontrol.bootstrap import FAIRNESS_TELLER, FLOWS, fairness
+from kubetwist.registry.scheduling.bootstrap import priority_classes
 from kubetwist.registry.stores import Stores
 from tests.resources.server import Server, all_kinds
 from tests.schema.release import definitions
@@ -22,10 +25,10 @@ class BootstrapTests(SynchronousTestCase):
 
     async def everything(self, stores: Stores) -> None:
         """Make all of it."""
-        await bootstrap.system_namespaces(stores)
-        await bootstrap.priority_classes(stores)
-        await bootstrap.fairness(stores)
-        await bootstrap.kubernetes_service(stores, ["10.0.0.0/24"], "10.0.0.1", "192.0.2.7", 6443)
+        await system_namespaces(stores)
+        await priority_classes(stores)
+        await fairness(stores)
+        await kubernetes_service(stores, ["10.0.0.0/24"], "10.0.0.1", "192.0.2.7", 6443)
 
     def found(self, group: str, resource: str, name: str, namespace: str = "") -> Any:
         """An object that is there."""
@@ -36,11 +39,11 @@ class BootstrapTests(SynchronousTestCase):
     def test_made(self) -> None:
         """A fresh server has its namespaces, classes, levels, service and endpoints."""
         self.successResultOf(self.everything(self.stores))
-        for name in bootstrap.SYSTEM_NAMESPACES:
+        for name in SYSTEM_NAMESPACES:
             self.assertEqual(self.found("", "namespaces", name)["status"], {"phase": "Active"})
         critical = self.found("scheduling.k8s.io", "priorityclasses", "system-node-critical")
         self.assertEqual(critical["value"], 2000001000)
-        for flow in bootstrap.FLOWS:
+        for flow in FLOWS:
             schema = self.found("flowcontrol.apiserver.k8s.io", "flowschemas", flow.name)
             level = schema["spec"]["priorityLevelConfiguration"]["name"]
             self.found("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", level)
@@ -56,7 +59,7 @@ class BootstrapTests(SynchronousTestCase):
         self.stores.definitions = definitions()
         self.successResultOf(self.everything(self.stores))
         for group, resource, name, teller in (
-            ("flowcontrol.apiserver.k8s.io", "flowschemas", "exempt", bootstrap.FAIRNESS_TELLER),
+            ("flowcontrol.apiserver.k8s.io", "flowschemas", "exempt", FAIRNESS_TELLER),
             ("networking.k8s.io", "servicecidrs", "kubernetes", "kubernetes-service-cidr-controller"),
         ):
             entries = self.found(group, resource, name)["metadata"]["managedFields"]
@@ -92,12 +95,12 @@ class BootstrapTests(SynchronousTestCase):
 
     def test_endpoints_kept_elsewhere(self) -> None:
         """A server with an endpoint reconciler creates no endpoints with its service."""
-        self.successResultOf(bootstrap.kubernetes_service(self.stores, ["10.0.0.0/24"], "10.0.0.1", "", 6443))
+        self.successResultOf(kubernetes_service(self.stores, ["10.0.0.0/24"], "10.0.0.1", "", 6443))
         self.assertIsNone(self.stores.lookup("", "endpoints", "default", "kubernetes"))
 
     def test_switched_off(self) -> None:
         """What --runtime-config has switched off is not missed."""
         server = Server("services", "endpoints", "namespaces")
-        made = bootstrap.kubernetes_service(server.stores, ["10.0.0.0/24"], "10.0.0.1", "192.0.2.7", 6443)
+        made = kubernetes_service(server.stores, ["10.0.0.0/24"], "10.0.0.1", "192.0.2.7", 6443)
         self.successResultOf(made)
         self.assertIsNotNone(server.stores.lookup("", "endpoints", "default", "kubernetes"))

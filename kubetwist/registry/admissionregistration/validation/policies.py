@@ -17,6 +17,7 @@ from ....api.names import (
 from ....api.resource import JSONObject
 from ....cel.names import RESERVED
 from ....cel.types import BOOL, NULL, STRING, Type
+from ...generic.validation.conditions import conditions
 from ...generic.validation.fields import (
     Causes,
     check,
@@ -26,7 +27,6 @@ from ...generic.validation.fields import (
     label_selector,
     unsupported,
 )
-from ...policy.validation import conditions
 from .webhooks import check_conditions, check_rule
 
 #: How many audit annotations a policy may have, and how long their expressions may be.

@@ -25,10 +25,10 @@ from ....api.resource import JSONObject
 from ....schema.nodes import StructNode
 from ....schema.structuralrules import everywhere, structural_causes, unsupported
 from ....schema.validation.rulepaths import follow_field_path
-from ...admissionregistration.validation.webhooks import webhook_service, webhook_url
 from ...generic.validation.fields import unsupported as unsupported_name
 from ...generic.validation.fields import unsupported_string
 from ...generic.validation.tlspairs import bundle_problem
+from ...generic.validation.webhookclient import webhook_service, webhook_url
 from ..apiapproval import approval_causes
 from .schema import SchemaOptions, coerce_defaults, schema_causes
 

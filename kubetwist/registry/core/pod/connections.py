@@ -1,83 +1,27 @@
 """
-Subresources that lead to another server: a pod's log and streams, the proxies of pods, services and nodes.
+Subresources of pods that lead to a kubelet or to the pod: log, exec, attach, portforward, proxy.
 
-What is decided here is where they lead, and whether one may go there. Who goes is
-L{kubetwist.resources.handlers.connect}.
-
-@see: kubernetes/kubernetes, C{pkg/registry/core/pod/strategy.go}, C{pkg/registry/core/node/strategy.go}.
+@see: kubernetes/kubernetes, C{pkg/registry/core/pod/strategy.go}.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Final
 from urllib.parse import urlencode
-
-from zope.interface import implementer
 
 from ....api.errors import APIStatusError
 from ....api.podspecs import containers
 from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
-from ....interfaces import IConnecter
-from ...generic.admitting import admit_connection
-from ...generic.resourceinfo import ResourceInfo, SubresourceInfo
-from ...generic.targets import Target, clean_path, proxied_port, split_name
-from ..connectoptions import connect_options
+from ...generic.targets import Target, split_name
+from ..connection import Connection, Query, proxy_target
 from ..node.kubelets import check_proxied, check_runs, kubelet_of
-from ..service.backends import pod_addresses, service_backend
+from ..service.backends import pod_addresses
 from .logoptions import log_options
 
-if TYPE_CHECKING:
-    from ...stores import Stores
-
-Query = Mapping[str, Sequence[str]]
-
-ALL_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 #: What kubelets call the switches of a stream.
 _SWITCHES: Final = (("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty"))
-
-
-@implementer(IConnecter)
-class Connection:
-    """One of these subresources."""
-
-    subpaths = False
-
-    def __init__(self, info: ResourceInfo, name: str, methods: Sequence[str], stores: Stores) -> None:
-        self.info = info
-        self.name = name
-        self.methods = methods
-        self._stores = stores
-
-    async def connect(self, scope: RequestScope, name: str, path: str, query: Query) -> Target | None:
-        """See L{IConnecter.connect}."""
-        if "dryRun" in query:
-            raise APIStatusError.bad_request("dryRun is not supported")
-        options = connect_options(self.info.resource, self.name, query, path)
-        await admit_connection(self.info, self._stores, scope, name, self.name, options)
-        return self.target(scope, name, options)
-
-    def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
-        """
-        Where such a request goes.
-
-        @raise APIStatusError: Nowhere.
-        """
-        raise NotImplementedError
-
-    def pod(self, scope: RequestScope, name: str) -> JSONObject:
-        """
-        The pod that is meant.
-
-        @raise APIStatusError: There is none (404).
-        """
-        pods = self._stores.get("", "pods")
-        pods.requested_key(scope, name)
-        pod = self._stores.view("", "pods", scope.namespace, name)
-        if pod is None:
-            raise pods.not_found(name)
-        return pod
 
 
 class PodLog(Connection):
@@ -141,51 +85,6 @@ class PodProxy(Connection):
         return proxy_target(scheme, address, port, options)
 
 
-class ServiceProxy(Connection):
-    """C{services/proxy}: a port of some ready pod of a service."""
-
-    subpaths = True
-
-    def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
-        """See L{Connection.target}."""
-        scheme, service, port = split_name(name, "service")
-        self._stores.get("", "services").requested_key(scope, service)
-        address, number = service_backend(self._stores, scope.namespace, service, port, name)
-        return proxy_target(scheme, address, str(number), options)
-
-
-class NodeProxy(Connection):
-    """C{nodes/proxy}: the kubelet, or another port of its node."""
-
-    subpaths = True
-
-    def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
-        """See L{Connection.target}."""
-        scheme, name, port = split_name(name, "node")
-        kubelet = kubelet_of(self._stores, name)
-        check_proxied(kubelet.host, self._stores.connection_rules)
-        if not port or port == str(kubelet.port):
-            return kubelet.target(clean_path(options.get("path", "")), options=options)
-        return proxy_target(scheme, kubelet.host, port, options)
-
-
-def proxy_target(scheme: str, host: str, port: str, options: JSONObject) -> Target:
-    """
-    What a proxy leads to that is no kubelet.
-
-    @raise APIStatusError: There is no such port.
-    """
-    scheme = scheme or "http"
-    return Target(
-        scheme=scheme,
-        host=host,
-        port=proxied_port(port, scheme, host),
-        path=clean_path(options.get("path", "")),
-        insecure=True,
-        options=options,
-    )
-
-
 def chosen_container(pod: JSONObject, name: str) -> str:
     """
     The container that is meant.
@@ -220,15 +119,3 @@ def _named_port(pod: JSONObject, name: str) -> str:
             if port.get("name") == name:
                 return str(port["containerPort"])
     return name
-
-
-_PROXIES: Final = {"pods": PodProxy, "services": ServiceProxy, "nodes": NodeProxy}
-
-
-def connection_storage(info: ResourceInfo, subresource: SubresourceInfo, stores: Stores, context: Any) -> Connection:
-    """The storage object of such a subresource."""
-    if subresource.name == "proxy":
-        return _PROXIES[info.resource](info, "proxy", ALL_METHODS, stores)
-    if subresource.name == "log":
-        return PodLog(info, "log", ("GET",), stores)
-    return PodStream(info, subresource.name, ("GET", "POST"), stores)

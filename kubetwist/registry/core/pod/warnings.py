@@ -6,7 +6,6 @@ What is accepted of pods and their templates, but hardly meant; the texts of C{W
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from ....api.names import is_dns1123_label_problems
 from ....api.podspecs import containers
 from ....api.quantity import Quantity
 from ....api.resource import JSONObject
+from ...generic.validation.addresses import address_warnings
 from ...generic.validation.fields import quote
 from ..node.labels import DEPRECATED_LABELS, term_warnings
 
@@ -36,13 +36,6 @@ _OLD_VOLUMES: Final = {
     "cephfs": "cephfs: deprecated in v1.28, non-functional in v1.31+",
     "rbd": "rbd: deprecated in v1.28, non-functional in v1.31+",
 }
-#: How many completions and how much parallelism together are more than can be kept track of.
-_MANY_COMPLETIONS: Final = 100_000
-_MUCH_PARALLELISM: Final = 10_000
-_MANY_INDEXES: Final = (
-    "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, a Kubernetes "
-    "control plane might not be able to track completedIndexes when a big number of indexes fail"
-)
 _NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
 _OLD_SECCOMP: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 OLD_APP_ARMOR: Final = 'deprecated since v1.30; use the "appArmorProfile" field instead'
@@ -121,15 +114,6 @@ def unchanged(obj: JSONObject, old: JSONObject | None) -> bool:
     return old is not None and obj["metadata"].get("generation") == old["metadata"].get("generation")
 
 
-def job_warnings(spec: JSONObject, path: str) -> list[str]:
-    """What to tell of the spec of a job."""
-    texts = []
-    completions, parallelism = spec.get("completions") or 0, spec.get("parallelism") or 0
-    if spec.get("completionMode") == "Indexed" and completions > _MANY_COMPLETIONS and parallelism > _MUCH_PARALLELISM:
-        texts.append(f"{path}: {_MANY_INDEXES}")
-    return texts + template_warnings(spec.get("template"), f"{path}.template")
-
-
 def name_warnings(name: str) -> list[str]:
     """What to tell of the name of an object that makes pods."""
     problems = is_dns1123_label_problems(name)
@@ -160,29 +144,6 @@ def claim_warnings(spec: JSONObject, path: str) -> list[str]:
         storage = {name: amounts[name] for name in amounts if name == "storage"}
         texts += _fractions(storage, f"{path}.resources.{part}")
     return texts
-
-
-def address_warnings(text: str, path: str) -> list[str]:
-    """What to tell of an IP address that is not written as it should be."""
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        parts = text.split(".")
-        if len(parts) != 4 or len(text) > 64:
-            return []
-        if not all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts):
-            return []
-        shown = ".".join(str(int(part)) for part in parts)
-    else:
-        mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-        if mapped is None:
-            if address.version == 6 and str(address) != text:
-                return [
-                    f"{path}: IPv6 address {quote(text)} should be in RFC 5952 canonical format ({quote(str(address))})"
-                ]
-            return []
-        shown = str(mapped)
-    return [f"{path}: non-standard IP address {quote(text)} is invalid: use {quote(shown)}"]
 
 
 def _node_affinity(every: JSONObject, path: str) -> Iterator[str]:

@@ -25,17 +25,8 @@ from ....api.storage import Write
 from ....schema.protobuf.codec import read_envelope
 from ....schema.protobuf.encoding import envelope
 from ....schema.protobuf.leaves import octets
-from ....schema.protobuf.messages import (
-    TEXT,
-    VALUE,
-    Message,
-    Step,
-)
-from ....schema.protobuf.wire import (
-    CUT_SHORT,
-    WireError,
-    put_counted,
-)
+from ....schema.protobuf.messages import TEXT, VALUE, Message, Step
+from ....schema.protobuf.wire import CUT_SHORT, WireError, put_counted
 from ....storage.cache.record import Draft, Record
 from ....storage.cache.watchcache import WatchCache
 from ....storage.errors import ForeignValue, KeyExists, KeyNotFound, RevisionConflict, StorageError
@@ -43,7 +34,7 @@ from ....storage.protobuf import is_protobuf
 from ...generic.allocation import TakenMeanwhile
 
 if TYPE_CHECKING:
-    from .allocator import NodePortAllocator
+    from .portallocator import NodePortAllocator
 
 #: Where the objects of ranges are, below the storage's prefix; and that of node ports.
 DIRECTORY: Final = "ranges/"

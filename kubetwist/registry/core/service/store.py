@@ -1,4 +1,4 @@
-"""Services: cluster IPs and node ports are taken with the write of a service, and given back with it."""
+"""Services: cluster IPs and node ports are allocated with the write of a service, and released with it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ....storage.errors import KeyExists, KeyNotFound
 from ...generic.allocation import NOTHING, Hold, TakenMeanwhile
 from ...generic.store import Store
 from ...generic.updates import UpdateRules
-from .allocator import Reservation, ServiceAllocator, added_ranges, holdings
+from .allocator import Reservation, ServiceAllocator, holdings
 from .ipaddresses import GROUP, IPAddressStore, canonical
 from .validation import cluster_ip_causes, is_headless
 
@@ -248,13 +248,3 @@ class ServiceStore(Store):
             # Somebody made or deleted the address's object at this very moment.
             await addresses.cache.seen(error.revision)
             raise TakenMeanwhile(error.key, error.revision) from None
-
-
-class ServiceCIDRStore(Store):
-    """Further ranges that services have their addresses from."""
-
-    context: Stores
-
-    def loaded(self) -> None:
-        """What stored ranges add can be had."""
-        self.context.follow_holdings(self.cache, added_ranges)

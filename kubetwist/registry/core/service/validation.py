@@ -9,6 +9,7 @@ from ....api.addresses import Network, cidr_problems, parse_cidr, parse_ip, show
 from ....api.errors import Cause, duplicate, forbidden, invalid, required
 from ....api.names import qualified_name_problems
 from ....api.resource import JSONObject
+from ...generic.validation.addresses import address_warnings
 from ...generic.validation.fields import (
     IMMUTABLE,
     Causes,
@@ -29,7 +30,6 @@ from ...generic.validation.fields import (
     unsupported,
     unsupported_string,
 )
-from ..pod.warnings import address_warnings
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 # Dry runs show the node ports after this one.

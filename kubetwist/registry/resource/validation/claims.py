@@ -13,6 +13,7 @@ from ....api.names import byte_length, label_value_problems, qualified_name_prob
 from ....api.objectmeta import Parts
 from ....api.resource import JSONObject
 from ...core.pod.validation.affinity import validate_node_selector
+from ...generic.validation.conditions import conditions
 from ...generic.validation.fields import (
     Causes,
     check,
@@ -24,7 +25,6 @@ from ...generic.validation.fields import (
     template_metadata,
     unsupported,
 )
-from ...policy.validation import conditions
 from .common import (
     MOST,
     binding,

@@ -1,11 +1,11 @@
-"""Tests for L{kubetwist.registry.admissionregistration.validation.webhooks.webhook_url}."""
+"""Tests for L{kubetwist.registry.generic.validation.webhookclient.webhook_url}."""
 
 from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import Cause
-from kubetwist.registry.admissionregistration.validation.webhooks import webhook_url
+from kubetwist.registry.generic.validation.webhookclient import webhook_url
 
 FORM = "; desired format: https://host[/path]"
 

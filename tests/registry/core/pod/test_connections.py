@@ -15,11 +15,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.registry.core.node.kubelets import PRETENDED, ConnectionRules
-from kubetwist.registry.core.pod.connections import connection_storage
 from kubetwist.registry.core.pod.logoptions import log_options
 from kubetwist.registry.core.service.backends import service_backend
 from kubetwist.registry.generic.parts import status_rules
 from kubetwist.registry.generic.targets import Target, clean_path
+from kubetwist.registry.subresources import connection_storage
 from tests.registry.storetools import StoreTestCase
 from tests.resources.server import pod
 

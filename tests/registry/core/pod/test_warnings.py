@@ -11,7 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.quantity import Quantity
 from kubetwist.api.resource import JSONObject
-from kubetwist.registry.core.pod.warnings import MOST_OVERLAPS, _overlapping, address_warnings, pod_warnings
+from kubetwist.registry.core.pod.warnings import MOST_OVERLAPS, _overlapping, pod_warnings
+from kubetwist.registry.generic.validation.addresses import address_warnings
 from kubetwist.registry.strategies import strategy_for
 
 ODD = {"terminationGracePeriodSeconds": -1}

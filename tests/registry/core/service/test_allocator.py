@@ -10,15 +10,10 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.registry.core.service.allocator import (
-    NO_HOLDINGS,
-    AllocationError,
-    ClusterIPAllocator,
-    Holdings,
-    NodePortAllocator,
-    ServiceAllocator,
-    holdings,
-)
+from kubetwist.registry.core.service.allocator import NO_HOLDINGS, Holdings, ServiceAllocator, holdings
+from kubetwist.registry.core.service.ipallocator import ClusterIPAllocator
+from kubetwist.registry.core.service.numberallocator import AllocationError
+from kubetwist.registry.core.service.portallocator import NodePortAllocator
 
 
 def service(**spec: Any) -> dict[str, Any]:

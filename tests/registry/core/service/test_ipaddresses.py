@@ -12,8 +12,9 @@ from twisted.internet.defer import Deferred
 from kubetwist.api.options import CreateOptions, DeleteOptions, UpdateOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.registry.core.service.addressranges import AddressRange
-from kubetwist.registry.core.service.allocator import AllocationError, ClusterIPAllocator
 from kubetwist.registry.core.service.ipaddresses import ALLOCATOR, MANAGED_BY, IPAddressStore
+from kubetwist.registry.core.service.ipallocator import ClusterIPAllocator
+from kubetwist.registry.core.service.numberallocator import AllocationError
 from kubetwist.registry.generic.parts import status_rules
 from kubetwist.registry.stores import Stores
 from kubetwist.storage.errors import StorageUnavailable

@@ -25,7 +25,7 @@ from zope.interface.verify import verifyObject
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.interfaces import INamedCreator
-from kubetwist.registry.core.pod.binding import TokenRequests
+from kubetwist.registry.core.serviceaccount.tokenrequest import TokenRequests
 from kubetwist.registry.core.serviceaccount.tokens import BadSigningKey, TokenIssuer
 from kubetwist.resources.apis import ServerContext
 from tests.registry.storetools import StoreTestCase

@@ -9,7 +9,6 @@ from typing import Final
 from .....api.errors import duplicate, forbidden, invalid, required, too_long
 from .....api.names import qualified_name_problems
 from .....api.resource import JSONObject
-from ....certificates.validation import signer_name
 from ....generic.validation.fields import (
     Causes,
     check,
@@ -25,6 +24,7 @@ from ....generic.validation.fields import (
     unsupported,
     unsupported_string,
 )
+from ....generic.validation.signernames import signer_name
 from .initiators import initiator_problems
 
 _MODE: Final = "must be a number between 0 and 0777 (octal), both inclusive"

@@ -1,0 +1,78 @@
+"""Reviews of tokens and users: a POST asks the server something and is answered at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import maybeDeferred
+from zope.interface import implementer
+
+from ...api import times
+from ...api.errors import APIStatusError
+from ...api.options import CreateOptions
+from ...api.requestscope import RequestScope
+from ...api.resource import JSONObject
+from ...api.users import user_object
+from ...interfaces import ICreator
+from ..generic.admitting import admit_virtual, check_namespace
+from ..generic.resourceinfo import ResourceInfo
+
+if TYPE_CHECKING:
+    from ..stores import Stores
+
+
+@implementer(ICreator)
+class SelfSubjectReview:
+    """Who am I?"""
+
+    def __init__(self, info: ResourceInfo, stores: Stores) -> None:
+        self.info = info
+        self._stores = stores
+
+    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
+        """See L{ICreator.create}."""
+        await admit_virtual(self.info, self._stores, scope, obj, options)
+        now = times.now()
+        return {"metadata": {"creationTimestamp": now}, "status": {"userInfo": user_object(scope.user)}}
+
+
+@implementer(ICreator)
+class TokenReview:
+    """
+    Whose token is this?
+
+    Tokens that do not say whom they are meant for are meant for this server: for the audiences of its issuer.
+    """
+
+    def __init__(self, info: ResourceInfo, stores: Stores, context: Any) -> None:
+        self.info = info
+        self._stores = stores
+        self._context = context
+
+    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
+        """See L{ICreator.create}."""
+        check_namespace(scope, obj)
+        await admit_virtual(self.info, self._stores, scope, obj, options, _check_token)
+        spec = obj.get("spec") or {}
+        token = spec["token"]
+        issuer = self._context.token_issuer
+        mine = () if issuer is None else issuer.audiences
+        wanted = spec.get("audiences") or mine
+        shared = [audience for audience in wanted if audience in mine]
+        found = await maybeDeferred(self._context.user_of_token, token, wanted)
+        audiences = shared if found.audiences is None else found.audiences
+        # What the client says there stays where nothing is found.
+        status = {**(obj.get("status") or {})}
+        if found.user is None or (wanted and not audiences):
+            status.pop("authenticated", None)
+            obj["status"] = {"user": {}, **status, "error": found.error or "invalid bearer token"}
+        else:
+            obj["status"] = {**status, "authenticated": True, "user": user_object(found.user)}
+            if audiences:
+                obj["status"]["audiences"] = list(audiences)
+        return obj
+
+
+def _check_token(obj: JSONObject) -> None:
+    if not (obj.get("spec") or {}).get("token"):
+        raise APIStatusError.bad_request("token is required for TokenReview in authentication")

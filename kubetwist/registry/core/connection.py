@@ -1,0 +1,87 @@
+"""
+Subresources that lead to another server: what those of pods, services and nodes share.
+
+They decide where a request goes, and whether it may go there; L{kubetwist.resources.proxy} sends it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from zope.interface import implementer
+
+from ...api.errors import APIStatusError
+from ...api.requestscope import RequestScope
+from ...api.resource import JSONObject
+from ...interfaces import IConnecter
+from ..generic.admitting import admit_connection
+from ..generic.resourceinfo import ResourceInfo
+from ..generic.targets import Target, clean_path, proxied_port
+from .connectoptions import connect_options
+
+if TYPE_CHECKING:
+    from ..stores import Stores
+
+
+Query = Mapping[str, Sequence[str]]
+ALL_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+
+
+@implementer(IConnecter)
+class Connection:
+    """One of these subresources."""
+
+    subpaths = False
+
+    def __init__(self, info: ResourceInfo, name: str, methods: Sequence[str], stores: Stores) -> None:
+        self.info = info
+        self.name = name
+        self.methods = methods
+        self._stores = stores
+
+    async def connect(self, scope: RequestScope, name: str, path: str, query: Query) -> Target | None:
+        """See L{IConnecter.connect}."""
+        if "dryRun" in query:
+            raise APIStatusError.bad_request("dryRun is not supported")
+        options = connect_options(self.info.resource, self.name, query, path)
+        await admit_connection(self.info, self._stores, scope, name, self.name, options)
+        return self.target(scope, name, options)
+
+    def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
+        """
+        Where such a request goes.
+
+        @raise APIStatusError: Nowhere.
+        """
+        raise NotImplementedError
+
+    def pod(self, scope: RequestScope, name: str) -> JSONObject:
+        """
+        The pod that is meant.
+
+        @raise APIStatusError: There is none (404).
+        """
+        pods = self._stores.get("", "pods")
+        pods.requested_key(scope, name)
+        pod = self._stores.view("", "pods", scope.namespace, name)
+        if pod is None:
+            raise pods.not_found(name)
+        return pod
+
+
+def proxy_target(scheme: str, host: str, port: str, options: JSONObject) -> Target:
+    """
+    What a proxy leads to that is no kubelet.
+
+    @raise APIStatusError: There is no such port.
+    """
+    scheme = scheme or "http"
+    return Target(
+        scheme=scheme,
+        host=host,
+        port=proxied_port(port, scheme, host),
+        path=clean_path(options.get("path", "")),
+        insecure=True,
+        options=options,
+    )

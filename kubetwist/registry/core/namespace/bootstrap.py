@@ -1,0 +1,20 @@
+"""The namespaces that a server makes for itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ...generic.bootstrap import ensure
+
+if TYPE_CHECKING:
+    from ...stores import Stores
+
+
+SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
+
+
+async def system_namespaces(stores: Stores) -> None:
+    """The namespaces that everything else takes for granted."""
+    store = stores.get("", "namespaces")
+    for name in SYSTEM_NAMESPACES:
+        await ensure(store, {"metadata": {"name": name}})

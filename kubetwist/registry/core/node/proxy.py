@@ -1,0 +1,24 @@
+"""C{nodes/proxy}; see kubernetes/kubernetes, C{pkg/registry/core/node/strategy.go}."""
+
+from __future__ import annotations
+
+from ....api.requestscope import RequestScope
+from ....api.resource import JSONObject
+from ...generic.targets import Target, clean_path, split_name
+from ..connection import Connection, proxy_target
+from .kubelets import check_proxied, kubelet_of
+
+
+class NodeProxy(Connection):
+    """C{nodes/proxy}: the kubelet, or another port of its node."""
+
+    subpaths = True
+
+    def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
+        """See L{Connection.target}."""
+        scheme, name, port = split_name(name, "node")
+        kubelet = kubelet_of(self._stores, name)
+        check_proxied(kubelet.host, self._stores.connection_rules)
+        if not port or port == str(kubelet.port):
+            return kubelet.target(clean_path(options.get("path", "")), options=options)
+        return proxy_target(scheme, kubelet.host, port, options)

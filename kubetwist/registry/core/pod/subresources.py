@@ -1,0 +1,27 @@
+"""What C{pods/ephemeralcontainers} and C{pods/resize} may write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...generic.updates import UpdateRules
+from .strategy import PodStrategy
+
+if TYPE_CHECKING:
+    from ...generic.store import Store
+
+
+def ephemeral_containers_rules(store: Store) -> UpdateRules:
+    """What C{pods/ephemeralcontainers} may write: containers added for debugging."""
+    strategy = store.strategy
+    assert isinstance(strategy, PodStrategy)
+    return UpdateRules(
+        "ephemeralcontainers", strategy.prepare_for_ephemeral_update, strategy.validate_ephemeral_update, main=True
+    )
+
+
+def resize_rules(store: Store) -> UpdateRules:
+    """What C{pods/resize} may write: the resources of containers."""
+    strategy = store.strategy
+    assert isinstance(strategy, PodStrategy)
+    return UpdateRules("resize", strategy.prepare_for_resize, strategy.validate_resize, main=True)

@@ -1,0 +1,69 @@
+"""Allocates node ports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .numberallocator import AllocationError, Numbers
+
+
+class NodePortAllocator(Numbers):
+    """
+    The ports that services have on every node; those that clients do not choose come from the upper part first.
+
+    @ivar elsewhere: Says of a port whether the servers that share the storage have agreed that it is taken.
+    """
+
+    def __init__(self, low: int = 30000, high: int = 32767) -> None:
+        super().__init__()
+        self.low = low
+        self.high = high
+        self.elsewhere: Callable[[int], bool] | None = None
+
+    def in_use(self, number: int) -> bool:
+        """See L{Numbers.in_use}."""
+        return super().in_use(number) or (self.elsewhere is not None and self.elsewhere(number))
+
+    def most(self) -> int:
+        """See L{Numbers.most}."""
+        return super().most() if self.elsewhere is None else self.high - self.low
+
+    def held(self) -> set[int]:
+        """The ports in the range that services have."""
+        return {port for port in self._held if self.low <= port <= self.high}
+
+    def allocate(self, port: int, *, anywhere: bool = False) -> None:
+        """
+        Take this port.
+
+        @param anywhere: Whether it may be out of the range, as dry runs do not look at that.
+        @raise AllocationError: It is taken or out of the range.
+        """
+        self.allocations.count("static", lambda: self._allocate(port, anywhere))
+
+    def _allocate(self, port: int, anywhere: bool) -> None:
+        if not anywhere and not self.low <= port <= self.high:
+            raise AllocationError(
+                f"provided port is not in the valid range. The range of valid ports is {self.low}-{self.high}"
+            )
+        if self.in_use(port):
+            raise AllocationError("provided port is already allocated")
+        self.take(port)
+
+    def allocate_next(self) -> int:
+        """
+        Take any port.
+
+        @raise AllocationError: All are taken.
+        """
+        return self.allocations.count("dynamic", self._allocate_next)
+
+    def _allocate_next(self) -> int:
+        count = self.high - self.low + 1
+        split = self.low + (min(128, max(16, count // 32)) if count > 16 else 0)
+        for low, high in ((split, self.high), (self.low, split - 1)):
+            port = self.pick(low, high)
+            if port is not None:
+                self.take(port)
+                return port
+        raise AllocationError("range is full")

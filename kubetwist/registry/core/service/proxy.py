@@ -1,0 +1,22 @@
+"""C{services/proxy}."""
+
+from __future__ import annotations
+
+from ....api.requestscope import RequestScope
+from ....api.resource import JSONObject
+from ...generic.targets import Target, split_name
+from ..connection import Connection, proxy_target
+from .backends import service_backend
+
+
+class ServiceProxy(Connection):
+    """C{services/proxy}: a port of some ready pod of a service."""
+
+    subpaths = True
+
+    def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
+        """See L{Connection.target}."""
+        scheme, service, port = split_name(name, "service")
+        self._stores.get("", "services").requested_key(scope, service)
+        address, number = service_backend(self._stores, scope.namespace, service, port, name)
+        return proxy_target(scheme, address, str(number), options)

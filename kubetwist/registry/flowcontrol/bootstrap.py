@@ -1,0 +1,154 @@
+"""The flow schemas and priority levels that a server makes for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+
+from ...api.resource import JSONObject
+from ..generic.bootstrap import ensure, new_condition
+
+if TYPE_CHECKING:
+    from ..stores import Stores
+
+
+_FAIRNESS_SERVER: Final = "api-priority-and-fairness-config-producer-v1"
+#: Those who tell, by applying it, how flow schemas and ranges of services are.
+FAIRNESS_TELLER: Final = "api-priority-and-fairness-config-consumer-v1"
+_FLOW: Final = "flowcontrol.apiserver.k8s.io"
+_AUTOUPDATE: Final = {"apf.kubernetes.io/autoupdate-spec": "true"}
+
+
+def _level(shares: int, lendable: int, queues: int = 0, hand: int = 0) -> JSONObject:
+    response: JSONObject = {"type": "Reject"}
+    if queues:
+        response = {"type": "Queue", "queuing": {"queues": queues, "handSize": hand, "queueLengthLimit": 50}}
+    limited = {"nominalConcurrencyShares": shares, "limitResponse": response, "lendablePercent": lendable}
+    return {"type": "Limited", "limited": limited}
+
+
+#: The priority levels, by name.
+PRIORITY_LEVELS: Final[dict[str, JSONObject]] = {
+    "catch-all": _level(5, 0),
+    "exempt": {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}},
+    "global-default": _level(20, 50, 128, 6),
+    "leader-election": _level(10, 0, 16, 4),
+    "node-high": _level(40, 25, 64, 6),
+    "system": _level(30, 33, 64, 6),
+    "workload-high": _level(40, 50, 128, 6),
+    "workload-low": _level(100, 90, 128, 6),
+}
+_EVERYTHING: Final[JSONObject] = {
+    "verbs": ["*"],
+    "apiGroups": ["*"],
+    "resources": ["*"],
+    "clusterScope": True,
+    "namespaces": ["*"],
+}
+_EVERY_PATH: Final[JSONObject] = {"verbs": ["*"], "nonResourceURLs": ["*"]}
+
+
+def _group(name: str) -> JSONObject:
+    return {"kind": "Group", "group": {"name": name}}
+
+
+def _user(name: str) -> JSONObject:
+    return {"kind": "User", "user": {"name": name}}
+
+
+_SYSTEM_ACCOUNTS: Final[JSONObject] = {
+    "kind": "ServiceAccount",
+    "serviceAccount": {"namespace": "kube-system", "name": "*"},
+}
+_ANYONE: Final = (_group("system:unauthenticated"), _group("system:authenticated"))
+_LEASES: Final[JSONObject] = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "namespaces": ["*"]}
+
+
+@frozen
+class Flow:
+    """A flow schema: whom it concerns, doing what, on which level."""
+
+    name: str
+    level: str
+    precedence: int
+    distinguisher: str
+    subjects: Sequence[JSONObject]
+    resources: Sequence[JSONObject] = (_EVERYTHING,)
+    paths: Sequence[JSONObject] = (_EVERY_PATH,)
+
+    def spec(self) -> JSONObject:
+        """As an object has it."""
+        rule: JSONObject = {"subjects": list(self.subjects)}
+        if self.resources:
+            rule["resourceRules"] = list(self.resources)
+        if self.paths:
+            rule["nonResourceRules"] = list(self.paths)
+        spec: JSONObject = {
+            "priorityLevelConfiguration": {"name": self.level},
+            "matchingPrecedence": self.precedence,
+            "rules": [rule],
+        }
+        if self.distinguisher:
+            spec["distinguisherMethod"] = {"type": self.distinguisher}
+        return spec
+
+
+_NODES: Final[JSONObject] = {**_EVERYTHING, "apiGroups": [""], "resources": ["nodes", "nodes/status"]}
+_PROBES: Final[JSONObject] = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/readyz", "/livez"]}
+FLOWS: Final = (
+    Flow("catch-all", "catch-all", 10000, "ByUser", _ANYONE),
+    Flow("exempt", "exempt", 1, "", [_group("system:masters")]),
+    Flow("global-default", "global-default", 9900, "ByUser", _ANYONE),
+    Flow("kube-controller-manager", "workload-high", 800, "ByNamespace", [_user("system:kube-controller-manager")]),
+    Flow("kube-scheduler", "workload-high", 800, "ByNamespace", [_user("system:kube-scheduler")]),
+    Flow("kube-system-service-accounts", "workload-high", 900, "ByNamespace", [_SYSTEM_ACCOUNTS]),
+    Flow("probes", "exempt", 2, "", _ANYONE, (), (_PROBES,)),
+    Flow("service-accounts", "workload-low", 9000, "ByUser", [_group("system:serviceaccounts")]),
+    Flow(
+        "system-leader-election",
+        "leader-election",
+        100,
+        "ByUser",
+        [_user("system:kube-controller-manager"), _user("system:kube-scheduler"), _SYSTEM_ACCOUNTS],
+        ({"verbs": ["get", "create", "update"], **_LEASES},),
+        (),
+    ),
+    Flow(
+        "system-node-high",
+        "node-high",
+        400,
+        "ByUser",
+        [_group("system:nodes")],
+        (_NODES, {"verbs": ["*"], **_LEASES}),
+        (),
+    ),
+    Flow("system-nodes", "system", 500, "ByUser", [_group("system:nodes")]),
+)
+
+
+async def fairness(stores: Stores) -> None:
+    """Priority levels, and the flow schemas that lead to them."""
+    levels = stores.get(_FLOW, "prioritylevelconfigurations")
+    for name, spec in PRIORITY_LEVELS.items():
+        level = {"metadata": {"name": name, "annotations": dict(_AUTOUPDATE)}, "spec": _copy(spec)}
+        await ensure(levels, level, _FAIRNESS_SERVER)
+    flows = stores.get(_FLOW, "flowschemas")
+    for flow in FLOWS:
+        text = f'This FlowSchema references the PriorityLevelConfiguration object named "{flow.level}" and it exists'
+        condition = new_condition("Dangling", "False", "Found", text)
+        obj: JSONObject = {
+            "metadata": {"name": flow.name, "annotations": dict(_AUTOUPDATE)},
+            "spec": _copy(flow.spec()),
+            "status": {"conditions": [condition]},
+        }
+        await ensure(flows, obj, _FAIRNESS_SERVER, FAIRNESS_TELLER)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _copy(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_copy(part) for part in value]
+    return value

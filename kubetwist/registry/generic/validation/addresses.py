@@ -1,0 +1,30 @@
+"""Warnings about IP addresses."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from .fields import quote
+
+
+def address_warnings(text: str, path: str) -> list[str]:
+    """What to tell of an IP address that is not written as it should be."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        parts = text.split(".")
+        if len(parts) != 4 or len(text) > 64:
+            return []
+        if not all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts):
+            return []
+        shown = ".".join(str(int(part)) for part in parts)
+    else:
+        mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+        if mapped is None:
+            if address.version == 6 and str(address) != text:
+                return [
+                    f"{path}: IPv6 address {quote(text)} should be in RFC 5952 canonical format ({quote(str(address))})"
+                ]
+            return []
+        shown = str(mapped)
+    return [f"{path}: non-standard IP address {quote(text)} is invalid: use {quote(shown)}"]
