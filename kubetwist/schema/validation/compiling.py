@@ -7,15 +7,13 @@ The functions try alternatives only so often: L{Work} is a limit for every objec
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...api.formats import FORMATS
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
+from .conditions import Conditions
 from .constraints import distinct
-
-if TYPE_CHECKING:
-    from .validator import ValueSchema
 
 #: How many alternatives of C{allOf}, C{anyOf}, C{oneOf} and C{not} are tried for one object. A schema within the limits
 #: of a request and an object likewise can ask for billions.
@@ -50,8 +48,15 @@ class Work:
             raise TooManyAlternatives
 
 
-def compile_schema(schema: ValueSchema) -> Callable[[JSONValue], bool]:
-    """The conditions of a schema as a function; what a value's class decides is decided once."""
+def compile_schema(schema: Conditions) -> Callable[[JSONValue], bool]:
+    """Return the conditions of a schema as a function, which is compiled once."""
+    if schema.test is None:
+        schema.test = _compile(schema)
+    return schema.test
+
+
+def _compile(schema: Conditions) -> Callable[[JSONValue], bool]:
+    """Compile the conditions; what a value's class decides is decided once."""
     common: list[Callable[[JSONValue], bool]] = []
     if schema.all_of or schema.any_of or schema.one_of or schema.negated is not None:
         common.append(_combination(schema))
@@ -75,7 +80,7 @@ def compile_schema(schema: ValueSchema) -> Callable[[JSONValue], bool]:
 
 
 def _conjunction(
-    sample: JSONValue, schema: ValueSchema, tests: list[Callable[[JSONValue], bool]]
+    sample: JSONValue, schema: Conditions, tests: list[Callable[[JSONValue], bool]]
 ) -> Callable[[JSONValue], bool]:
     if isinstance(sample, float) and "integer" in schema.types and "number" not in schema.types:
         # Whether it may be here depends on the number.
@@ -92,7 +97,7 @@ def _conjunction(
     return lambda value: all(test(value) for test in tests)
 
 
-def _string_tests(schema: ValueSchema) -> list[Callable[[JSONValue], bool]]:
+def _string_tests(schema: Conditions) -> list[Callable[[JSONValue], bool]]:
     tests: list[Callable[[JSONValue], bool]] = []
     most, least = schema.max_length, schema.min_length
     if most is not None:
@@ -107,7 +112,7 @@ def _string_tests(schema: ValueSchema) -> list[Callable[[JSONValue], bool]]:
     return tests
 
 
-def _number_tests(schema: ValueSchema) -> list[Callable[[JSONValue], bool]]:
+def _number_tests(schema: Conditions) -> list[Callable[[JSONValue], bool]]:
     bounds = (schema.multiple_of, schema.maximum, schema.minimum)
     if bounds == (None, None, None) and not schema.types:
         return []
@@ -116,7 +121,7 @@ def _number_tests(schema: ValueSchema) -> list[Callable[[JSONValue], bool]]:
     return [lambda value: not schema._number(value, "").problems]
 
 
-def _list_tests(schema: ValueSchema) -> list[Callable[[JSONValue], bool]]:
+def _list_tests(schema: Conditions) -> list[Callable[[JSONValue], bool]]:
     tests: list[Callable[[JSONValue], bool]] = []
     most, least = schema.max_items, schema.min_items
     if most is not None:
@@ -124,14 +129,14 @@ def _list_tests(schema: ValueSchema) -> list[Callable[[JSONValue], bool]]:
     if least is not None:
         tests.append(lambda value: len(value) >= least)
     if schema.items is not None:
-        item = schema.items.compiled()
+        item = compile_schema(schema.items)
         tests.append(lambda value: all(map(item, value)))
     if schema.unique_items:
         tests.append(distinct)
     return tests
 
 
-def _object_tests(schema: ValueSchema) -> list[Callable[[JSONValue], bool]]:
+def _object_tests(schema: Conditions) -> list[Callable[[JSONValue], bool]]:
     tests: list[Callable[[JSONValue], bool]] = []
     most, least, required = schema.max_properties, schema.min_properties, schema.required
     if most is not None:
@@ -144,12 +149,12 @@ def _object_tests(schema: ValueSchema) -> list[Callable[[JSONValue], bool]]:
     elif required:
         names = frozenset(required)
         tests.append(lambda value: names <= value.keys())
-    parts = {name: part.compiled() for name, part in schema.properties.items()}
+    parts = {name: compile_schema(part) for name, part in schema.properties.items()}
     if schema.closed:
         known = frozenset(schema.properties)
         tests.append(lambda value: known >= value.keys())
     if schema.additional is not None:
-        other = schema.additional.compiled()
+        other = compile_schema(schema.additional)
         tests.append(lambda value: all(parts.get(name, other)(item) for name, item in value.items()))
     elif parts:
 
@@ -164,12 +169,12 @@ def _object_tests(schema: ValueSchema) -> list[Callable[[JSONValue], bool]]:
     return tests
 
 
-def _combination(schema: ValueSchema) -> Callable[[JSONValue], bool]:
+def _combination(schema: Conditions) -> Callable[[JSONValue], bool]:
     count = len(schema.all_of) + len(schema.any_of) + len(schema.one_of) + (schema.negated is not None)
-    all_of = [part.compiled() for part in schema.all_of]
-    any_of = [part.compiled() for part in schema.any_of]
-    one_of = [part.compiled() for part in schema.one_of]
-    negated = schema.negated.compiled() if schema.negated is not None else None
+    all_of = [compile_schema(part) for part in schema.all_of]
+    any_of = [compile_schema(part) for part in schema.any_of]
+    one_of = [compile_schema(part) for part in schema.one_of]
+    negated = compile_schema(schema.negated) if schema.negated is not None else None
 
     def test(value: JSONValue) -> bool:
         Work.spend(count)

@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import orjson
 
 from ...api.go.text import go_text
 from ...api.jsontypes import JSONValue
 
-if TYPE_CHECKING:
-    from .validator import ValueSchema
-
-_INT32: Final = 1 << 31
-_INT64: Final = 1 << 63
+INT32: Final = 1 << 31
+INT64: Final = 1 << 63
 _EXACT: Final = 1 << 53
 _LAST_CHARACTER: Final = sys.maxunicode
-_FLOAT32: Final = 3.4028235677973366e38
+FLOAT32: Final = 3.4028235677973366e38
 
 
 def encoded(value: JSONValue) -> bytes:
@@ -42,26 +39,12 @@ def json_type(value: JSONValue) -> tuple[str, str]:
 
 def fits_int64(value: int) -> bool:
     """Whether an integer is one for the reference, too; others are fractions to it."""
-    return -_INT64 <= value < _INT64
+    return -INT64 <= value < INT64
 
 
 def is_exact(value: float) -> bool:
     """Whether a fraction is a whole number that nothing was lost of."""
     return value.is_integer() and abs(value) < _EXACT
-
-
-RANGES: Final = frozenset(("int32", "int64", "float", "double"))
-
-
-def fits_range(value: float, schema: ValueSchema) -> bool:
-    """Whether a number is one that the schema's type and format can hold."""
-    kind = schema.types[0] if len(schema.types) == 1 else ""
-    if kind == "integer":
-        limit = _INT32 if schema.format == "int32" else _INT64
-        return (isinstance(value, int) or value.is_integer()) and -limit <= value < limit
-    if kind == "number" and schema.format == "float":
-        return abs(value) <= _FLOAT32
-    return True
 
 
 def bound(value: JSONValue) -> float | None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...api.jsontypes import JSONValue
+from .conditions import Conditions
 from .constraints import encoded
-
-if TYPE_CHECKING:
-    from .validator import ValueSchema
-
 
 _SCALARS: Final = frozenset((bool, int, float, str))
 
@@ -24,7 +21,7 @@ class Correlation:
 
     __slots__ = ("_by_keys", "_fields", "_unchanged", "old", "schema", "value")
 
-    def __init__(self, value: JSONValue, old: JSONValue, schema: ValueSchema) -> None:
+    def __init__(self, value: JSONValue, old: JSONValue, schema: Conditions) -> None:
         self.value = value
         self.old = old
         self.schema = schema

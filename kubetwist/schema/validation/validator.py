@@ -18,32 +18,20 @@ from ...api.errors import (
 )
 from ...api.formats import (
     FORMATS,
-    is_recognized,
 )
 from ...api.go.quote import quoted
 from ...api.go.text import go_text
 from ...api.jsontypes import JSONValue
-from ...api.patterns import compiled
 from ...api.resource import JSONObject
 from .compiling import (
     TooManyAlternatives,
     Work,
     compile_schema,
 )
+from .conditions import Conditions
 from .constraints import (
-    RANGES,
-    Choices,
-    bound,
     distinct,
     fits_int64,
-    fits_range,
-    is_exact,
-    json_type,
-    maximum,
-    maximum_exclusive,
-    minimum,
-    minimum_exclusive,
-    multiple,
 )
 from .correlation import Correlation
 from .result import (
@@ -58,55 +46,8 @@ from .result import (
 __all__ = ["Correlation", "Problem", "Result", "TooManyAlternatives", "ValueSchema"]
 
 
-class ValueSchema:
-    """
-    The conditions of one level of a schema.
-
-    @ivar types: One of JSON's, or integer and string; empty for any.
-    @ivar additional: The schema of fields that are not among C{properties}.
-    @ivar closed: Whether there must be none.
-    """
-
-    def __init__(self, schema: JSONObject) -> None:
-        kind = schema.get("type") or ""
-        self.types: tuple[str, ...] = (kind,) if kind else ()
-        if schema.get("x-kubernetes-int-or-string"):
-            self.types = ("integer", "string")
-        self.nullable = bool(schema.get("nullable"))
-        only = self.types[0] if len(self.types) == 1 else ""
-        name = schema.get("format") or ""
-        self.format = name if name and is_recognized(only, name) else ""
-        self.enum: list[JSONValue] | None = schema.get("enum") or None
-        self.choices = Choices(self.enum or ())
-        self.maximum = bound(schema.get("maximum"))
-        self.exclusive_maximum = bool(schema.get("exclusiveMaximum"))
-        self.minimum = bound(schema.get("minimum"))
-        self.exclusive_minimum = bool(schema.get("exclusiveMinimum"))
-        self.multiple_of = bound(schema.get("multipleOf"))
-        self.max_length: int | None = schema.get("maxLength")
-        self.min_length: int | None = schema.get("minLength")
-        self.pattern: str = schema.get("pattern") or ""
-        self.max_items: int | None = schema.get("maxItems")
-        self.min_items: int | None = schema.get("minItems")
-        self.unique_items = bool(schema.get("uniqueItems"))
-        self.max_properties: int | None = schema.get("maxProperties")
-        self.min_properties: int | None = schema.get("minProperties")
-        self.required: tuple[str, ...] = tuple(schema.get("required") or ())
-        self.properties = {name: ValueSchema(part) for name, part in (schema.get("properties") or {}).items()}
-        additional = schema.get("additionalProperties")
-        self.additional = ValueSchema(additional) if isinstance(additional, dict) else None
-        self.closed = additional is False
-        items = schema.get("items")
-        self.items = ValueSchema(items) if isinstance(items, dict) else None
-        self.list_type: str = schema.get("x-kubernetes-list-type") or ""
-        self.list_map_keys: tuple[str, ...] = tuple(schema.get("x-kubernetes-list-map-keys") or ())
-        self.all_of = [ValueSchema(part) for part in schema.get("allOf") or ()]
-        self.any_of = [ValueSchema(part) for part in schema.get("anyOf") or ()]
-        self.one_of = [ValueSchema(part) for part in schema.get("oneOf") or ()]
-        negated = schema.get("not")
-        self.negated = ValueSchema(negated) if negated is not None else None
-        self._regexp: JSONValue = None
-        self._accepts: Callable[[JSONValue], bool] | None = None
+class ValueSchema(Conditions):
+    """A schema that checks values."""
 
     # --- whether a value is good
 
@@ -121,16 +62,7 @@ class ValueSchema:
 
     def compiled(self) -> Callable[[JSONValue], bool]:
         """L{accepts} as a function."""
-        if self._accepts is None:
-            self._accepts = compile_schema(self)
-        return self._accepts
-
-    @property
-    def regexp(self) -> JSONValue:
-        """The pattern; it can be compiled, or the schema would have been refused."""
-        if self._regexp is None:
-            self._regexp = compiled(self.pattern)
-        return self._regexp
+        return compile_schema(self)
 
     # --- what is wrong with it
 
@@ -188,23 +120,6 @@ class ValueSchema:
         result.matches += 1
         return result
 
-    def _type(self, value: JSONValue, path: str) -> Result:
-        types = self.types
-        joined = ",".join(types)
-        if value is None:
-            if types and not self.nullable:
-                return Result([type_problem(path, joined, "null")])
-            return Result(matches=1)
-        found, form = json_type(value)
-        fits = found in types or (found == "number" and "integer" in types and is_exact(value))
-        fits = fits or (found == "integer" and "number" in types)
-        textual = isinstance(value, str | list)
-        if self.format and not textual and not fits and form != self.format:
-            return Result([type_problem(path, self.format, form)])
-        if self.format and textual and not ("number" in types or "integer" in types):
-            return Result(matches=1)
-        return Result(matches=1) if fits else Result([type_problem(path, joined, found)])
-
     def _enum(self, value: JSONValue, path: str) -> Result:
         if self.enum is None or value in self.choices:
             return Result()
@@ -225,41 +140,6 @@ class ValueSchema:
         if self.pattern and not self.regexp.search(value):
             return Result([invalid_value(path, value, f"should match '{self.pattern}'")])
         return Result()
-
-    def _number(self, value: float, path: str) -> Result:
-        result = Result(matches=1)
-        result.add(*self._range(value, "Checked", path))
-        if self.multiple_of is not None:
-            result.add(*self._bound(value, self.multiple_of, "MultipleOf", path, multiple))
-        if self.minimum is not None:
-            tell = minimum_exclusive if self.exclusive_minimum else minimum
-            result.add(*self._bound(value, self.minimum, "Minimum boundary", path, tell))
-        if self.maximum is not None:
-            tell = maximum_exclusive if self.exclusive_maximum else maximum
-            result.add(*self._bound(value, self.maximum, "Maximum boundary", path, tell))
-        return result
-
-    def _bound(
-        self, value: float, bound: float, name: str, path: str, tell: Callable[[float, float], str]
-    ) -> list[Problem]:
-        found = self._range(bound, name, path)
-        if not found and isinstance(value, int):
-            bound = int(bound)
-        if tell is multiple and bound <= 0:
-            text = f"factor MultipleOf declared for {path} must be positive: {go_text(bound)}"
-            return [*found, Problem(text, "FieldValueInvalid", f"Invalid value: {shown(bound)}: {text}", path)]
-        why = tell(value, bound)
-        if why:
-            found.append(invalid_value(path, value, why))
-        return found
-
-    def _range(self, value: float, what: str, path: str) -> list[Problem]:
-        """Whether a number fits the type and format that the schema gives, if it gives one."""
-        if not fits_range(value, self):
-            named = f"with format {self.format}" if self.format in RANGES else "(default format)"
-            text = f"{what} value must be of type {self.types[0]} {named} in {path}"
-            return [lost(text)]
-        return []
 
     def _list(self, value: list[JSONValue], path: str, correlation: Correlation | None) -> Result:
         result = Result(matches=1)

@@ -1,0 +1,163 @@
+"""The conditions of one level of an OpenAPI schema, and what is wrong with scalars by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Self
+
+from ...api.errors import shown
+from ...api.formats import is_recognized
+from ...api.go.text import go_text
+from ...api.jsontypes import JSONObject, JSONValue
+from ...api.patterns import Pattern, compiled
+from .constraints import (
+    FLOAT32,
+    INT32,
+    INT64,
+    Choices,
+    bound,
+    is_exact,
+    json_type,
+    maximum,
+    maximum_exclusive,
+    minimum,
+    minimum_exclusive,
+    multiple,
+)
+from .result import Problem, Result, invalid_value, lost, type_problem
+
+RANGES: Final = frozenset(("int32", "int64", "float", "double"))
+
+
+class Conditions:
+    """
+    The conditions of one level of a schema.
+
+    @ivar types: One of JSON's, or integer and string; empty for any.
+    @ivar additional: The schema of fields that are not among C{properties}.
+    @ivar closed: Whether there must be none.
+    @ivar test: The conditions as a function, once L{kubetwist.schema.validation.compiling} has compiled them.
+    """
+
+    properties: dict[str, Self]
+    additional: Self | None
+    items: Self | None
+    all_of: list[Self]
+    any_of: list[Self]
+    one_of: list[Self]
+    negated: Self | None
+
+    def __init__(self: Self, schema: JSONObject) -> None:
+        read = self._read
+        kind = schema.get("type") or ""
+        self.types: tuple[str, ...] = (kind,) if kind else ()
+        if schema.get("x-kubernetes-int-or-string"):
+            self.types = ("integer", "string")
+        self.nullable = bool(schema.get("nullable"))
+        only = self.types[0] if len(self.types) == 1 else ""
+        name = schema.get("format") or ""
+        self.format = name if name and is_recognized(only, name) else ""
+        self.enum: list[JSONValue] | None = schema.get("enum") or None
+        self.choices = Choices(self.enum or ())
+        self.maximum = bound(schema.get("maximum"))
+        self.exclusive_maximum = bool(schema.get("exclusiveMaximum"))
+        self.minimum = bound(schema.get("minimum"))
+        self.exclusive_minimum = bool(schema.get("exclusiveMinimum"))
+        self.multiple_of = bound(schema.get("multipleOf"))
+        self.max_length: int | None = schema.get("maxLength")
+        self.min_length: int | None = schema.get("minLength")
+        self.pattern: str = schema.get("pattern") or ""
+        self.max_items: int | None = schema.get("maxItems")
+        self.min_items: int | None = schema.get("minItems")
+        self.unique_items = bool(schema.get("uniqueItems"))
+        self.max_properties: int | None = schema.get("maxProperties")
+        self.min_properties: int | None = schema.get("minProperties")
+        self.required: tuple[str, ...] = tuple(schema.get("required") or ())
+        self.properties = {name: read(part) for name, part in (schema.get("properties") or {}).items()}
+        additional = schema.get("additionalProperties")
+        self.additional = read(additional) if isinstance(additional, dict) else None
+        self.closed = additional is False
+        items = schema.get("items")
+        self.items = read(items) if isinstance(items, dict) else None
+        self.list_type: str = schema.get("x-kubernetes-list-type") or ""
+        self.list_map_keys: tuple[str, ...] = tuple(schema.get("x-kubernetes-list-map-keys") or ())
+        self.all_of = [read(part) for part in schema.get("allOf") or ()]
+        self.any_of = [read(part) for part in schema.get("anyOf") or ()]
+        self.one_of = [read(part) for part in schema.get("oneOf") or ()]
+        negated = schema.get("not")
+        self.negated = read(negated) if negated is not None else None
+        self._regexp: Pattern | None = None
+        self.test: Callable[[JSONValue], bool] | None = None
+
+    def _read(self, schema: JSONObject) -> Self:
+        return type(self)(schema)
+
+    @property
+    def regexp(self) -> Pattern:
+        """The pattern; it can be compiled, or the schema would have been refused."""
+        if self._regexp is None:
+            self._regexp = compiled(self.pattern)
+        return self._regexp
+
+    def _type(self, value: JSONValue, path: str) -> Result:
+        types = self.types
+        joined = ",".join(types)
+        if value is None:
+            if types and not self.nullable:
+                return Result([type_problem(path, joined, "null")])
+            return Result(matches=1)
+        found, form = json_type(value)
+        fits = found in types or (found == "number" and "integer" in types and is_exact(value))
+        fits = fits or (found == "integer" and "number" in types)
+        textual = isinstance(value, str | list)
+        if self.format and not textual and not fits and form != self.format:
+            return Result([type_problem(path, self.format, form)])
+        if self.format and textual and not ("number" in types or "integer" in types):
+            return Result(matches=1)
+        return Result(matches=1) if fits else Result([type_problem(path, joined, found)])
+
+    def _number(self, value: float, path: str) -> Result:
+        result = Result(matches=1)
+        result.add(*self._range(value, "Checked", path))
+        if self.multiple_of is not None:
+            result.add(*self._bound(value, self.multiple_of, "MultipleOf", path, multiple))
+        if self.minimum is not None:
+            tell = minimum_exclusive if self.exclusive_minimum else minimum
+            result.add(*self._bound(value, self.minimum, "Minimum boundary", path, tell))
+        if self.maximum is not None:
+            tell = maximum_exclusive if self.exclusive_maximum else maximum
+            result.add(*self._bound(value, self.maximum, "Maximum boundary", path, tell))
+        return result
+
+    def _bound(
+        self, value: float, bound: float, name: str, path: str, tell: Callable[[float, float], str]
+    ) -> list[Problem]:
+        found = self._range(bound, name, path)
+        if not found and isinstance(value, int):
+            bound = int(bound)
+        if tell is multiple and bound <= 0:
+            text = f"factor MultipleOf declared for {path} must be positive: {go_text(bound)}"
+            return [*found, Problem(text, "FieldValueInvalid", f"Invalid value: {shown(bound)}: {text}", path)]
+        why = tell(value, bound)
+        if why:
+            found.append(invalid_value(path, value, why))
+        return found
+
+    def _range(self, value: float, what: str, path: str) -> list[Problem]:
+        """Whether a number fits the type and format that the schema gives, if it gives one."""
+        if not fits_range(value, self):
+            named = f"with format {self.format}" if self.format in RANGES else "(default format)"
+            text = f"{what} value must be of type {self.types[0]} {named} in {path}"
+            return [lost(text)]
+        return []
+
+
+def fits_range(value: float, schema: Conditions) -> bool:
+    """Whether a number is one that the schema's type and format can hold."""
+    kind = schema.types[0] if len(schema.types) == 1 else ""
+    if kind == "integer":
+        limit = INT32 if schema.format == "int32" else INT64
+        return (isinstance(value, int) or value.is_integer()) and -limit <= value < limit
+    if kind == "number" and schema.format == "float":
+        return abs(value) <= FLOAT32
+    return True
