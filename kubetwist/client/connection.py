@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from typing import Protocol as TypingProtocol
 
 from attrs import frozen
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectionDone
-from twisted.internet.interfaces import IConsumer, IHandshakeListener
+from twisted.internet.interfaces import IConsumer, IHandshakeListener, IReactorTime
 from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 from twisted.web.http import _ChunkedTransferDecoder, _MalformedChunkedDataError
@@ -34,9 +35,6 @@ from .responsehead import (
     body_length,
     parse_head,
 )
-
-if TYPE_CHECKING:
-    from .streaming import StreamingClient
 
 #: Seconds for a TLS handshake.
 HANDSHAKE_TIMEOUT: Final = 10.0
@@ -185,6 +183,19 @@ class _Uploading:
         return self.missing == 0
 
 
+class ConnectionPool(TypingProtocol):
+    """What a connection reports to: L{kubetwist.client.streaming.StreamingClient}."""
+
+    def made(self, connection: BackendConnection) -> None:
+        """Add a connection that was opened."""
+
+    def released(self, connection: BackendConnection) -> None:
+        """Keep a connection whose exchange has ended, for the next request."""
+
+    def lost(self, connection: BackendConnection) -> None:
+        """Remove a closed connection."""
+
+
 @implementer(IHandshakeListener)
 class BackendConnection(Protocol):
     """
@@ -198,7 +209,7 @@ class BackendConnection(Protocol):
     transport: Any
     idle_since = 0.0
 
-    def __init__(self, client: StreamingClient, reactor: Any, where: tuple[str, int], secure: bool) -> None:
+    def __init__(self, client: ConnectionPool, reactor: IReactorTime, where: tuple[str, int], secure: bool) -> None:
         self.where = where
         self.secured: Deferred[None] | None = Deferred(lambda _: self.abort()) if secure else None
         self._client = client

@@ -36,7 +36,7 @@ def make_etcd(options: Any, reactor: Any) -> IStorageBackend:
     from ..client.errors import BadSettings
     from ..client.restconfig import CallSettings
     from ..client.tls import ClientTLS
-    from ..storage.etcd.grpc import Address
+    from ..storage.etcd.address import Address
 
     if not options["etcd-servers"]:
         raise StartError("--etcd-servers must be specified")

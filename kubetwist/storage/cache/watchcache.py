@@ -560,7 +560,7 @@ class WatchCache:
         """See L{PastReader.read}; reads up to the beginning of the window."""
         return await self._past_reader.read(revision, self._window.oldest)
 
-    def _suspend(self, watch: PacedWatch) -> None:
+    def suspend_watch(self, watch: PacedWatch) -> None:
         """Stop sending to C{watch}, except the rest of the current revision."""
         if self._sending:
             self._full.append(watch)
@@ -578,7 +578,8 @@ class WatchCache:
         record = self.get(scope)
         return [record] if record is not None and (match is None or match(record)) else []
 
-    def _remove(self, watch: CacheWatch) -> None:
+    def remove_watch(self, watch: CacheWatch) -> None:
+        """Send no more events to a watch."""
         rest = tuple(other for other in self._watches.get(watch.scope, ()) if other is not watch)
         if rest:
             self._watches[watch.scope] = rest

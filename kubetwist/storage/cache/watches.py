@@ -8,7 +8,8 @@ are sent. The events are in the cache, in the window of past events, or in the b
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -25,14 +26,12 @@ from ..errors import (
     RevisionCompacted,
     StorageError,
 )
+from .record import Record
 from .window import (
     ADDED,
     CacheEvent,
     Match,
 )
-
-if TYPE_CHECKING:
-    from .watchcache import WatchCache
 
 #: Objects or events that are visited in one turn of the reactor; a selector may exclude all of them.
 EXAMINED: Final = 4096
@@ -40,6 +39,40 @@ EXAMINED: Final = 4096
 TAKEN: Final = 256
 #: The C{since} of watches that the cache does not send to: every event is before it.
 _NEVER: Final = 1 << 70
+
+
+class EventSource(Protocol):
+    """What watches need of the cache that they belong to: L{kubetwist.storage.cache.watchcache.WatchCache}."""
+
+    @property
+    def prefix(self) -> str:
+        """The storage prefix of the resource, for the log."""
+
+    @property
+    def revision(self) -> int:
+        """The newest revision that the cache has."""
+
+    def remove_watch(self, watch: CacheWatch) -> None:
+        """Send no more events to a watch."""
+
+    def suspend_watch(self, watch: PacedWatch) -> None:
+        """Stop sending to C{watch}, except the rest of the current revision."""
+
+    def call_later(self, call: Callable[[], object]) -> None:
+        """Call a function in the next turn of the reactor."""
+
+    def changes_after(self, revision: int, most: int) -> Sequence[CacheEvent]:
+        """
+        Return some events after C{revision}, and all of their revisions.
+
+        @raise RevisionCompacted: The window has dropped them.
+        """
+
+    def records_after(self, scope: str, key: str) -> Sequence[Record]:
+        """Return some records after a key, in key order; none after the last."""
+
+    async def read_past(self, revision: int) -> tuple[Sequence[CacheEvent], int]:
+        """See L{kubetwist.storage.cache.history.PastReader.read}; reads up to the beginning of the window."""
 
 
 class CacheWatch:
@@ -52,7 +85,7 @@ class CacheWatch:
 
     __slots__ = ("_cache", "active", "match", "scope", "send", "since", "sink")
 
-    def __init__(self, cache: WatchCache, scope: str, match: Match | None, sink: IWatchSink) -> None:
+    def __init__(self, cache: EventSource, scope: str, match: Match | None, sink: IWatchSink) -> None:
         self._cache = cache
         self.scope = scope
         self.match = match
@@ -70,7 +103,7 @@ class CacheWatch:
         """Stop sending. Can be called at any time, also from C{sink.send}."""
         if self.active:
             self.active = False
-            self._cache._remove(self)
+            self._cache.remove_watch(self)
 
     def covers(self, key: str) -> bool:
         """Return whether the watch's scope contains the key."""
@@ -102,7 +135,7 @@ class PacedWatch(CacheWatch):
     _log = Logger()
 
     def __init__(
-        self, cache: WatchCache, scope: str, match: Match | None, sink: IPacedSink, revision: int, initial: bool
+        self, cache: EventSource, scope: str, match: Match | None, sink: IPacedSink, revision: int, initial: bool
     ) -> None:
         """
         @param revision: Later events are sent.
@@ -132,7 +165,7 @@ class PacedWatch(CacheWatch):
     def suspend(self) -> None:
         """See L{IPacedWatch.suspend}."""
         if self.active and self.live:
-            self._cache._suspend(self)
+            self._cache.suspend_watch(self)
 
     def suspended_at(self, revision: int) -> None:
         """Set the revision after which it begins when it is resumed; called by the cache."""

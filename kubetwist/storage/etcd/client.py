@@ -21,6 +21,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..errors import StorageUnavailable
+from .address import Address
 from .connection import Stream
 from .descriptors import (
     GATEWAY,
@@ -39,10 +40,7 @@ from .errors import (
     RPCError,
     TooLate,
 )
-from .grpc import (
-    Address,
-    Member,
-)
+from .grpc import Member
 from .messages import (
     FIRST_KEY,
     Found,

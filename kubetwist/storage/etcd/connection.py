@@ -7,15 +7,17 @@ What HTTP/2 is stands in L{kubetwist.storage.etcd.http2}; here are the time, and
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sized
+from typing import Any, Final
+from typing import Protocol as TypingProtocol
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IDelayedCall, IHandshakeListener, IPullProducer, IPushProducer
+from twisted.internet.interfaces import IDelayedCall, IHandshakeListener, IPullProducer, IPushProducer, IReactorTime
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from .address import Address
 from .errors import (
     BadAnswer,
     NoAnswer,
@@ -27,9 +29,6 @@ from .http2 import (
     Session,
 )
 from .metrics import UNCOUNTED
-
-if TYPE_CHECKING:
-    from .grpc import Channel
 
 #: Seconds that a connection may take to come about, and until HTTP/2 is spoken over it then.
 CONNECT_TIMEOUT: Final = 3.0
@@ -44,6 +43,55 @@ KEEPALIVE_MOST: Final = 640.0
 #: Seconds until a sign of life is given. etcd asks for one with each request, to measure how far it is to us, unless it
 #: waits for one: given at once, each would cost both sides more than what it is about.
 PING_PATIENCE: Final = 0.1
+
+
+class Peer(TypingProtocol):
+    """The member at the other end of a connection: L{kubetwist.storage.etcd.grpc.Member}."""
+
+    #: Seconds of silence after which it is asked for a sign of life.
+    keepalive: float
+
+    @property
+    def address(self) -> Address:
+        """Where it is."""
+
+    @property
+    def reactor(self) -> IReactorTime:
+        """The reactor of its connections."""
+
+
+class ConnectionOwner(TypingProtocol):
+    """What a connection reports to: L{kubetwist.storage.etcd.grpc.Channel}."""
+
+    @property
+    def member(self) -> Peer:
+        """The member that the connection is for."""
+
+    @property
+    def waiting(self) -> Sized:
+        """The calls that wait for room."""
+
+    def opened(self, connection: Connection) -> None:
+        """Add a connection that speaks HTTP/2."""
+
+    def failed(self, failure: Failure, last: int) -> None:
+        """
+        Note that a connection was not opened.
+
+        @param last: The number of the last call that it was begun for.
+        """
+
+    def retire(self, connection: Connection) -> None:
+        """Begin no more calls on a connection."""
+
+    def lost(self, connection: Connection) -> None:
+        """Remove a closed connection."""
+
+    def repeat(self, call: Call) -> None:
+        """Send a call again that the member has not processed."""
+
+    def go_on(self) -> None:
+        """Begin waiting calls, as far as there is room."""
 
 
 class TimedCall(Call):
@@ -214,7 +262,7 @@ class Connection(Protocol):
     #: Has what TCP and TLS have.
     transport: Any
 
-    def __init__(self, channel: Channel, last: int) -> None:
+    def __init__(self, channel: ConnectionOwner, last: int) -> None:
         """
         @param last: The number of the last call that there was when this connection was begun.
         """

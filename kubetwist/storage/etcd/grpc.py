@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
-from urllib.parse import urlsplit
-
-from attrs import frozen
 
 from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP6ClientEndpoint
-from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.interfaces import IDelayedCall, IOpenSSLClientConnectionCreator, IProtocol, IReactorTime
 from twisted.internet.protocol import Factory
 from twisted.python.failure import Failure
 
+from .address import Address
 from .connection import (
     CONNECT_TIMEOUT,
     KEEPALIVE,
@@ -32,49 +30,12 @@ from .errors import (
     NoAnswer,
     NotSent,
 )
+from .http2 import Call
 from .metrics import EtcdTally
 
 #: Seconds until a member that gave no answer is tried again: the first time, and at most.
 BACKOFF_FIRST: Final = 0.5
 BACKOFF_MOST: Final = 10.0
-
-
-@frozen
-class Address:
-    """
-    Where a member is.
-
-    @ivar url: As it was given.
-    @ivar tls: Whether it is spoken to over TLS.
-    """
-
-    url: str
-    host: str
-    port: int
-    tls: bool
-
-    @classmethod
-    def parse(cls, url: str) -> Address:
-        """
-        Read one of --etcd-servers.
-
-        @raise ValueError: It is none; the text says why.
-        """
-        full = url if "://" in url else f"http://{url}"
-        try:
-            parts = urlsplit(full)
-            host, port = parts.hostname, parts.port
-        except ValueError as error:
-            raise ValueError(f"{url!r} is not the URL of an etcd server: {error}") from None
-        if parts.scheme not in ("http", "https") or not host or parts.path not in ("", "/") or parts.query:
-            raise ValueError(f"{url!r} is not the URL of an etcd server: http://host:port or https://host:port is")
-        return cls(full.rstrip("/"), host, port or 2379, parts.scheme == "https")
-
-    @property
-    def authority(self) -> str:
-        """Host and port, as they stand in a request."""
-        host = self.host if self.host.isascii() else self.host.encode("idna").decode("ascii")
-        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
 
 class Channel:
@@ -112,8 +73,9 @@ class Channel:
         self.waiting.append(call)
         self._open()
 
-    def repeat(self, call: Any) -> None:
+    def repeat(self, call: Call) -> None:
         """A call was certainly not done: it is sent again, once."""
+        assert isinstance(call, TimedCall), "a connection begins no others"
         if not call.wanted:
             return
         call.in_time()
@@ -205,8 +167,8 @@ class Member:
     def __init__(
         self,
         address: Address,
-        reactor: Any,
-        tls: Any = None,
+        reactor: IReactorTime,
+        tls: Callable[[str], IOpenSSLClientConnectionCreator] | None = None,
         examine: Callable[[Member], object] | None = None,
         tally: EtcdTally | None = None,
     ) -> None:
@@ -233,9 +195,9 @@ class Member:
             else HostnameEndpoint
         )
         self._endpoint = kind(reactor, address.host, address.port, timeout=CONNECT_TIMEOUT)
-        self._tls = tls(address.host) if address.tls else None
+        self._tls = tls(address.host) if address.tls and tls is not None else None
 
-    def connect(self, make: Callable[[], Connection]) -> Deferred[Any]:
+    def connect(self, make: Callable[[], Connection]) -> Deferred[IProtocol]:
         """Begin a connection."""
         factory: Any = Factory.forProtocol(make)
         factory.noisy = False

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
+from kubetwist.storage.etcd.address import Address
 from kubetwist.storage.etcd.connection import (
     CONNECT_TIMEOUT,
     KEEPALIVE,
@@ -32,7 +33,6 @@ from kubetwist.storage.etcd.errors import (
 )
 from kubetwist.storage.etcd.grpc import (
     BACKOFF_FIRST,
-    Address,
     Member,
 )
 from kubetwist.storage.etcd.http2 import LAST_STREAM

@@ -10,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.storage import Write
 from kubetwist.metrics.registry import Distribution
 from kubetwist.storage.errors import KeyExists
+from kubetwist.storage.etcd.address import Address
 from kubetwist.storage.etcd.errors import (
     NOT_FOUND,
     NoAnswer,
@@ -17,10 +18,7 @@ from kubetwist.storage.etcd.errors import (
     RPCError,
     TooLate,
 )
-from kubetwist.storage.etcd.grpc import (
-    Address,
-    Member,
-)
+from kubetwist.storage.etcd.grpc import Member
 from kubetwist.storage.etcd.metrics import (
     EtcdTally,
     code_of,

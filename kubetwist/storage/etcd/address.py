@@ -1,0 +1,45 @@
+"""Addresses of members of etcd, as C{--etcd-servers} has them."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from attrs import frozen
+
+
+@frozen
+class Address:
+    """
+    Where a member is.
+
+    @ivar url: As it was given.
+    @ivar tls: Whether it is spoken to over TLS.
+    """
+
+    url: str
+    host: str
+    port: int
+    tls: bool
+
+    @classmethod
+    def parse(cls, url: str) -> Address:
+        """
+        Read one of --etcd-servers.
+
+        @raise ValueError: It is none; the text says why.
+        """
+        full = url if "://" in url else f"http://{url}"
+        try:
+            parts = urlsplit(full)
+            host, port = parts.hostname, parts.port
+        except ValueError as error:
+            raise ValueError(f"{url!r} is not the URL of an etcd server: {error}") from None
+        if parts.scheme not in ("http", "https") or not host or parts.path not in ("", "/") or parts.query:
+            raise ValueError(f"{url!r} is not the URL of an etcd server: http://host:port or https://host:port is")
+        return cls(full.rstrip("/"), host, port or 2379, parts.scheme == "https")
+
+    @property
+    def authority(self) -> str:
+        """Host and port, as they stand in a request."""
+        host = self.host if self.host.isascii() else self.host.encode("idna").decode("ascii")
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
