@@ -7,8 +7,10 @@ from pathlib import Path
 from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock as Clock
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
 
 from kubetwist.cli.kubeapi import Options
+from kubetwist.interfaces import IStorageWrapper
 from kubetwist.server.credentials.certificates import Authority, Subject
 from kubetwist.server.errors import StartError
 from kubetwist.server.plugins import make_backend
@@ -62,6 +64,7 @@ class EtcdBackendTests(SynchronousTestCase):
     def test_layers(self) -> None:
         """A store that stands over another one is as shared as that."""
 
+        @implementer(IStorageWrapper)
         class Over:
             def __init__(self, inner: object) -> None:
                 self.inner = inner
