@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import evolve
 
@@ -103,7 +103,7 @@ class ComputedVersionResource(CustomVersionResource):
         """@see: L{CustomVersionResource.lines}; nothing is stored."""
         return [evolve(super().lines()[0], storage_version_hash="")]
 
-    def handlers(self, subresource: str) -> dict[str, Callable[..., Any]]:
+    def handlers(self, subresource: str) -> dict[str, Callable[..., object]]:
         """@see: L{CustomVersionResource.handlers}."""
         version, definition = self.version, self.version.definition
         endpoint = Endpoint(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from twisted.internet.interfaces import IReactorTime
+
 from ..api.errors import APIStatusError
 from ..api.go.durations import parse_duration
 from ..http.request import Handler, KubeRequest
 
 
-def with_deadline(handler: Handler, reactor: Any, longest: float) -> Handler:
+def with_deadline(handler: Handler, reactor: IReactorTime, longest: float) -> Handler:
     """
     Answer with a 504 what is not answered in time.
 

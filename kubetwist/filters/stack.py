@@ -8,7 +8,9 @@ of L{with_filters} to the first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from twisted.internet.interfaces import IReactorTime
 
 from ..authentication.frontproxy import ProxyHeaders
 from ..http.request import Handler
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 def with_filters(
     handler: Handler,
     *,
-    reactor: Any,
+    reactor: IReactorTime,
     authenticator: IAuthenticator,
     authorizer: IAuthorizer,
     request_timeout: float = 60.0,

@@ -21,7 +21,7 @@ from contextvars import copy_context
 from typing import Any, Final
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.failure import Failure
 
 #: Seconds without a computation after which the collector is enabled again.
@@ -71,7 +71,7 @@ class Computing:
     @ivar waiting: The number of waiting calls.
     """
 
-    def __init__(self, in_thread: Callable[..., Deferred[Any]], clock: Any) -> None:
+    def __init__(self, in_thread: Callable[..., Deferred[Any]], clock: IReactorTime) -> None:
         """
         @param in_thread: Calls a function with arguments in a thread.
         @param clock: L{twisted.internet.interfaces.IReactorTime}.

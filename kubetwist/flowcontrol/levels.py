@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from hashlib import blake2b
 from math import ceil, inf
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
@@ -24,6 +25,9 @@ from .queues import Limits, QueueSet, Ticket, deal
 from .schemas import FlowSchema, Sought, in_order
 from .sharing import Demand, LevelLimits, Wish, fair_shares, nominal_limits
 from .turns import Turns
+
+if TYPE_CHECKING:
+    from ..http.request import Handler, KubeRequest
 
 EXEMPT: Final = "exempt"
 CATCH_ALL: Final = "catch-all"
@@ -204,7 +208,7 @@ class FlowControl:
 
     _log = Logger()
 
-    def __init__(self, reactor: Any, seats: int, wait: float, turns: Turns) -> None:
+    def __init__(self, reactor: IReactorTime, seats: int, wait: float, turns: Turns) -> None:
         """
         @param seats: That all levels share.
         @param wait: Seconds that a request may wait.
@@ -314,7 +318,7 @@ class FlowControl:
 
     # Requests.
 
-    def enter(self, request: Any, assigned: Assignment, seats: int, handler: Callable[[Any], object]) -> bool:
+    def enter(self, request: KubeRequest, assigned: Assignment, seats: int, handler: Handler) -> bool:
         """
         Have C{handler} answer a request: now, or when there is a seat.
 
@@ -379,7 +383,7 @@ class FlowControl:
             self._expiry = self._reactor.callLater(self._wait, self._expire)
         return True
 
-    def ended(self, request: Any) -> None:
+    def ended(self, request: KubeRequest) -> None:
         """A request is over, or its client has gone."""
         ticket = request.ticket
         if ticket is None:
@@ -419,7 +423,7 @@ class FlowControl:
         assigned.tally.gave_up.observe(now - ticket.arrived)
 
     @staticmethod
-    def _answer(request: Any, handler: Callable[[Any], object]) -> None:
+    def _answer(request: KubeRequest, handler: Handler) -> None:
         if not request.over:
             try:
                 handler(request)
@@ -486,7 +490,7 @@ class FlowControl:
         if oldest is not None and self._expiry is None:
             self._expiry = self._reactor.callLater(max(oldest + self._wait - self._now(), 0.01), self._expire)
 
-    def reject(self, request: Any, level: Level) -> None:
+    def reject(self, request: KubeRequest, level: Level) -> None:
         """Tell a client to come again."""
         request.terminated = 429
         request.setHeader(b"retry-after", b"%d" % level.drop(self._now()))

@@ -13,9 +13,10 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
-from typing import Any, Final
+from typing import Final
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 #: Seconds of heavy work in one turn; what was begun is finished.
@@ -37,7 +38,7 @@ class Turns:
 
     _log = Logger()
 
-    def __init__(self, reactor: Any, budget: float = BUDGET) -> None:
+    def __init__(self, reactor: IReactorTime, budget: float = BUDGET) -> None:
         self._reactor = reactor
         self._budget = self._allowed = budget
         self._alone = 0

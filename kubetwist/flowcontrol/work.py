@@ -7,9 +7,12 @@ How many seats a request takes: one, but for what reads many objects at once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .levels import Level
+
+if TYPE_CHECKING:
+    from ..http.request import KubeRequest
 
 #: Bytes that are read for one seat, and that are held in memory at a time for a list, however long it is.
 _BYTES_PER_SEAT: Final = 100_000
@@ -21,7 +24,7 @@ _MOST: Final = 100
 Sizes = Callable[[str, str], "tuple[int, int] | None"]
 
 
-def seats(request: Any, level: Level, sizes: Sizes) -> int:
+def seats(request: KubeRequest, level: Level, sizes: Sizes) -> int:
     """
     The seats of a request that lists or watches.
 

@@ -61,6 +61,8 @@ from .servedresources import IInstalled, MergedGroups
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cryptography.x509 import Certificate
+
     from ..registry.customresources.conversion import Conversion
 
 #: The groups that are not kube-apiserver's own: they belong to the servers around it.
@@ -405,7 +407,7 @@ def add_authentication_info(config: Any, stores: Stores, aggregator: Any, kube: 
     """Have servers behind this one be told how it knows users."""
     from ..controllers.clusterauthenticationtrust import AuthenticationInfo, wanted_info
 
-    def certificates(flag: str) -> list[Any]:
+    def certificates(flag: str) -> list[Certificate]:
         return [one for each in config.client_authorities if each.flag == flag for one in each.pool.certificates]
 
     def wanted() -> dict[str, str]:

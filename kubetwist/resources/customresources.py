@@ -78,7 +78,7 @@ class CustomVersionResource:
             found.add("scale")
         return found
 
-    def handler(self, subresource: str, verb: str) -> Callable[..., Any] | None:
+    def handler(self, subresource: str, verb: str) -> Callable[..., object] | None:
         """What answers a verb; L{None} where nothing does. The objects must be there."""
         if not self._handlers:
             for name in self.subresources():
@@ -91,7 +91,7 @@ class CustomVersionResource:
         """What can be done with its objects, in the order of discovery."""
         return FINAL_VERBS if self.served.terminating else VERBS
 
-    def handlers(self, subresource: str) -> dict[str, Callable[..., Any]]:
+    def handlers(self, subresource: str) -> dict[str, Callable[..., object]]:
         """What answers each verb of one of its L{subresources}."""
         endpoint = self._endpoint(subresource)
         reads = Reads(endpoint, self._server.reactor, self._server.flusher)
@@ -182,7 +182,7 @@ class CustomGroupVersion(HandlerResource):
         super().__init__()
         self.resources: dict[str, CustomVersionResource] = {}
 
-    def render(self, request: KubeRequest) -> Any:
+    def render(self, request: KubeRequest) -> bytes | int:
         """Answer, now or later."""
         info = request.info
         resource = self.resources.get(info.resource) if info.is_resource_request else None
@@ -196,13 +196,13 @@ class CustomGroupVersion(HandlerResource):
             request.warn(resource.version.warning)
         return self.run(request, self._answer, {"resource": resource})
 
-    def _answer(self, request: KubeRequest, resource: CustomVersionResource) -> Any:
+    def _answer(self, request: KubeRequest, resource: CustomVersionResource) -> object:
         if resource.served.ready:
             return self._handle(request, resource)
         started = resource.served.start()
         return started.addCallback(lambda _: self._handle(request, resource))
 
-    def _handle(self, request: KubeRequest, resource: CustomVersionResource) -> Any:
+    def _handle(self, request: KubeRequest, resource: CustomVersionResource) -> object:
         info = request.info
         definition = resource.served.definition
         group_resource = GroupResource(definition.group, definition.plural)
@@ -231,7 +231,7 @@ class CustomGroupVersion(HandlerResource):
         return _later(result) if iscoroutine(result) else result
 
 
-def _later(result: Coroutine[Any, Any, Any]) -> Deferred[Any]:
+def _later(result: Coroutine[Deferred[Any], Any, object]) -> Deferred[object]:
     return Deferred.fromCoroutine(result)
 
 
@@ -316,7 +316,7 @@ class CustomResources:
         for follower in list(self._followers):
             follower()
 
-    def install(self, crd: dict[str, Any], *, terminating: bool) -> ServedResource:
+    def install(self, crd: JSONObject, *, terminating: bool) -> ServedResource:
         """Serve what an established definition defines; nothing changes where that is what is served."""
         definition = CustomDefinition(crd, self._definitions, self._conversion_of)
         before = self._served.get(definition.name)

@@ -11,8 +11,9 @@ from attrs import define, field
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
 
+from ..api.jsontypes import JSONValue
 from ..api.requestscope import RequestScope
-from ..api.resource import GroupVersion, GroupVersionKind
+from ..api.resource import GroupVersion, GroupVersionKind, JSONObject
 from ..api.times import now
 from ..http.negotiation import BUILT_IN, CUSTOM, PATCH_TYPES, Forms
 from ..http.request import KubeRequest
@@ -108,11 +109,11 @@ class Endpoint:
         scope.pause = None if turns is None else turns.due
         return scope
 
-    def comparable(self, sent: Any) -> Any:
+    def comparable(self, sent: JSONValue) -> JSONValue:
         """Return the body that a stored object was decoded from, if the two have the same fields; else L{None}."""
         return sent if self.codec.protobuf and not self.codec.converts else None
 
-    def floats(self, sent: Any, body: bytes) -> Any:
+    def floats(self, sent: JSONValue, body: bytes) -> JSONValue:
         """
         Return the value that an object was decoded from, if whole floats in it are significant; else L{None}.
 
@@ -121,7 +122,7 @@ class Endpoint:
         """
         return sent if self.codec.keeps_floats and _whole_float(body) else None
 
-    def own(self, live: dict[str, Any] | None, obj: dict[str, Any], manager: str, sent: Any = None) -> dict[str, Any]:
+    def own(self, live: JSONObject | None, obj: JSONObject, manager: str, sent: JSONValue = None) -> JSONObject:
         """
         Note in C{obj}, which is ready for the store, who owns what of it.
 
@@ -138,20 +139,18 @@ class Endpoint:
             holder[name] = None
         return obj
 
-    def defaulted(
-        self, live: dict[str, Any] | None, obj: dict[str, Any], manager: str, sent: Any = None
-    ) -> dict[str, Any]:
+    def defaulted(self, live: JSONObject | None, obj: JSONObject, manager: str, sent: JSONValue = None) -> JSONObject:
         """Apply L{default}, then L{own}."""
         return self.own(live, self.default(obj), manager, sent)
 
-    def default(self, obj: dict[str, Any]) -> dict[str, Any]:
+    def default(self, obj: JSONObject) -> JSONObject:
         """An object in this version as the store takes it: in the stored version, with defaults."""
         if self.strategy is None:
             return self.codec.to_storage(obj)
         return self.strategy.defaulted(obj, self.codec.to_storage)
 
 
-def _emptied(obj: dict[str, Any], sent: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+def _emptied(obj: JSONObject, sent: JSONObject) -> Iterator[tuple[JSONObject, str]]:
     """Lists in an object and in its parts that are shown as none, but were sent as empty ones."""
     for name, value in obj.items():
         if value is None:

@@ -49,6 +49,7 @@ from .servedresources import InstalledGroups, InstalledResource
 from .traced import traced_handler
 
 if TYPE_CHECKING:
+    from ..http.request import KubeRequest
     from ..registry.stores import Stores
     from ..schema.definitions import Definitions
 
@@ -159,7 +160,7 @@ class Installer:
 
     def _endpoint(
         self,
-        storage: Any,
+        storage: object,
         info: ResourceInfo,
         version: str,
         gvk: GroupVersionKind,
@@ -238,7 +239,7 @@ class Handlers:
         self._writes = Writes(endpoint, self._reads)
         self._traced = endpoint.traced
 
-    def of(self, verb: Verb) -> Callable[..., Any]:
+    def of(self, verb: Verb) -> Callable[..., object]:
         """The handler of a verb."""
         for part in (self._reads, self._writes):
             handler: Callable[..., Any] | None = getattr(part, verb.handler, None)
@@ -247,15 +248,15 @@ class Handlers:
         raise AssertionError(f"no handler for {verb.names}")
 
 
-def add(app: Klein, method: str, path: str, handler: Callable[..., Any]) -> None:
+def add(app: Klein, method: str, path: str, handler: Callable[..., object]) -> None:
     """Register a route with a Klein app."""
     app.route(path, methods=[route_method(method)], endpoint=f"{method} {path}", strict_slashes=False)(bare(handler))
 
 
-def warned(handler: Callable[..., Any], warning: str) -> Callable[..., Any]:
+def warned(handler: Callable[..., object], warning: str) -> Callable[..., object]:
     """A handler whose every answer, also an error, comes with a warning, and whose audit events say so."""
 
-    def handle(request: Any, *arguments: str, **named: str) -> Any:
+    def handle(request: KubeRequest, *arguments: str, **named: str) -> object:
         request.warn(warning)
         request.annotate("k8s.io/deprecated", "true", "Metadata")
         return handler(request, *arguments, **named)
@@ -263,10 +264,10 @@ def warned(handler: Callable[..., Any], warning: str) -> Callable[..., Any]:
     return handle
 
 
-def bare(handler: Callable[..., Any]) -> Callable[..., Any]:
+def bare(handler: Callable[..., object]) -> Callable[..., Any]:
     """A handler as Klein can wrap it: a function of its own, which bound methods are not."""
 
-    def handle(request: Any, **arguments: str) -> Any:
+    def handle(request: KubeRequest, **arguments: str) -> object:
         return handler(request, **arguments)
 
     return handle
@@ -284,7 +285,7 @@ def subresource_kind(info: ResourceInfo, subresource: SubresourceInfo, version: 
     return GroupVersionKind(info.group, version, subresource.kind)
 
 
-def verbs(storage: Any) -> tuple[str, ...]:
+def verbs(storage: object) -> tuple[str, ...]:
     """The verbs that a storage object makes possible, sorted as discovery shows them."""
     found = {name for verb in VERBS if verb.capability.providedBy(storage) for name in verb.names}
     if IConnecter.providedBy(storage):

@@ -71,7 +71,7 @@ class HandlerResource(Resource):
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
 
-    def run(self, request: KubeRequest, handler: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    def run(self, request: KubeRequest, handler: Callable[..., object], arguments: Mapping[str, object]) -> int:
         """Call C{handler} and see that the request is answered, now or later."""
         try:
             result = handler(request, **arguments)
@@ -85,7 +85,7 @@ class HandlerResource(Resource):
             self._later(result, request)
         return NOT_DONE_YET
 
-    def _later(self, result: Deferred[Any], request: KubeRequest) -> None:
+    def _later(self, result: Deferred[object], request: KubeRequest) -> None:
         """
         Wait for a handler; cancel it when the client goes away.
 
@@ -131,7 +131,7 @@ class RoutedResource(HandlerResource):
         self._map: MapAdapter = app.url_map.bind("kubetwist")
         self._matches: dict[tuple[bytes, str], tuple[Callable[..., Any], dict[str, Any]]] = {}
 
-    def render(self, request: KubeRequest) -> Any:
+    def render(self, request: KubeRequest) -> int:
         """Answer, now or later."""
         path = request.info.path
         match = self._matches.get((request.method, path))
@@ -144,7 +144,7 @@ class RoutedResource(HandlerResource):
         handler, arguments = match
         return self.run(request, handler, arguments)
 
-    def _match(self, method: bytes, path: str) -> tuple[Callable[..., Any], dict[str, Any]]:
+    def _match(self, method: bytes, path: str) -> tuple[Callable[..., object], dict[str, object]]:
         verb = route_method(method.decode("latin-1"))
         try:
             endpoint, arguments = self._map.match(path.rstrip("/"), verb)
@@ -163,10 +163,10 @@ class RoutedResource(HandlerResource):
             self._matches[method, path] = match
         return match
 
-    def _handler(self, endpoint: str) -> Callable[..., Any]:
+    def _handler(self, endpoint: str) -> Callable[..., object]:
         execute = self._app.execute_endpoint
 
-        def handle(request: KubeRequest, **arguments: Any) -> Any:
+        def handle(request: KubeRequest, **arguments: object) -> object:
             return execute(endpoint, request, **arguments)
 
         return handle

@@ -28,7 +28,7 @@ _NAMES: Final = {
 }
 
 
-def traced_handler(handler: Callable[..., Any], verb: str) -> Callable[..., Any]:
+def traced_handler(handler: Callable[..., object], verb: str) -> Callable[..., object]:
     """
     A handler with a span of its own.
 
@@ -38,7 +38,7 @@ def traced_handler(handler: Callable[..., Any], verb: str) -> Callable[..., Any]
     if name is None:
         return handler
 
-    def handle(request: KubeRequest, *arguments: Any, **named: Any) -> Any:
+    def handle(request: KubeRequest, *arguments: object, **named: object) -> object:
         place = current.get()
         if not isinstance(place, Span) or request.info.verb == "watch":
             return handler(request, *arguments, **named)

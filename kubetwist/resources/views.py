@@ -18,6 +18,7 @@ from .traced import TracedEncoder
 
 if TYPE_CHECKING:
     from ..api.requestscope import RequestScope
+    from .encoding import Result
     from .endpoint import Endpoint
 
 _WITH_BODY = (b"POST", b"PUT", b"PATCH")
@@ -37,7 +38,7 @@ class View(NamedTuple):
         """Whether that is in protobuf."""
         return False
 
-    def one(self, result: Any) -> bytes:
+    def one(self, result: Result) -> bytes:
         """A single object."""
         with Spending(SERIALIZATION):
             body: bytes = self.encoder.one(result)
@@ -45,7 +46,7 @@ class View(NamedTuple):
                 return pretty(body)
             return body + b"\n" if self.content_type == JSON_TYPE else body
 
-    async def shown(self, result: Any, scope: RequestScope) -> bytes:
+    async def shown(self, result: Result, scope: RequestScope) -> bytes:
         """Encode a single object, in the computation thread if it is large and not only stored bytes."""
         size = len(result.item) if isinstance(result, Record) else 0
         if not scope.large(size) or (size and not self.pretty and getattr(self.encoder, "stored", False)):
@@ -71,14 +72,14 @@ class ProtobufView(NamedTuple):
         """It is."""
         return True
 
-    def one(self, result: Any) -> bytes:
+    def one(self, result: Result) -> bytes:
         """A single object."""
         with Spending(SERIALIZATION):
             document: bytes = self.encoder.inner.one(result)
             self.tell(document)
             return self.encoder.of_document(document)
 
-    async def shown(self, result: Any, scope: RequestScope) -> bytes:
+    async def shown(self, result: Result, scope: RequestScope) -> bytes:
         """Encode a single object, in the computation thread if it is large."""
         size = len(result.item) if isinstance(result, Record) else 0
         body: bytes = await scope.compute(size, self.one, result)
@@ -162,7 +163,7 @@ class Unshown:
         self._error = error
         self._failed_event = failed_frame if media == "protobuf" else failed_event
 
-    def _refuse(self, *_: Any) -> NoReturn:
+    def _refuse(self, *_: object) -> NoReturn:
         raise self._error
 
     #: Nothing has to be encoded.

@@ -10,13 +10,18 @@ group-version. What a server that does not answer would serve is listed as stale
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
+
+from twisted.internet.interfaces import IReactorTime
 
 from ...api.resource import GroupVersion, JSONObject
 from ...registry.kinds import Priority
 from ..remotedocuments import FAILURES, IRunInThread, NoDocument
 from .discoverydocuments import AGGREGATED, entry, is_aggregated, read_aggregated, read_resource_list
 from .remotes import IRemotes, RemoteServers, first_available
+
+if TYPE_CHECKING:
+    from .remotes import IRemote
 
 #: As whom servers are asked.
 USER: Final = "system:kube-aggregator"
@@ -37,7 +42,7 @@ class RemoteDiscovery:
     @ivar priorities: Where each of these stands.
     """
 
-    def __init__(self, remotes: IRemotes, clock: Any, run: IRunInThread) -> None:
+    def __init__(self, remotes: IRemotes, clock: IReactorTime, run: IRunInThread) -> None:
         self.generation = 0
         self.entries: dict[GroupVersion, JSONObject] = {}
         self.priorities: dict[GroupVersion, Priority] = {}
@@ -62,7 +67,7 @@ class RemoteDiscovery:
         """Whether nobody is being asked now."""
         return self._servers.idle
 
-    def _changed(self, group_version: GroupVersion, remote: Any) -> None:
+    def _changed(self, group_version: GroupVersion, remote: IRemote | None) -> None:
         if remote is None:
             self.priorities.pop(group_version, None)
             if self.entries.pop(group_version, None) is not None:
@@ -111,7 +116,7 @@ class RemoteDiscovery:
         if failure is not None:
             raise failure
 
-    async def _aggregated(self, service: Hashable, remote: Any) -> _Found | None:
+    async def _aggregated(self, service: Hashable, remote: IRemote) -> _Found | None:
         """What the document of everything says, or L{None} where there is none."""
         etag, known = self._known.get(service, ("", {}))
         answer = await remote.fetch("/apis", accept=AGGREGATED, etag=etag, timeout=TIMEOUT, user=USER)
@@ -126,7 +131,7 @@ class RemoteDiscovery:
         self._known[service] = answer.headers.get("etag", ""), found
         return found
 
-    async def _plain(self, remote: Any) -> Sequence[JSONObject]:
+    async def _plain(self, remote: IRemote) -> Sequence[JSONObject]:
         """What the document of one group-version says."""
         group, version = remote.group_version
         path = f"/apis/{group}/{version}"
@@ -136,11 +141,11 @@ class RemoteDiscovery:
         resources: Sequence[JSONObject] = await self._run(read_resource_list, answer.body)
         return resources
 
-    def _still(self, service: Hashable) -> list[Any]:
+    def _still(self, service: Hashable) -> list[IRemote]:
         """What is there after somebody was asked."""
         return [remote for remote in self._servers.of(service) if remote.available]
 
-    def _is_there(self, remote: Any) -> bool:
+    def _is_there(self, remote: IRemote) -> bool:
         now = self._remotes.remotes.get(remote.group_version)
         return now is not None and now.service == remote.service and now.available
 

@@ -8,10 +8,11 @@ known is left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
+from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersion, JSONObject
 from ..remotedocuments import BadDocument
 
@@ -186,12 +187,12 @@ def _decoded(body: bytes, kind: str) -> JSONObject:
     return document
 
 
-def _text(line: Mapping[str, Any], name: str) -> str:
+def _text(line: Mapping[str, JSONValue], name: str) -> str:
     value = line.get(name)
     return "" if value is None else _word(value, name)
 
 
-def _texts(line: Mapping[str, Any], name: str) -> list[str]:
+def _texts(line: Mapping[str, JSONValue], name: str) -> list[str]:
     values = line.get(name)
     if values is None:
         return []
@@ -200,20 +201,20 @@ def _texts(line: Mapping[str, Any], name: str) -> list[str]:
     return [_word(value, name) for value in values]
 
 
-def _word(value: Any, name: str) -> str:
+def _word(value: JSONValue, name: str) -> str:
     if not isinstance(value, str) or len(value) > WORD:
         raise BadDocument(f"{name} is no short text")
     return value
 
 
-def _object(line: Mapping[str, Any], name: str) -> JSONObject:
+def _object(line: Mapping[str, JSONValue], name: str) -> JSONObject:
     value = line.get(name)
     if not (value is None or isinstance(value, dict)):
         raise BadDocument(f"{name} is no object")
     return value or {}
 
 
-def _objects(line: Mapping[str, Any], name: str) -> Sequence[JSONObject]:
+def _objects(line: Mapping[str, JSONValue], name: str) -> Sequence[JSONObject]:
     values = line.get(name)
     if values is None:
         return ()
@@ -222,5 +223,5 @@ def _objects(line: Mapping[str, Any], name: str) -> Sequence[JSONObject]:
     return values
 
 
-def _all_objects(values: Iterable[Any]) -> bool:
+def _all_objects(values: Iterable[JSONValue]) -> bool:
     return all(isinstance(value, dict) for value in values)

@@ -13,11 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping
 from hashlib import sha256
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import evolve, frozen
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from ...api.jsonpieces import check_object, decoded
@@ -28,6 +29,9 @@ from ..openapi.v2tov3 import v3_of_v2
 from ..remotedocuments import BadDocument, IRunInThread, NoDocument
 from .discoverydocuments import SIZE as INDEX_SIZE
 from .remotes import IRemotes, RemoteServers, first_available
+
+if TYPE_CHECKING:
+    from .remotes import IRemote
 
 #: As whom servers are asked.
 USER: Final = "system:aggregator"
@@ -66,7 +70,7 @@ class RemoteOpenAPI:
     @ivar generation: Another number after every change of what v2 has of them.
     """
 
-    def __init__(self, remotes: IRemotes, clock: Any, run: IRunInThread) -> None:
+    def __init__(self, remotes: IRemotes, clock: IReactorTime, run: IRunInThread) -> None:
         self.generation = 0
         self._remotes = remotes
         self._run = run
@@ -114,7 +118,7 @@ class RemoteOpenAPI:
         found = [one for one in self._specs.items() if one[0] in remotes]
         return sorted(found, key=lambda one: (-groups[one[0].group], str(remotes[one[0]].name)))
 
-    def _changed_v2(self, group_version: GroupVersion, remote: Any) -> None:
+    def _changed_v2(self, group_version: GroupVersion, remote: IRemote | None) -> None:
         if remote is None and self._specs.pop(group_version, None) is not None:
             self.generation += 1
         used = {one.service for one in self._remotes.remotes.values()}
@@ -125,7 +129,9 @@ class RemoteOpenAPI:
         wanted = frozenset(remote.group_version for remote in remotes)
         before = self._read.get(service)
         known = before is not None and wanted <= before.group_versions
-        answer = await first_available(remotes).fetch(
+        remote = first_available(remotes)
+        assert remote is not None, "one was available just now"
+        answer = await remote.fetch(
             "/openapi/v2",
             accept="application/json",
             etag=before.etag if before is not None and known else "",
@@ -190,7 +196,7 @@ class RemoteOpenAPI:
             self._kept[group_version] = found
         return found.packed
 
-    async def _fetch_from(self, remote: Any, kept: _Kept | None, listed: str) -> _Kept:
+    async def _fetch_from(self, remote: IRemote, kept: _Kept | None, listed: str) -> _Kept:
         answer = await remote.fetch(
             f"{_V3}/{_name(remote.group_version)}",
             accept="application/json",
@@ -207,13 +213,14 @@ class RemoteOpenAPI:
         # The hash that clients know a document by is the one that it is listed with.
         return _Kept(listed, answer.headers.get("etag", ""), evolve(packed, hash=listed) if listed else packed)
 
-    def _changed_v3(self, group_version: GroupVersion, remote: Any) -> None:
+    def _changed_v3(self, group_version: GroupVersion, remote: IRemote | None) -> None:
         if remote is None:
             for known in (self._listed, self._kept, self._converted):
                 known.pop(group_version, None)
 
     async def _ask_v3(self, service: Hashable) -> None:
         remote = first_available(self._servers[1].of(service))
+        assert remote is not None, "one was available just now"
         answer = await remote.fetch(_V3, accept="application/json", timeout=TIMEOUT, user=USER)
         if answer.code == 404:
             await self._convert(service)

@@ -8,9 +8,10 @@ but those who ask for what is its own.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from twisted.internet.defer import CancelledError
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ...api.resource import GroupVersion
@@ -67,10 +68,10 @@ class IRemotes(Protocol):
     """All of these: L{kubetwist.resources.aggregation.routes.Aggregation}."""
 
     @property
-    def remotes(self) -> Mapping[GroupVersion, Any]:
+    def remotes(self) -> Mapping[GroupVersion, IRemote]:
         """What other servers serve now: an L{IRemote} each."""
 
-    def subscribe(self, listener: Callable[[GroupVersion, Any], None]) -> Callable[[], None]:
+    def subscribe(self, listener: Callable[[GroupVersion, IRemote | None], None]) -> Callable[[], None]:
         """Have C{listener} told of every change, with L{None} for what is gone, until what is returned is called."""
 
 
@@ -82,10 +83,10 @@ class RemoteServers:
     def __init__(
         self,
         remotes: IRemotes,
-        clock: Any,
+        clock: IReactorTime,
         what: str,
         ask: Callable[[Hashable], Awaitable[None]],
-        changed: Callable[[GroupVersion, Any], None],
+        changed: Callable[[GroupVersion, IRemote | None], None],
         *,
         delay: float = 0.0,
         retry_first: float,
@@ -129,12 +130,12 @@ class RemoteServers:
         """Whether nobody is being asked now."""
         return self._queue.idle
 
-    def of(self, service: Hashable) -> list[Any]:
+    def of(self, service: Hashable) -> list[IRemote]:
         """What a service serves now, in the order of its APIServices' names."""
         found = [remote for remote in self._remotes.remotes.values() if remote.service == service]
         return sorted(found, key=lambda remote: str(remote.name))
 
-    def _noticed(self, group_version: GroupVersion, remote: Any) -> None:
+    def _noticed(self, group_version: GroupVersion, remote: IRemote | None) -> None:
         before = self._services.pop(group_version, None)
         services = {before} - {None}
         if remote is not None:
@@ -166,7 +167,7 @@ class RemoteServers:
             self._queue.add_after(service, REFRESH)
 
 
-def first_available(remotes: Iterable[Any]) -> Any:
+def first_available(remotes: Iterable[IRemote]) -> IRemote | None:
     """The one to be asked on behalf of all, or L{None}."""
     return next((remote for remote in remotes if remote.available), None)
 
@@ -179,7 +180,7 @@ class Others:
     @ivar openapi: Their OpenAPI documents.
     """
 
-    def __init__(self, remotes: IRemotes, clock: Any, run: IRunInThread) -> None:
+    def __init__(self, remotes: IRemotes, clock: IReactorTime, run: IRunInThread) -> None:
         """@param run: Has something done in a thread."""
         self._made = remotes, clock, run
         self._unsubscribe: Callable[[], None] | None = None
@@ -194,7 +195,7 @@ class Others:
         else:
             self._unsubscribe = remotes.subscribe(self._noticed)
 
-    def _noticed(self, group_version: GroupVersion, remote: Any) -> None:
+    def _noticed(self, group_version: GroupVersion, remote: IRemote | None) -> None:
         if remote is not None and self.discovery is None:
             self._begin()
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.web.server import NOT_DONE_YET
 
 from ...api.go.url import escape_path, normalized_query
@@ -215,7 +216,7 @@ class RemoteLeaf(Leaf):
 class _Checks:
     """Has the availability of other servers looked after, from the first of them on."""
 
-    def __init__(self, aggregation: Aggregation, stores: Stores, reactor: Any, routing: bool) -> None:
+    def __init__(self, aggregation: Aggregation, stores: Stores, reactor: IReactorTime, routing: bool) -> None:
         """@param routing: Whether endpoints of services are connected to, not their cluster IPs."""
         self._aggregation = aggregation
         self._stores = stores

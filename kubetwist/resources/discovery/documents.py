@@ -213,7 +213,7 @@ def _response_kind(resource: InstalledResource) -> dict[str, str]:
     }
 
 
-def _add_names(entry: dict[str, Any], resource: InstalledResource) -> None:
+def _add_names(entry: JSONObject, resource: InstalledResource) -> None:
     if resource.short_names:
         entry["shortNames"] = list(resource.short_names)
     if resource.categories:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import orjson
 
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...http.collaborators import AuditTrail
 from ..encoding import JSONEncoder
@@ -34,7 +33,7 @@ def tell_object(trail: AuditTrail, endpoint: Endpoint, obj: JSONObject) -> None:
     trail.sent(obj["metadata"], encode)
 
 
-def tell_delete_options(trail: AuditTrail, body: Any) -> None:
+def tell_delete_options(trail: AuditTrail, body: JSONValue) -> None:
     """The body of a DELETE, told in the version that the reference tells it in, whatever the client says."""
     if not trail.tells_requests:
         return

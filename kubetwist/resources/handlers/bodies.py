@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from ...api.decoding import BodyError, Decoded, decode_json, decode_yaml
 from ...api.errors import APIStatusError
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...http.negotiation import body_media
 from ...http.request import KubeRequest
 from ...registry.generic.codec import report_problems
 from ..endpoint import Endpoint
+
+T = TypeVar("T")
 
 #: YAML of more bytes is read, and what becomes YAML is written, in a thread: the reactor must not stop for it.
 YAML_IN_REACTOR = 16 * 1024
@@ -43,7 +46,7 @@ async def read_document(request: KubeRequest, endpoint: Endpoint) -> tuple[Decod
         raise endpoint.codec.unrecognized(error.as_body_of_object(), data) from None
 
 
-async def read_delete_body(request: KubeRequest, endpoint: Endpoint, data: bytes) -> Any:
+async def read_delete_body(request: KubeRequest, endpoint: Endpoint, data: bytes) -> JSONValue:
     """
     Parse the body of a DELETE.
 
@@ -61,9 +64,12 @@ async def read_delete_body(request: KubeRequest, endpoint: Endpoint, data: bytes
         raise APIStatusError.bad_request(error.as_body_of_object()) from None
 
 
-async def decode_large(endpoint: Endpoint, decode: Callable[[bytes], Any], data: bytes, limit: int) -> Any:
+async def decode_large(endpoint: Endpoint, decode: Callable[[bytes], T], data: bytes, limit: int) -> T:
     """Decode a body, in a thread when it has more bytes than C{limit}."""
-    return await endpoint.in_thread(decode, data) if len(data) > limit else decode(data)
+    if len(data) <= limit:
+        return decode(data)
+    decoded: T = await endpoint.in_thread(decode, data)
+    return decoded
 
 
 def decode_object(
@@ -83,14 +89,14 @@ def decode_object(
     return obj
 
 
-def placed_otherwise(namespace: str, said: Any) -> str | None:
+def placed_otherwise(namespace: str, said: JSONValue) -> str | None:
     """What is wrong with the namespace in a body, seen from the one in the path; L{None} when nothing is."""
     if namespace and said and said != namespace:
         return "the namespace of the provided object does not match the namespace sent on the request"
     return None
 
 
-def named_otherwise(name: str, said: Any) -> str | None:
+def named_otherwise(name: str, said: JSONValue) -> str | None:
     """What is wrong with the name in a body, seen from the one in the path; L{None} when nothing is."""
     if not said:
         return f"the name of the object ({name} based on URL) was undeterminable: name must be provided"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...api.errors import APIStatusError
 from ...api.go.url import URL
@@ -15,6 +15,7 @@ from ..endpoint import Endpoint
 from .read import check_name
 
 if TYPE_CHECKING:
+    from ...client.streaming import StreamingClient
     from ...registry.generic.targets import Target
     from ...streams.handlers import Streams
     from ..proxy.reverseproxy import ProxyError
@@ -57,7 +58,7 @@ class Connects:
         else:
             await _stream(request, client, target, endpoint.subresource, self._clients.streams)
 
-    async def _client(self, clients: TargetClients, target: Target) -> Any:
+    async def _client(self, clients: TargetClients, target: Target) -> StreamingClient:
         try:
             return await clients.client(target)
         except NoSuchHost as error:
@@ -100,7 +101,7 @@ def passes_on(request: KubeRequest) -> bool:
     return info.subresource == "proxy" and info.resource in _PROXIED and not info.group and info.is_resource_request
 
 
-async def _proxy(request: KubeRequest, client: Any, target: Target) -> None:
+async def _proxy(request: KubeRequest, client: StreamingClient, target: Target) -> None:
     """C{proxy}: what is there is shown as if it were here."""
     from ..proxy.reverseproxy import is_upgrade, proxy_request, redirect_to_slash
 
@@ -141,7 +142,9 @@ def no_such_host(error: NoSuchHost) -> APIStatusError:
     return APIStatusError.bad_request(str(error).removeprefix("dial tcp: "))
 
 
-async def _stream(request: KubeRequest, client: Any, target: Target, subresource: str, streams: Streams) -> None:
+async def _stream(
+    request: KubeRequest, client: StreamingClient, target: Target, subresource: str, streams: Streams
+) -> None:
     """C{exec}, C{attach}, C{portforward}: the connection becomes one of something else, here and there."""
     from ...streams.handlers import Way
     from ..proxy.reverseproxy import proxy_request

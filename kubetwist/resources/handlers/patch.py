@@ -11,6 +11,7 @@ from ...api.decoding import BodyError, Decoded, decode_json, decode_yaml, json_t
 from ...api.errors import APIStatusError, forget_frames
 from ...api.go.text import go_text
 from ...api.jsonpatch import apply_json_patch, check_operations, json_patch_problems
+from ...api.jsontypes import JSONValue
 from ...api.mergepatch import bad_merge_patch, check_merge_patch, merge_patch
 from ...api.options import PatchOptions
 from ...api.resource import JSONObject
@@ -82,11 +83,11 @@ class Patch(ABC):
             raise self._refusal
 
     @abstractmethod
-    def patched(self, current: JSONObject) -> Any:
+    def patched(self, current: JSONObject) -> JSONValue:
         """The patched value, not yet an object of the kind again; C{current} may be changed."""
 
     @abstractmethod
-    def quoted(self, value: Any) -> str:
+    def quoted(self, value: JSONValue) -> str:
         """What an error about the result quotes."""
 
     def _root(self) -> Node | None:
@@ -156,11 +157,11 @@ class JSONPatch(Patch):
         self.duplicates = [f"json patch {text}" for text in document.duplicates]
         self.duplicates += json_patch_problems(self.operations)
 
-    def patched(self, current: JSONObject) -> Any:
+    def patched(self, current: JSONObject) -> JSONValue:
         """Apply the operations one by one."""
         return apply_json_patch(current, self.operations)
 
-    def quoted(self, value: Any) -> str:
+    def quoted(self, value: JSONValue) -> str:
         """The result, its keys as the operations leave them."""
         return stepwise_text(value, self.operations, self._root())
 
@@ -182,11 +183,11 @@ class MergePatch(Patch):
         if not self.lenient:
             check_merge_patch(self.patch)
 
-    def patched(self, current: JSONObject) -> Any:
+    def patched(self, current: JSONObject) -> JSONValue:
         """Merge."""
         return merge_patch(current, self.patch)
 
-    def quoted(self, value: Any) -> str:
+    def quoted(self, value: JSONValue) -> str:
         """The result, its keys as the merge leaves them."""
         return merged_text(value, self.patch, self._root())
 
@@ -213,7 +214,7 @@ class StrategicMergePatch(Patch):
                 raise APIStatusError(422, "Invalid", error.message, {}) from None
             raise APIStatusError.unknown(error.message) from None
 
-    def quoted(self, value: Any) -> str:
+    def quoted(self, value: JSONValue) -> str:
         """The patch as Go prints a map."""
         return go_text(self.patch)
 
@@ -238,11 +239,11 @@ class Apply(Patch):
             )
         self.applied, self.duplicates = document.value or {}, document.duplicates
 
-    def patched(self, current: JSONObject) -> Any:
+    def patched(self, current: JSONObject) -> JSONValue:
         """Not used: see L{changed}."""
         raise AssertionError("an apply is not made of its own document alone")
 
-    def quoted(self, value: Any) -> str:
+    def quoted(self, value: JSONValue) -> str:
         """Not used either: an apply whose result is no object quotes nothing."""
         raise AssertionError("an apply quotes nothing")
 

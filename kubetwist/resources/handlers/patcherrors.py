@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import orjson
 
+from ...api.jsontypes import JSONValue
+from ...api.resource import JSONObject
 from ...schema.gofieldorder import go_ordered, inner
 from ...schema.nodes import Node
 
@@ -25,7 +27,7 @@ _AS_SENT: Final = object()
 _HTML: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
-def merged_text(value: Any, patch: Any, node: Node | None) -> str:
+def merged_text(value: JSONValue, patch: JSONValue, node: Node | None) -> str:
     """
     What a merge patch left.
 
@@ -34,7 +36,7 @@ def merged_text(value: Any, patch: Any, node: Node | None) -> str:
     return _text(_ordered(value, _SORTED if node is None else _of_merge(patch), node))
 
 
-def stepwise_text(value: Any, operations: Any, node: Node | None) -> str:
+def stepwise_text(value: JSONValue, operations: JSONValue, node: Node | None) -> str:
     """What a JSON patch left; see L{merged_text}."""
     if node is None:
         return _text(_ordered(value, _SORTED, node))
@@ -50,11 +52,11 @@ def stepwise_text(value: Any, operations: Any, node: Node | None) -> str:
 _AT_TARGET: Final = {"add": _AS_SENT, "replace": _AS_SENT, "test": _SORTED}
 
 
-def _of_merge(patch: Any) -> Any:
+def _of_merge(patch: JSONValue) -> JSONValue:
     return {name: _of_merge(item) for name, item in patch.items()} if isinstance(patch, dict) else _SORTED
 
 
-def _touch(touched: dict[str, Any], pointer: str, target: Any) -> None:
+def _touch(touched: JSONObject, pointer: str, target: JSONValue) -> None:
     tokens = [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
     for token in tokens[:-1]:
         within = touched.get(token)
@@ -65,7 +67,7 @@ def _touch(touched: dict[str, Any], pointer: str, target: Any) -> None:
         touched[tokens[-1]] = target
 
 
-def _ordered(value: Any, touched: Any, node: Node | None) -> Any:
+def _ordered(value: JSONValue, touched: JSONValue, node: Node | None) -> JSONValue:
     if touched is _UNTOUCHED:
         return go_ordered(value, node)
     if touched is _AS_SENT or not isinstance(value, (dict, list)):
@@ -79,12 +81,12 @@ def _ordered(value: Any, touched: Any, node: Node | None) -> Any:
     return {name: _ordered(value[name], touched.get(name, _UNTOUCHED), inner(node, name)) for name in sorted(value)}
 
 
-def _place(token: str, items: list[Any]) -> int:
+def _place(token: str, items: list[JSONValue]) -> int:
     """Which item a token of a path means, about."""
     if token == "-" or token.startswith("-"):
         return len(items) - 1
     return int(token) if token.isdecimal() else len(items)
 
 
-def _text(value: Any) -> str:
+def _text(value: JSONValue) -> str:
     return orjson.dumps(value).decode().translate(_HTML)

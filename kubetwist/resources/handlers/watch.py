@@ -11,7 +11,7 @@ import random
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
 from twisted.internet.interfaces import IDelayedCall, IPushProducer, IReactorTime
@@ -24,6 +24,10 @@ from ...http.responses import start_response
 from ...interfaces import IPacedSink, IPacedWatch
 from ...metrics.registry import Distribution, Reading, exponential
 from ...storage.cache.record import Record
+
+if TYPE_CHECKING:
+    from ...http.requestinfo import RequestInfo
+    from ...storage.cache.window import CacheEvent
 
 #: Seconds between bookmarks, for watches that ask for them.
 BOOKMARK_EVERY = 60.0
@@ -144,11 +148,11 @@ class Flusher:
             shared = self._shared[key] = SharedEvent(encode(kind, record), record)
         return shared
 
-    def tally(self, info: Any) -> WatchTally:
+    def tally(self, info: RequestInfo) -> WatchTally:
         """Where the events of a watch are counted, by L{kubetwist.http.requestinfo.RequestInfo}."""
         return self._tallies.setdefault((info.group, info.version, info.resource), WatchTally())
 
-    def told_all(self, info: Any, took: float) -> None:
+    def told_all(self, info: RequestInfo, took: float) -> None:
         """A watch has told all that was there."""
         scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
         labels = info.group, info.version, info.resource, scope
@@ -321,7 +325,7 @@ class WatchStream:
 
     # --- IWatchSink
 
-    def send(self, kind: str, record: Record, event: Any) -> None:
+    def send(self, kind: str, record: Record, event: CacheEvent | None) -> None:
         """One event; its encoding is shared with the other watches that show it the same way."""
         if self._over:
             return
@@ -569,7 +573,7 @@ class UnshownStream(WatchStream):
 
     _waiting_to_end = False
 
-    def send(self, kind: str, record: Record, event: Any) -> None:
+    def send(self, kind: str, record: Record, event: CacheEvent | None) -> None:
         """End, but not before the head of the answer is written."""
         self._end_soon()
 

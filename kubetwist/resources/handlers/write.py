@@ -205,7 +205,7 @@ class Writes:
             status = await scope.compute(len(result.item), self.success, result)
             respond_status(request, code, status, shown.protobuf, shown.content_type)
 
-    def success(self, record: Record) -> dict[str, Any]:
+    def success(self, record: Record) -> JSONObject:
         """The Status that tells of a deletion."""
         info = self.endpoint.info
         details: dict[str, Any] = {"name": record.name}

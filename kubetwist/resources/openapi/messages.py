@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import orjson
 
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...schema.protobuf.wire import FIXED64, LENGTH, VARINT, put_key, put_varint
 
@@ -23,7 +24,7 @@ def inside(number: int, encode: Encode) -> Encode:
     """A field that is a message of its own, there even if it is empty."""
     key = put_key(number, LENGTH)
 
-    def write(value: Any) -> bytes:
+    def write(value: JSONValue) -> bytes:
         body = encode(value)
         return b"%b%b%b" % (key, put_varint(len(body)), body)
 
@@ -65,7 +66,7 @@ def number_field(number: int) -> Encode:
     return lambda value: key + struct.pack("<d", value) if value else b""
 
 
-def any_value(value: Any) -> bytes:
+def any_value(value: JSONValue) -> bytes:
     """Any value at all, as YAML, which JSON nearly is."""
     text = _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", orjson.dumps(value).decode())
     return _YAML(text)
@@ -75,11 +76,11 @@ _YAML: Final = text(2)
 _NAME: Final = text(1)
 
 
-def entry(number: int, encode: Encode) -> Callable[[str, Any], bytes]:
+def entry(number: int, encode: Encode) -> Callable[[str, JSONValue], bytes]:
     """One of the pairs that stand for a mapping."""
     key, inner = put_key(number, LENGTH), inside(2, encode)
 
-    def write(name: str, value: Any) -> bytes:
+    def write(name: str, value: JSONValue) -> bytes:
         body = _NAME(name) + inner(value)
         return b"%b%b%b" % (key, put_varint(len(body)), body)
 
@@ -102,7 +103,7 @@ class Message:
     __slots__ = ("_extension", "_others", "fields")
 
     def __init__(
-        self, fields: Mapping[str, Encode], extensions: int = 0, others: Callable[[str, Any], bytes] | None = None
+        self, fields: Mapping[str, Encode], extensions: int = 0, others: Callable[[str, JSONValue], bytes] | None = None
     ) -> None:
         """
         @param extensions: The number of the field for extensions; 0 if it has none.

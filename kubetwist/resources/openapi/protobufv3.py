@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from ...api.jsonpieces import decoded, members
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...schema.protobuf.wire import FIXED64, VARINT, put_key
 from .messages import (
@@ -52,7 +53,7 @@ def pieces_v3(body: bytes) -> Iterator[bytes]:
             yield encode_v3({name: decoded(body[start:end])})
 
 
-def _default(value: Any) -> bytes:
+def _default(value: JSONValue) -> bytes:
     """The three types that a default may have there; of all others it says only that there is one."""
     if isinstance(value, bool):
         return put_key(2, VARINT) + (b"\1" if value else b"\0")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
+from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersion, JSONObject
 
 
@@ -59,7 +60,7 @@ def known_to_middle(schemas: JSONObject) -> JSONObject:
     return found
 
 
-def references(schema: Any) -> list[str]:
+def references(schema: JSONValue) -> list[str]:
     """The names that a schema refers to."""
     names: list[str] = []
     pending = [schema]

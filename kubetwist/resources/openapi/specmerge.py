@@ -12,12 +12,13 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from attrs import frozen
 
 from ...api.jsonpieces import check_object, decoded, members
+from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersion, JSONObject
 from ...schema.openapi import V2_REFERENCE
 from ..remotedocuments import BadDocument
@@ -119,7 +120,7 @@ def _sound(section: str, name: str, text: bytes) -> tuple[bytes, set[tuple[str, 
     return orjson.dumps(content), needed
 
 
-def _references(content: Any) -> Iterator[str]:
+def _references(content: JSONValue) -> Iterator[str]:
     pending = [content]
     while pending:
         one = pending.pop()
@@ -279,7 +280,7 @@ def _same_definition(one: JSONObject, other: JSONObject) -> bool:
     return all(value == other[name] for name, value in one.items() if name != _KINDS)
 
 
-def _more_kinds(known: JSONObject, content: JSONObject) -> list[Any] | None:
+def _more_kinds(known: JSONObject, content: JSONObject) -> list[JSONValue] | None:
     """The kinds of both, or L{None} where there are no more than those that are known."""
     there, more = known.get(_KINDS, ()), content.get(_KINDS, ())
     if not _are_kinds(more) or not _are_kinds(there):
@@ -290,14 +291,14 @@ def _more_kinds(known: JSONObject, content: JSONObject) -> list[Any] | None:
     return sorted([*there, *new], key=lambda kind: f"{kind['group']}/{kind['version']}.{kind['kind']}")
 
 
-def _are_kinds(kinds: Any) -> bool:
+def _are_kinds(kinds: JSONValue) -> bool:
     return isinstance(kinds, list | tuple) and all(
         isinstance(kind, dict) and all(isinstance(kind.get(part), str) for part in ("group", "version", "kind"))
         for kind in kinds
     )
 
 
-def _with_names(content: Any, renames: Mapping[str, str]) -> Any:
+def _with_names(content: JSONValue, renames: Mapping[str, str]) -> JSONValue:
     """The same with other names in its references; C{content} is not changed."""
     if not renames:
         return content

@@ -7,11 +7,12 @@ A document of OpenAPI v3 made of one of v2, for servers that have no other. What
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from ...api.jsonpieces import decoded
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...schema.openapi import V2_REFERENCE, V3_REFERENCE
 from .compressed import Packed
@@ -71,7 +72,7 @@ def v3_schema(schema: JSONObject) -> JSONObject:
     return told
 
 
-def _if_schema(value: Any) -> Any:
+def _if_schema(value: JSONValue) -> JSONValue:
     return v3_schema(value) if isinstance(value, dict) else value
 
 
@@ -94,14 +95,14 @@ def _operation(operation: JSONObject, parameters: Mapping[str, JSONObject]) -> J
     return told
 
 
-def _response(response: JSONObject, produces: Any) -> JSONObject:
+def _response(response: JSONObject, produces: JSONValue) -> JSONObject:
     told: JSONObject = {"description": response.get("description", "")} | _extensions(response)
     if "schema" in response:
         told |= _content(produces, response["schema"])
     return told
 
 
-def _content(media_types: Any, schema: JSONObject) -> JSONObject:
+def _content(media_types: JSONValue, schema: JSONObject) -> JSONObject:
     written = v3_schema(schema)
     return {"content": {media: {"schema": written} for media in media_types or ()}}
 

@@ -78,7 +78,7 @@ def _operation(operation: Operation, path: Path) -> JSONObject:
     return written | extensions(operation)
 
 
-def extensions(operation: Operation) -> dict[str, Any]:
+def extensions(operation: Operation) -> JSONObject:
     """What clients that know Kubernetes find an operation by."""
     written: dict[str, Any] = {}
     if operation.action:

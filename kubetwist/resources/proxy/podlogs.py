@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin
 
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IConsumer
+from twisted.internet.interfaces import IConsumer, IProducer
 from zope.interface import implementer
 
 from ...api.errors import APIStatusError
@@ -23,7 +23,7 @@ from ...registry.core.node.kubelets import not_allowed
 from ...streams.handshakes import is_websocket
 
 if TYPE_CHECKING:
-    from ...client.streaming import StreamedAnswer
+    from ...client.streaming import StreamedAnswer, StreamingClient
     from ...metrics.streams import StreamMetrics
 
 #: Bytes of what a kubelet says against it that are told.
@@ -32,7 +32,9 @@ _LOG: Final = GroupResource("", "pods/log")
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 
 
-async def send_log(request: KubeRequest, client: Any, target: bytes, name: str, metrics: StreamMetrics) -> None:
+async def send_log(
+    request: KubeRequest, client: StreamingClient, target: bytes, name: str, metrics: StreamMetrics
+) -> None:
     """
     Answer with a log, as long as there is more of it.
 
@@ -106,7 +108,7 @@ async def _refusal(answer: StreamedAnswer, url: str, name: str) -> APIStatusErro
     return refusal
 
 
-def _url(client: Any, target: bytes) -> str:
+def _url(client: StreamingClient, target: bytes) -> str:
     return f"{client.settings.url}{target.decode('latin-1')}"
 
 
@@ -119,7 +121,7 @@ class _Beginning:
         self.full = False
         self._producer: Any = None
 
-    def registerProducer(self, producer: Any, streaming: bool) -> None:
+    def registerProducer(self, producer: IProducer, streaming: bool) -> None:
         self._producer = producer
 
     def unregisterProducer(self) -> None:

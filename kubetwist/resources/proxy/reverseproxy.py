@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -442,7 +442,7 @@ def _is_identity(name: bytes) -> bool:
     return name.replace(b"_", b"-").startswith(_IDENTITY)
 
 
-def run(coroutine: Any, request: KubeRequest) -> None:
+def run(coroutine: Coroutine[Deferred[Any], Any, None], request: KubeRequest) -> None:
     """Have a request answered by C{proxy_request}, for those who do not wait for it."""
     task: Deferred[None] = Deferred.fromCoroutine(coroutine)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import evolve, field, frozen
 
@@ -13,6 +13,8 @@ from ...client.errors import NoSuchHost
 from ...client.restconfig import CallSettings
 
 if TYPE_CHECKING:
+    from ...client.factory import Outgoing
+    from ...client.streaming import StreamingClient
     from ...registry.generic.targets import Target
     from ...streams.handlers import Streams
 
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 _KEPT: Final = 512
 #: What may stand in a URL as a name or an address; nodes can say that they are called anything.
 _host = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}").fullmatch
+
+
+#: Scheme, host and port of a target, whether its certificate is not verified, and whether it is a kubelet.
+_Key = tuple[str, str, int, bool, bool]
 
 
 @frozen
@@ -58,7 +64,7 @@ class TargetClients:
 
     def __init__(
         self,
-        outgoing: Any,
+        outgoing: Outgoing,
         kubelet_tls: Callable[[], Awaitable[KubeletTLS]],
         streams: Streams,
         *,
@@ -76,10 +82,10 @@ class TargetClients:
         self._kubelet_tls = kubelet_tls
         self._loopback = loopback
         self._patience = patience
-        self._clients: OrderedDict[Any, Any] = OrderedDict()
+        self._clients: OrderedDict[_Key, StreamingClient] = OrderedDict()
         self._shown = KubeletTLS()
 
-    async def client(self, target: Target) -> Any:
+    async def client(self, target: Target) -> StreamingClient:
         """
         The L{kubetwist.client.streaming.StreamingClient} of a target.
 
@@ -117,7 +123,7 @@ class TargetClients:
         )
         return evolve(settings, patience=self._patience) if target.kubelet and self._patience else settings
 
-    def _retire(self, which: Callable[[Any], bool]) -> None:
+    def _retire(self, which: Callable[[_Key], bool]) -> None:
         """Let go of some, once they have nothing more to do."""
         for key in [key for key in self._clients if which(key)]:
             self._clients.pop(key).retire()

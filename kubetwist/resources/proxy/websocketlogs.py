@@ -10,7 +10,7 @@ from base64 import b64encode
 from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.defer import CancelledError
-from twisted.internet.interfaces import IConsumer
+from twisted.internet.interfaces import IConsumer, IReactorTime
 from zope.interface import implementer
 
 from ...http.request import KubeRequest
@@ -64,7 +64,7 @@ async def send_by_websocket(request: KubeRequest, answer: StreamedAnswer) -> Non
 class _Reader:
     """Writes what it is given into a WebSocket, as fast as that takes it; what comes from there is not read."""
 
-    def __init__(self, reactor: Any, answer: StreamedAnswer, base64: bool) -> None:
+    def __init__(self, reactor: IReactorTime, answer: StreamedAnswer, base64: bool) -> None:
         self._answer = answer
         self._base64 = base64
         self._producer: Any = None
