@@ -10,9 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
 from kubetwist.audit.event import Event, Payload, event_list, request_uri, shown_peer, shown_user_agent, source_ips
-from kubetwist.audit.truncation import Limits, fitted, parted
-
-from .events import ABOUT, event
+from tests.audit.events import ABOUT, event
 
 
 class JSONTests(SynchronousTestCase):
@@ -137,27 +135,3 @@ class PartsTests(SynchronousTestCase):
         """A token in the URL is not told."""
         self.assertEqual(request_uri(b"/a?x=1&access_token=s3cret&y=2"), "/a?x=1&access_token=<masked>&y=2")
         self.assertEqual(request_uri(b"/a?x=access_token"), "/a?x=access_token")
-
-
-class TruncationTests(SynchronousTestCase):
-    """Limits of size."""
-
-    def test_fitted(self) -> None:
-        """Large events lose their objects and say so; those that are large all the same, or have none, are lost."""
-        limits = Limits(1000, 10_000)
-        large = event(level=2, request=Payload(b'{"a":"%b"}' % (b"x" * 2000)))
-        told = fitted(large, limits)
-        assert told is not None
-        made = json.loads(told.json())
-        self.assertNotIn("requestObject", made)
-        self.assertEqual(made["annotations"], {"audit.k8s.io/truncated": "true"})
-        self.assertIs(fitted(large, None), large)
-        for level in (1, 2):
-            self.assertIsNone(fitted(event(level=level, annotations={"a": "x" * 2000}), limits))
-
-    def test_parted(self) -> None:
-        """Batches are as large as may be, and an event is never parted."""
-        items = [b"x" * size for size in (40, 40, 40, 200, 10)]
-        self.assertEqual([len(part) for part in parted(items, Limits(1, 100))], [2, 1, 1, 1])
-        self.assertEqual([len(part) for part in parted(items, None)], [5])
-        self.assertEqual(list(parted([], None)), [])

@@ -5,79 +5,27 @@ from __future__ import annotations
 import contextlib
 import json
 from base64 import urlsafe_b64encode
-from hashlib import sha256
-from typing import Any, ClassVar
+from typing import Any
 
 import jwt
 import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
-from twisted.trial.unittest import SynchronousTestCase
-from zope.interface.verify import verifyObject
-
 from kubetwist.api.resource import UserInfo
-from kubetwist.authentication import oidc, oidckeys
-from kubetwist.authentication.configuration import Issuer as IssuerSettings
-from kubetwist.authentication.configuration import JWTConfiguration, Source
+from kubetwist.authentication import oidc
+from kubetwist.authentication.configuration import Source
 from kubetwist.authentication.errors import AuthenticationFailed
 from kubetwist.authentication.oidc import OpenIDConnectTokens
 from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
-from kubetwist.interfaces import IAuthenticator
-from kubetwist.metrics.registry import Distribution
-from tests.oidcissuer import CURVE, KEYS, NOW, Issuer, Network
+from tests.authentication.oidccase import HERE, URL, Request, TokenCase
+from tests.oidcissuer import CURVE, KEYS, NOW, Issuer
 
-HERE = "https://here"
-URL = "https://issuer.example.com"
-
-
-class Request:
-    """As much of a request as authenticators look at."""
-
-    def __init__(self, token: str | None) -> None:
-        self.fields = {} if token is None else {b"authorization": [b"Bearer " + token.encode()]}
-
-    def warn(self, text: str) -> None:
-        """Nobody reads it."""
-
-
-class TokenCase(SynchronousTestCase):
-    """A test with an issuer, whose tokens are accepted."""
-
-    mapping: ClassVar[dict[str, Any]] = {"groups": Source("groups")}
-
-    def setUp(self) -> None:
-        """The issuer is known."""
-        self.clock = Clock()
-        self.now = float(NOW)
-        self.issuer = Issuer(URL)
-        self.network = Network(self.issuer)
-        self.tokens = OpenIDConnectTokens(self.network, self.clock, [HERE], now=lambda: self.now)
-        verifyObject(IAuthenticator, self.tokens)
-        self.addCleanup(self.tokens.stop)
-        self.tokens.use([self.configuration()])
-        self.network.calls.clear()
-
-    def configuration(self, url: str = URL, audiences: tuple[str, ...] = ("me",), **changes: Any) -> JWTConfiguration:
-        """How users are made of tokens."""
-        values = {"username": Source("sub", "oidc:"), **self.mapping, **changes}
-        return JWTConfiguration(IssuerSettings(url, audiences), **values)
-
-    def user(self, token: str | None) -> UserInfo | None:
-        """Whose a token is."""
-        user = self.tokens.authenticate(Request(token))
-        return self.successResultOf(user) if isinstance(user, Deferred) else user  # type: ignore[no-any-return]
-
-    def refused(self, token: str) -> str:
-        """Why it is nobody's."""
-        try:
-            user = self.tokens.authenticate(Request(token))
-        except AuthenticationFailed as error:
-            return str(error)
-        self.assertIsInstance(user, Deferred)
-        return str(self.failureResultOf(user, AuthenticationFailed).value)
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
 
 
 class VerificationTests(TokenCase):
@@ -172,13 +120,6 @@ class VerificationTests(TokenCase):
         token = self.issuer.token()
         self.assertEqual(union.user_of_token(token, ["x", HERE]), TokenFinding(self.user(token)))
         self.assertIsNone(union.user_of_token(token, ["x"]).user)
-
-
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=5,
-)
 
 
 class GarbageTests(TokenCase):
@@ -278,205 +219,6 @@ class RememberTests(TokenCase):
         self.assertEqual(self.network.calls, [])
         self.tokens.use([])
         self.assertIsNone(self.user(token))
-
-
-class KeyTests(TokenCase):
-    """How keys are found."""
-
-    def test_discovery(self) -> None:
-        """Keys are found below the issuer's URL, or where the configuration says."""
-        self.assertEqual(self.issuer.asked, ["/.well-known/openid-configuration", "/keys"])
-        self.issuer.pages["/elsewhere"] = 200, json.dumps({"issuer": URL, "jwks_uri": f"{URL}/keys"}).encode()
-        self.issuer.asked.clear()
-        settings = IssuerSettings(URL, ("me",), f"{URL}/elsewhere", b"PEM")
-        self.tokens.use([JWTConfiguration(settings, Source("sub"))])
-        self.assertEqual(self.issuer.asked, ["/elsewhere", "/keys"])
-        self.assertEqual([settings.ca for settings, _ in self.network.calls], [b"PEM", b"PEM"])
-
-    def test_query(self) -> None:
-        """The place of the keys may have a query."""
-        self.tokens.use([])
-        self.tokens.use([self.configuration()])
-        self.assertEqual(self.network.calls[1][1], "v=1")
-
-    def test_later(self) -> None:
-        """An issuer that is not there at the start is tried again every ten seconds; until then its tokens are bad."""
-        self.network.issuers.clear()
-        self.tokens.use([self.configuration("https://late.example.com")])
-        late = Issuer("https://late.example.com")
-        self.assertEqual(self.refused(late.token()), "oidc: authenticator not initialized")
-        self.clock.advance(10)
-        self.network.issuers["late.example.com"] = late
-        self.assertEqual(self.refused(late.token()), "oidc: authenticator not initialized")
-        self.clock.advance(10)
-        self.assertIsNotNone(self.user(late.token()))
-        calls = len(self.network.calls)
-        self.clock.pump([10] * 5)
-        self.assertEqual(len(self.network.calls), calls)
-
-    def test_new_key(self) -> None:
-        """A token with a key that is not known has the keys fetched again; all who wait for that get what comes."""
-        self.clock.advance(10)
-        self.issuer.keys = {"two": KEYS["two"]}
-        self.network.held = Deferred()
-        waiting = [self.tokens.authenticate(Request(self.issuer.token("two", jti=str(n)))) for n in range(3)]
-        for one in waiting:
-            self.assertNoResult(one)
-        self.assertEqual(len(self.network.calls), 1)
-        self.network.held.callback(None)
-        for one in waiting:
-            self.assertEqual(self.successResultOf(one).name, "oidc:alice")
-
-    def test_old_key(self) -> None:
-        """What is no longer the issuer's key verifies nothing, whoever was known by it."""
-        token = self.issuer.token()
-        self.assertIsNotNone(self.user(token))
-        self.clock.advance(10)
-        self.issuer.keys = {"two": KEYS["two"]}
-        self.assertIsNotNone(self.user(self.issuer.token("two")))
-        self.clock.advance(10)
-        self.assertIn("failed to verify", self.refused(token))
-
-    def test_not_too_often(self) -> None:
-        """However many unknown keys are named, one fetch in ten seconds is what comes of it."""
-        self.clock.advance(10)
-        for number in range(50):
-            self.assertIn("failed to verify", self.refused(self.issuer.token(headers={"kid": f"x{number}"})))
-        self.assertEqual(len(self.network.calls), 1)
-        self.clock.advance(10)
-        self.refused(self.issuer.token(headers={"kid": "x"}))
-        self.assertEqual(len(self.network.calls), 2)
-
-    def test_failed_fetch(self) -> None:
-        """Keys that are known stay so when they can not be fetched again."""
-        self.clock.advance(10)
-        for code, body in ((500, b"{}"), (200, b"garbage"), (200, b"[]"), (200, b"{}"), (200, b'{"keys": {}}')):
-            self.issuer.pages["/keys"] = code, body
-            self.assertIn("failed to verify", self.refused(self.issuer.token(headers={"kid": "x"})))
-            self.assertIsNotNone(self.user(self.issuer.token()))
-            self.clock.advance(10)
-
-    def test_counted(self) -> None:
-        """Metrics tell how long it took with tokens that were not known, by issuer and result, and when keys came."""
-        digest = f"sha256:{sha256(self.issuer.url.encode()).hexdigest()}"
-
-        def told(name: str) -> dict[tuple[str, ...], float]:
-            (reading,) = [one for one in self.tokens.readings() if one.name.endswith(name)]
-            return {key: one.count if isinstance(one, Distribution) else one for key, one in reading.values}
-
-        keys = "jwks_fetch_last_timestamp_seconds"
-        self.assertEqual(told(keys).keys(), {("success", digest, "")})
-        token = self.issuer.token()
-        for _ in range(3):
-            self.user(token)
-        self.clock.advance(10)
-        self.issuer.pages["/keys"] = 500, b"{}"
-        self.refused(self.issuer.token(headers={"kid": "x"}))
-        self.refused(self.issuer.token("two", headers={"kid": "one"}))
-        self.assertEqual(told("latency_seconds"), {("success", digest): 1, ("failure", digest): 2})
-        self.assertEqual(told(keys).keys(), {("success", digest, ""), ("failure", digest, "")})
-        self.tokens.use([])
-        self.assertEqual((told("latency_seconds"), told(keys)), ({}, {}))
-
-    def test_refresh(self) -> None:
-        """Keys in use are fetched again after a while, and nobody waits for that."""
-        self.clock.advance(oidckeys.REFRESH + 1)
-        self.network.held = Deferred()
-        self.assertIsNotNone(self.user(self.issuer.token()))
-        self.assertEqual(len(self.network.calls), 1)
-        self.network.held.callback(None)
-
-    def test_not_the_issuer(self) -> None:
-        """What tells of another issuer than it was asked as is not believed, and keys come by https."""
-        self.issuer.said = "https://evil.example.com"
-        self.tokens.use([])
-        self.tokens.use([self.configuration()])
-        self.assertEqual(self.refused(self.issuer.token()), "oidc: authenticator not initialized")
-        for document in ({}, {"issuer": URL}, {"issuer": URL, "jwks_uri": "http://x/keys"}):
-            self.assertRaises(AuthenticationFailed, oidckeys.keys_url, document, URL)
-
-    def test_key_set(self) -> None:
-        """Of a key set only what can verify tokens is taken, and not too much of it."""
-        good = self.issuer.jwks()[0]
-        secret = {"kty": "oct", "k": "c2VjcmV0", "kid": "s"}
-        odd = [secret, {**good, "use": "enc"}, {**good, "n": "AQAB"}, {**good, "n": 5}, {"kty": "RSA"}, 5, {}]
-        odd += [{**good, "e": good["n"]}, {**good, "n": None}]
-        (key,) = oidckeys.read_keys({"keys": [*odd, good]})
-        self.assertEqual(key.key_id, "one")
-        (key,) = oidckeys.read_keys({"keys": [{**good, "alg": "RS512"}]})
-        self.assertEqual(key.algorithms, {"RS512"})
-        self.assertRaises(AuthenticationFailed, oidckeys.read_keys, {"keys": [good] * 101})
-
-    def test_stop(self) -> None:
-        """Nothing is fetched after the end."""
-        self.tokens.use([self.configuration("https://late.example.com")])
-        self.tokens.stop()
-        self.network.calls.clear()
-        self.clock.advance(100)
-        self.assertEqual((self.network.calls, self.clock.getDelayedCalls()), ([], []))
-
-
-class ClaimTests(TokenCase):
-    """What claims make of a user."""
-
-    mapping: ClassVar[dict[str, Any]] = {
-        "groups": Source("roles", "g:"),
-        "uid": Source("uid"),
-        "required": {"hd": "example.com"},
-    }
-
-    def token(self, **claims: Any) -> str:
-        """A token that has what is required."""
-        return self.issuer.token(**{"hd": "example.com", "uid": "u", **claims})
-
-    def test_all(self) -> None:
-        """Names get their prefixes; a single group needs no list."""
-        user = self.user(self.token(roles="a"))
-        self.assertEqual(user, UserInfo("oidc:alice", "u", ("g:a", "system:authenticated")))
-        self.assertEqual(self.user(self.token(roles=["a", "b"])).groups[:2], ("g:a", "g:b"))  # type: ignore[union-attr]
-        self.assertEqual(self.user(self.token(roles=[])).groups, ("system:authenticated",))  # type: ignore[union-attr]
-
-    def test_wrong_types(self) -> None:
-        """What is no text is refused, in the words of Go."""
-        for claims, text in (
-            (
-                {"sub": 5},
-                'oidc: parse username claims "sub": json: cannot unmarshal number into Go value of type string',
-            ),
-            ({"sub": None}, 'oidc: parse username claims "sub": claim not present'),
-            (
-                {"roles": {"a": 1}},
-                'oidc: parse groups claim "roles": json: cannot unmarshal object into Go value of type string',
-            ),
-            (
-                {"roles": ["a", 5]},
-                'oidc: parse groups claim "roles": json: cannot unmarshal array into Go value of type string',
-            ),
-            ({"uid": None}, 'oidc: parse uid claim "uid": claim not present'),
-            ({"hd": None}, "oidc: required claim hd not present in ID token"),
-            ({"hd": "x"}, "oidc: required claim hd value does not match. Got = x, want = example.com"),
-            ({"hd": True}, "oidc: parse claim hd: json: cannot unmarshal bool into Go value of type string"),
-        ):
-            self.assertEqual(self.refused(self.token(**claims)), text)
-
-    def test_empty_name(self) -> None:
-        """Nobody is without a name."""
-        self.tokens.use([self.configuration(username=Source("sub"))])
-        self.assertEqual(self.refused(self.token(sub="")), "oidc: an empty username is not allowed")
-
-    def test_email(self) -> None:
-        """An address counts unless the issuer says that it has not been verified."""
-        self.tokens.use([self.configuration(username=Source("email"))])
-        self.assertIsNotNone(self.user(self.token(email="a@b")))
-        self.assertIsNotNone(self.user(self.token(email="a@b", email_verified=True)))
-        for said, text in (
-            (False, "oidc: email not verified"),
-            (
-                "true",
-                "oidc: parse 'email_verified' claim: json: cannot unmarshal string into Go value of type bool",
-            ),
-        ):
-            self.assertEqual(self.refused(self.token(email="a@b", email_verified=said)), text)
 
 
 class DistributedTests(TokenCase):

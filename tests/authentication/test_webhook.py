@@ -22,7 +22,7 @@ from kubetwist.client.errors import CallError
 from kubetwist.client.httpclient import Answer
 from kubetwist.client.retrying import Backoff
 from kubetwist.interfaces import IAuthenticator
-from tests.authentication.test_authentication import Request
+from tests.authentication.requests import Request
 
 JANE = {"authenticated": True, "user": {"username": "jane", "uid": "7", "groups": ["a"], "extra": {"k": ["v"]}}}
 

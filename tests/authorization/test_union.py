@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
+from kubetwist.api.authorization import Decision, Verdict
 from kubetwist.api.resource import UserInfo
 from kubetwist.authorization import always
 from kubetwist.authorization.union import (
@@ -16,15 +16,9 @@ from kubetwist.authorization.union import (
     PrivilegedGroup,
 )
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
+from tests.authorization.questions import ALICE, pods
 
-ALICE = UserInfo("alice", groups=("system:authenticated",))
 MASTER = UserInfo("root", groups=("a", "system:masters"))
-ANONYMOUS = UserInfo("system:anonymous", groups=("system:unauthenticated",))
-
-
-def pods(user: UserInfo) -> AuthorizerAttributes:
-    """The question whether a user may list pods."""
-    return AuthorizerAttributes(user, "list", version="v1", resource="pods", path="/api/v1/pods")
 
 
 class Says:
@@ -41,22 +35,6 @@ class Says:
         """Give it."""
         self.asked += 1
         return succeed(self.verdict) if self.later else self.verdict
-
-
-class AlwaysTests(SynchronousTestCase):
-    """Tests for L{always}."""
-
-    def test_allow(self) -> None:
-        """AlwaysAllow allows everything to everyone."""
-        allow = always.make_allow({}, None)
-        verifyObject(IAuthorizer, allow)
-        self.assertIs(allow.authorize(pods(ANONYMOUS)).decision, Decision.ALLOW)
-        self.assertEqual(allow.name, "AlwaysAllow")
-
-    def test_deny(self) -> None:
-        """AlwaysDeny has no opinion, and says why."""
-        deny = always.make_deny({}, None)
-        self.assertEqual(deny.authorize(pods(ALICE)), Verdict(Decision.NO_OPINION, "Everything is forbidden."))
 
 
 class UnionTests(SynchronousTestCase):

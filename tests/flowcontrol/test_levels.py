@@ -8,17 +8,21 @@ from typing import Any
 
 from attrs import define, field
 
-from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.flowcontrol.levels import FlowControl
-from kubetwist.flowcontrol.turns import ALONE, Turns
+from kubetwist.flowcontrol.turns import Turns
 from kubetwist.http.requestinfo import request_info_of
+from tests.flowcontrol.requests import Impatient
 
 JANE = UserInfo("jane", groups=("system:authenticated",))
+
+
 INFO = request_info_of(b"GET", b"/api/v1/pods")
+
+
 ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": True}
 
 
@@ -73,19 +77,6 @@ class Request:
     def processingFailed(self, reason: Failure) -> None:
         """Tests see what went wrong."""
         reason.raiseException()
-
-
-class Impatient(Clock):
-    """A clock that has not got for ever: who is called again and again at the same time fails."""
-
-    soon = 0
-
-    def callLater(self, when: float, callable: Any, *args: object, **kw: object) -> Any:
-        """As L{Clock.callLater}."""
-        if not when:
-            self.soon += 1
-            assert self.soon < 1000, "nobody rests"
-        return super().callLater(when, callable, *args, **kw)
 
 
 class LevelTests(SynchronousTestCase):
@@ -220,84 +211,3 @@ class LevelTests(SynchronousTestCase):
             self.flow.ended(one)
         self.clock.advance(0)
         self.assertEqual([one.ran for one in waiting], [[one] for one in waiting])
-
-
-class TurnsTests(SynchronousTestCase):
-    """Heavy work."""
-
-    def test_failing_work(self) -> None:
-        """Work that fails is logged, and keeps no other from being done."""
-        clock = Impatient()
-        turns = Turns(clock, budget=1e-9)
-        done: list[str] = []
-
-        def fail() -> None:
-            raise ZeroDivisionError
-
-        for work in (fail, fail, lambda: done.append("a"), lambda: done.append("b")):
-            turns.do(work)
-        for _ in range(8):
-            clock.advance(0)
-        self.assertEqual((done, turns.waiting), (["a", "b"], 0))
-        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 2)
-
-    def test_last_of_all(self) -> None:
-        """What the last piece of work has spent of its turn is not spent of those that follow."""
-        clock = Impatient()
-        turns = Turns(clock, budget=1e-9)
-        for _ in range(2):
-            turns.do(lambda: None)
-        for _ in range(3):
-            clock.advance(0)
-        self.assertEqual((turns.waiting, turns.free), (0, True))
-        self.assertEqual(clock.getDelayedCalls(), [])
-
-    def test_work_in_work(self) -> None:
-        """What a piece of work asks for is done after it, and not within: it would not be known what it has taken."""
-        clock = Impatient()
-        turns = Turns(clock, budget=1e-9)
-        done: list[str] = []
-
-        def outer() -> None:
-            turns.do(lambda: done.append("inner"))
-            done.append("outer")
-
-        turns.do(outer)
-        self.assertEqual(done, ["outer"])
-        clock.advance(0)
-        self.assertEqual(done, ["outer", "inner"])
-
-    def test_due(self) -> None:
-        """What is waited for comes in another turn, and is heavy work."""
-        clock = Impatient()
-        turns = Turns(clock, budget=1e-9)
-        free = []
-        for _ in range(2):
-            turns.due().addCallback(lambda _: free.append(turns.free))
-        self.assertEqual((free, turns.waiting), ([], 2))
-        clock.advance(0)
-        self.assertEqual((free, turns.waiting), ([False, False], 0))
-
-    def test_crowded(self) -> None:
-        """Beside light requests, and for a while after them, each turn has one piece of heavy work."""
-        clock = Impatient()
-        turns = Turns(clock, budget=100.0)
-        done: list[int] = []
-        for number in range(3):
-            turns.do(partial(done.append, number))
-        self.assertEqual((done, turns.crowded), ([0, 1, 2], False))
-        turns.light()
-        self.assertTrue(turns.crowded)
-        for number in range(ALONE + 2):
-            turns.do(partial(done.append, number))
-        self.assertEqual(len(done), 3)
-        with_work = 0
-        while turns.crowded:
-            before = len(done)
-            calls = [call for call in clock.getDelayedCalls() if call.active()]
-            self.assertEqual(len(calls), 1)
-            clock.calls.clear()
-            calls[0].func()
-            with_work += len(done) > before
-            self.assertLessEqual(len(done), before + (1 if turns.crowded else ALONE))
-        self.assertEqual(with_work, ALONE + 1)

@@ -11,18 +11,9 @@ from hypothesis import strategies as st
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.streams.handshakes import NoWebSocket, check_handshake, is_websocket, subprotocols
 from kubetwist.streams.inlet import PORTION
 from kubetwist.streams.websocket import GOODBYE, WebSocketConnection
-
-from .wires import FULL, Wire, pump
-
-ASKED = {
-    b"connection": [b"keep-alive, Upgrade"],
-    b"upgrade": [b"WebSocket"],
-    b"sec-websocket-key": [b"dGhlIHNhbXBsZSBub25jZQ=="],
-    b"sec-websocket-version": [b"13"],
-}
+from tests.streams.wires import FULL, Wire, pump
 
 
 class _Heard:
@@ -88,45 +79,6 @@ def frame(opcode: int, payload: bytes = b"", fin: bool = True, mask: bytes = b"\
     assert len(payload) < 126
     masked = bytes(byte ^ mask[at % 4] for at, byte in enumerate(payload))
     return bytes((fin << 7 | opcode, 0x80 | len(payload))) + mask + masked
-
-
-class Handshakes(SynchronousTestCase):
-    """What clients ask for."""
-
-    def test_accepted(self) -> None:
-        """The answer proves that the key was seen, as RFC 6455 has it, and says what will be spoken."""
-        handshake = check_handshake(b"GET", {**ASKED, b"sec-websocket-protocol": [b"a, v5.channel.k8s.io ,b"]})
-        self.assertEqual(["a", "v5.channel.k8s.io", "b"], handshake.protocols)
-        self.assertEqual(
-            [
-                (b"Upgrade", b"websocket"),
-                (b"Connection", b"Upgrade"),
-                (b"Sec-WebSocket-Accept", b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="),
-                (b"Sec-WebSocket-Protocol", b"a"),
-            ],
-            handshake.fields("a"),
-        )
-        self.assertEqual(3, len(handshake.fields()))
-
-    def test_refused(self) -> None:
-        """What is wrong with a handshake is told in the words of the reference."""
-        for method, without, code, why in [
-            (b"POST", b"", 405, "bad method"),
-            (b"GET", b"upgrade", 400, "not websocket protocol"),
-            (b"GET", b"connection", 400, "not websocket protocol"),
-            (b"GET", b"sec-websocket-key", 400, "mismatch challenge/response"),
-            (b"GET", b"sec-websocket-version", 400, "missing or bad WebSocket Version"),
-        ]:
-            fields = {name: value for name, value in ASKED.items() if name != without}
-            error = self.assertRaises(NoWebSocket, check_handshake, method, fields)
-            self.assertEqual((code, why), (error.code, str(error)))
-
-    def test_is_websocket(self) -> None:
-        """A request is one for a WebSocket if both of its fields say so."""
-        self.assertTrue(is_websocket(ASKED))
-        self.assertFalse(is_websocket({b"upgrade": [b"websocket"]}))
-        self.assertFalse(is_websocket({**ASKED, b"upgrade": [b"SPDY/3.1"]}))
-        self.assertEqual([], subprotocols({}))
 
 
 class Messages(SynchronousTestCase):

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.jsonpieces import BadJSON, check_object, members
+from kubetwist.api.jsonpieces import BadJSON
 from kubetwist.api.resource import GroupVersion, JSONObject
 from kubetwist.resources.openapi.specmerge import RemoteSpec, SpecMerge, pieces, read_v2
 from kubetwist.resources.remotedocuments import BadDocument
 
 LAMPS = GroupVersion("far.example.com", "v1")
+
+
 KINDS = "x-kubernetes-group-version-kind"
 
 
@@ -42,6 +44,31 @@ def document(paths: JSONObject, definitions: JSONObject | None = None, parameter
 def read(paths: JSONObject, definitions: JSONObject | None = None, parameters: JSONObject | None = None) -> RemoteSpec:
     """What such a document says of one group-version."""
     return read_v2(document(paths, definitions, parameters), [LAMPS])[LAMPS]
+
+
+NAMES = st.sampled_from("ABCD")
+
+
+SCHEMAS = st.recursive(
+    st.builds(lambda kind: {"type": kind}, st.sampled_from(["string", "integer"])) | st.builds(reference, NAMES),
+    lambda inner: st.builds(
+        lambda properties: {"properties": properties}, st.dictionaries(st.sampled_from("xy"), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+DEFINITIONS = st.fixed_dictionaries(dict.fromkeys("ABCD", SCHEMAS))
+
+
+def expanded(schema: Any, definitions: Mapping[str, Any], depth: int) -> Any:
+    """A schema with what it refers to in place of the references, to some depth."""
+    if isinstance(schema, dict):
+        target = schema.get("$ref")
+        if isinstance(target, str):
+            return expanded(definitions[target.rpartition("/")[2]], definitions, depth - 1) if depth else None
+        return {name: expanded(value, definitions, depth) for name, value in schema.items()}
+    return schema
 
 
 class ReadingTests(SynchronousTestCase):
@@ -227,27 +254,6 @@ class MergingTests(SynchronousTestCase):
         self.assertEqual(self.add("lamps", {"Lamp": {"type": "integer"}}), before)
 
 
-NAMES = st.sampled_from("ABCD")
-SCHEMAS = st.recursive(
-    st.builds(lambda kind: {"type": kind}, st.sampled_from(["string", "integer"])) | st.builds(reference, NAMES),
-    lambda inner: st.builds(
-        lambda properties: {"properties": properties}, st.dictionaries(st.sampled_from("xy"), inner, max_size=2)
-    ),
-    max_leaves=4,
-)
-DEFINITIONS = st.fixed_dictionaries(dict.fromkeys("ABCD", SCHEMAS))
-
-
-def expanded(schema: Any, definitions: Mapping[str, Any], depth: int) -> Any:
-    """A schema with what it refers to in place of the references, to some depth."""
-    if isinstance(schema, dict):
-        target = schema.get("$ref")
-        if isinstance(target, str):
-            return expanded(definitions[target.rpartition("/")[2]], definitions, depth - 1) if depth else None
-        return {name: expanded(value, definitions, depth) for name, value in schema.items()}
-    return schema
-
-
 class PropertyTests(SynchronousTestCase):
     """What is true of any documents."""
 
@@ -303,33 +309,3 @@ class PropertyTests(SynchronousTestCase):
             merge.add(spec)
             json.loads(b"{%b}" % pieces(merge.paths))
             json.loads(b"{%b}" % pieces(merge.definitions))
-
-    @given(
-        st.dictionaries(
-            st.text(max_size=4),
-            st.recursive(
-                st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4),
-                lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-            ),
-            max_size=4,
-        ),
-        st.sampled_from([None, 1, "\t"]),
-    )
-    def test_members(self, content: JSONObject, indent: Any) -> None:
-        """An object is taken apart into what a decoder finds in it, however it is written."""
-        text = json.dumps(content, indent=indent).encode()
-        check_object(text)
-        self.assertEqual({name: json.loads(text[start:end]) for name, start, end in members(text)}, content)
-
-    @given(st.text(alphabet='{}[]:,"\\a1 \n', max_size=30))
-    def test_no_members(self, text: str) -> None:
-        """Anything but an object in JSON is refused."""
-        try:
-            good = isinstance(json.loads(text), dict)
-        except ValueError:
-            good = False
-        try:
-            check_object(text.encode())
-            self.assertTrue(good, text)
-        except BadJSON:
-            self.assertFalse(good, text)

@@ -1,4 +1,4 @@
-"""What a whole server logs of its requests."""
+"""Tests for L{kubetwist.logs.httplog}."""
 
 from __future__ import annotations
 
@@ -22,9 +22,15 @@ from kubetwist.testing import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
 SECRETS = "/api/v1/namespaces/default/secrets"
+
+
 #: What stands for everything that must not be logged.
 HUNTER = "hunter2-5ecr3t"
+
+
 #: Of somebody who knows tokens, and whom nobody reaches.
 KUBECONFIG = f"""
 apiVersion: v1

@@ -1,4 +1,4 @@
-"""Tests for the places that events go to: a log written by a thread, a webhook on a real connection."""
+"""Tests for L{kubetwist.audit.log}."""
 
 from __future__ import annotations
 
@@ -11,21 +11,14 @@ from typing import Any
 
 from twisted.internet import reactor as the_reactor
 from twisted.internet.defer import Deferred, gatherResults
-from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
-from kubetwist.audit.batching import Batching, BatchSettings, Blocking
 from kubetwist.audit.event import Payload
 from kubetwist.audit.failures import Counts, Failures
 from kubetwist.audit.log import LogOutput
 from kubetwist.audit.logfile import LogFile, PartlyWritten, Rotation, StandardOutput
 from kubetwist.audit.truncation import Limits
-from kubetwist.audit.webhook import WebhookOutput
-from kubetwist.client.httpclient import WebhookClient
-from kubetwist.client.restconfig import CallSettings
-from kubetwist.testing.webhooks import NEVER, Call, Reply, WebhookServer
-
-from .events import event
+from tests.audit.events import event
 
 reactor: Any = the_reactor
 
@@ -124,66 +117,3 @@ class LogTests(TestCase):
         output._descriptor = os.dup(write)
         await self.make(output).send([event()])
         self.assertEqual(json.loads(os.read(read, 65536))["auditID"], "id")
-
-
-class WebhookTests(TestCase):
-    """Tests for L{WebhookOutput}."""
-
-    async def make(self, answer: Any, **others: Any) -> WebhookOutput:
-        """One that calls a server which answers so."""
-        self.server = server = WebhookServer(reactor, answer)
-        await server.start()
-        self.addCleanup(lambda: Deferred.fromCoroutine(server.stop()))
-        client = WebhookClient(reactor, CallSettings(url=server.url + "/audit", ca=server.ca))
-        self.counts = Counts()
-        lost, large = Failures("webhook", self.counts, reactor), Failures("truncate", self.counts, reactor)
-        made = WebhookOutput(client, reactor, deferToThread, lost, large, initial_backoff=0.0, **others)
-        self.addCleanup(lambda: Deferred.fromCoroutine(made.stop()))
-        return made
-
-    async def test_posted(self) -> None:
-        """Events come as a list, few as many."""
-        output = await self.make(lambda call: {})
-        for number in (1, 50):
-            self.assertTrue(await output.send([event()] * number))
-            call = self.server.calls[-1]
-            self.assertEqual((call.method, call.path, call.query), ("POST", "/audit", {"timeout": "30s"}))
-            self.assertEqual((call.json()["kind"], len(call.json()["items"])), ("EventList", number))
-
-    async def test_again(self) -> None:
-        """Whatever goes wrong is tried again, but not for ever; then the events are lost and counted."""
-
-        def answer(call: Call) -> Any:
-            return Reply(403) if len(self.server.calls) < fails else {}
-
-        fails = 5
-        output = await self.make(answer)
-        self.assertTrue(await output.send([event()]))
-        self.assertEqual((len(self.server.calls), self.counts.errors), (5, {}))
-        fails = 100
-        self.assertFalse(await output.send([event()] * 2))
-        self.assertEqual((len(self.server.calls), self.counts.errors), (10, {"webhook": 2}))
-
-    async def test_parts(self) -> None:
-        """What is too large for one body is sent in several."""
-        output = await self.make(lambda call: {}, limits=Limits(10_000, 1000))
-        await output.send([event()] * 5)
-        self.assertEqual([len(call.json()["items"]) for call in self.server.calls], [2, 2, 1])
-
-    async def test_nobody_waits(self) -> None:
-        """A server that does not answer keeps nobody waiting who collects, and loses what there is no room for."""
-        output = await self.make(lambda call: NEVER)
-        batching = Batching(
-            output, BatchSettings(buffer=5, most=2), reactor, Failures("buffered", self.counts, reactor)
-        )
-        for _ in range(9):
-            self.assertIsNone(batching.process(event()))
-        self.assertEqual(self.counts.errors, {"buffered": 4})
-        await output.stop()
-        await batching.stop()
-
-    async def test_blocking(self) -> None:
-        """One that insists waits for the answer."""
-        output = await self.make(lambda call: {})
-        self.assertTrue(await Blocking(output, True).process(event()))
-        self.assertEqual(len(self.server.calls), 1)

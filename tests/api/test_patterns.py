@@ -1,0 +1,57 @@
+"""Tests for L{kubetwist.api.patterns}."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api import patterns
+from kubetwist.api.patterns import PatternError, compiled
+
+
+class PatternTests(SynchronousTestCase):
+    """Tests for L{compiled}."""
+
+    def test_search(self) -> None:
+        """A match is found anywhere; groups that take no part have no text."""
+        match = compiled("a(b)|a(c)").search("xxac")
+        assert match is not None
+        self.assertEqual((match.group(), match.groups(), match.start(), match.end()), ("ac", (None, "c"), 2, 4))
+        self.assertIsNone(compiled("^a$").search("b"))
+
+    def test_errors(self) -> None:
+        """What is no expression is refused in Go's words."""
+        for pattern, message in (
+            ("(", "missing closing ): `(`"),
+            ("[a", "missing closing ]: `[a`"),
+            ("*", "missing argument to repetition operator: `*`"),
+            ("a{2000}", "invalid repeat count: `{2000}`"),
+            ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
+            ("\\", "trailing backslash at end of expression: `\\`"),
+        ):
+            error = self.assertRaises(PatternError, compiled, pattern)
+            self.assertEqual(str(error), f"error parsing regexp: {message}")
+
+    def test_too_large(self) -> None:
+        """An expression that needs too much memory is refused."""
+        error = self.assertRaises(PatternError, compiled, "((a{100}){100}){10}")
+        self.assertIn("error parsing regexp", str(error))
+
+    def test_remembered(self) -> None:
+        """A short expression is compiled once; a long one is not kept."""
+        self.assertIs(compiled("[a-z]+remembered"), compiled("[a-z]+remembered"))
+        before = patterns._cached.cache_info().currsize
+        compiled("x" * 513)
+        self.assertEqual(patterns._cached.cache_info().currsize, before)
+
+    @given(st.text(alphabet="ab(|)[]*+?{}^$\\1,-", max_size=12), st.text("ab", max_size=5))
+    def test_any_text(self, pattern: str, text: str) -> None:
+        """Any text is an expression or refused with one kind of error."""
+        try:
+            found = compiled(pattern).search(text)
+        except PatternError as error:
+            self.assertIn("error parsing regexp: ", str(error))
+        else:
+            self.assertTrue(found is None or text[found.start() : found.end()] == found.group())

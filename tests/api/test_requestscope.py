@@ -1,0 +1,57 @@
+"""Tests for L{kubetwist.api.requestscope}."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred, ensureDeferred, succeed
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.requestscope import IN_REACTOR, RequestScope
+
+
+class ScopeTests(SynchronousTestCase):
+    """Tests for L{RequestScope}."""
+
+    def setUp(self) -> None:
+        """Have a computation thread that computes at once."""
+        self.computed: list[Callable[..., Any]] = []
+
+    def in_thread(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+        """Compute, and note what."""
+        self.computed.append(function)
+        return succeed(function(*arguments))
+
+    def compute(self, scope: RequestScope, size: int = 0) -> list[Callable[..., Any]]:
+        """What is computed in the thread."""
+        self.computed.clear()
+        self.assertEqual(self.successResultOf(ensureDeferred(scope.compute(size, max, 1, 2))), 2)
+        return self.computed
+
+    def test_large(self) -> None:
+        """What is computed on large bodies or objects is computed in the thread; the weight of the kind counts."""
+        for size, other, weight, large in (
+            (IN_REACTOR, 0, 1, False),
+            (IN_REACTOR + 1, 0, 1, True),
+            (0, IN_REACTOR + 1, 1, True),
+            (IN_REACTOR // 2 + 1, 0, 2, True),
+        ):
+            scope = RequestScope(size=size, weight=weight, in_thread=self.in_thread)
+            self.assertIs(scope.large(other), large)
+            self.assertEqual(self.compute(scope, other), [max] if large else [])
+
+    def test_no_thread(self) -> None:
+        """Without a thread everything is computed at once."""
+        scope = RequestScope(size=IN_REACTOR * 2)
+        self.assertFalse(scope.large())
+        self.assertEqual(self.compute(scope), [])
+
+    def test_derived(self) -> None:
+        """A scope is not changed by those that are made of it."""
+        scope = RequestScope("a", sent=b"{}", floats={})
+        self.assertEqual(scope.within("b").namespace, "b")
+        self.assertTrue(scope.of_collection().collection)
+        carried = scope.carrying_out()
+        self.assertEqual((carried.admitted, carried.sent, carried.floats), (True, None, None))
+        self.assertEqual((scope.namespace, scope.collection, scope.admitted, scope.sent), ("a", False, False, b"{}"))

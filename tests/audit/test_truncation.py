@@ -1,0 +1,35 @@
+"""Tests for L{kubetwist.audit.truncation}."""
+
+from __future__ import annotations
+
+import json
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.audit.event import Payload
+from kubetwist.audit.truncation import Limits, fitted, parted
+from tests.audit.events import event
+
+
+class TruncationTests(SynchronousTestCase):
+    """Limits of size."""
+
+    def test_fitted(self) -> None:
+        """Large events lose their objects and say so; those that are large all the same, or have none, are lost."""
+        limits = Limits(1000, 10_000)
+        large = event(level=2, request=Payload(b'{"a":"%b"}' % (b"x" * 2000)))
+        told = fitted(large, limits)
+        assert told is not None
+        made = json.loads(told.json())
+        self.assertNotIn("requestObject", made)
+        self.assertEqual(made["annotations"], {"audit.k8s.io/truncated": "true"})
+        self.assertIs(fitted(large, None), large)
+        for level in (1, 2):
+            self.assertIsNone(fitted(event(level=level, annotations={"a": "x" * 2000}), limits))
+
+    def test_parted(self) -> None:
+        """Batches are as large as may be, and an event is never parted."""
+        items = [b"x" * size for size in (40, 40, 40, 200, 10)]
+        self.assertEqual([len(part) for part in parted(items, Limits(1, 100))], [2, 1, 1, 1])
+        self.assertEqual([len(part) for part in parted(items, None)], [5])
+        self.assertEqual(list(parted([], None)), [])

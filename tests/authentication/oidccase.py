@@ -1,0 +1,70 @@
+"""An issuer, its keys and its tokens."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from kubetwist.api.resource import UserInfo
+from kubetwist.authentication.configuration import Issuer as IssuerSettings
+from kubetwist.authentication.configuration import JWTConfiguration, Source
+from kubetwist.authentication.errors import AuthenticationFailed
+from kubetwist.authentication.oidc import OpenIDConnectTokens
+from kubetwist.interfaces import IAuthenticator
+from tests.oidcissuer import NOW, Issuer, Network
+
+HERE = "https://here"
+
+
+URL = "https://issuer.example.com"
+
+
+class Request:
+    """As much of a request as authenticators look at."""
+
+    def __init__(self, token: str | None) -> None:
+        self.fields = {} if token is None else {b"authorization": [b"Bearer " + token.encode()]}
+
+    def warn(self, text: str) -> None:
+        """Nobody reads it."""
+
+
+class TokenCase(SynchronousTestCase):
+    """A test with an issuer, whose tokens are accepted."""
+
+    mapping: ClassVar[dict[str, Any]] = {"groups": Source("groups")}
+
+    def setUp(self) -> None:
+        """The issuer is known."""
+        self.clock = Clock()
+        self.now = float(NOW)
+        self.issuer = Issuer(URL)
+        self.network = Network(self.issuer)
+        self.tokens = OpenIDConnectTokens(self.network, self.clock, [HERE], now=lambda: self.now)
+        verifyObject(IAuthenticator, self.tokens)
+        self.addCleanup(self.tokens.stop)
+        self.tokens.use([self.configuration()])
+        self.network.calls.clear()
+
+    def configuration(self, url: str = URL, audiences: tuple[str, ...] = ("me",), **changes: Any) -> JWTConfiguration:
+        """How users are made of tokens."""
+        values = {"username": Source("sub", "oidc:"), **self.mapping, **changes}
+        return JWTConfiguration(IssuerSettings(url, audiences), **values)
+
+    def user(self, token: str | None) -> UserInfo | None:
+        """Whose a token is."""
+        user = self.tokens.authenticate(Request(token))
+        return self.successResultOf(user) if isinstance(user, Deferred) else user  # type: ignore[no-any-return]
+
+    def refused(self, token: str) -> str:
+        """Why it is nobody's."""
+        try:
+            user = self.tokens.authenticate(Request(token))
+        except AuthenticationFailed as error:
+            return str(error)
+        self.assertIsInstance(user, Deferred)
+        return str(self.failureResultOf(user, AuthenticationFailed).value)

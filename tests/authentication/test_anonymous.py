@@ -1,0 +1,52 @@
+"""Tests for L{kubetwist.authentication.anonymous}."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from kubetwist.api.resource import UserInfo
+from kubetwist.authentication import anonymous
+from kubetwist.authentication.anonymous import Anonymous
+from kubetwist.authentication.configuration import AnonymousConfiguration, AuthenticationConfiguration
+from kubetwist.interfaces import IAuthenticator
+from kubetwist.server.config import ServerConfig
+from tests.authentication.requests import Request
+
+
+class AnonymousTests(SynchronousTestCase):
+    """Tests for L{Anonymous}."""
+
+    options: ClassVar[dict[str, Any]] = {"anonymous-auth": True, "authentication-config": "", "authorization-mode": ()}
+
+    def test_user(self) -> None:
+        """Everyone is system:anonymous."""
+        made = anonymous.make(self.options, None)
+        assert made is not None
+        verifyObject(IAuthenticator, made)
+        self.assertEqual(made.authenticate(Request()), UserInfo("system:anonymous", "", ("system:unauthenticated",)))
+        self.assertIsNone(anonymous.make({**self.options, "anonymous-auth": False}, None))
+
+    def test_everything_allowed(self) -> None:
+        """Where everyone may do everything nobody is anonymous."""
+        self.assertIsNone(anonymous.make({**self.options, "authorization-mode": ("AlwaysAllow",)}, None))
+
+    def test_file(self) -> None:
+        """The configuration file may switch it off, or allow it for some paths; what it does not say flags do."""
+        options = {**self.options, "authentication-config": "x"}
+
+        def made(said: AnonymousConfiguration | None) -> Anonymous | None:
+            server = ServerConfig.__new__(ServerConfig)
+            server.authentication_configuration = AuthenticationConfiguration((), said)
+            return anonymous.make(options, server)
+
+        self.assertIsNone(made(AnonymousConfiguration(False)))
+        self.assertIsNotNone(made(None))
+        some = made(AnonymousConfiguration(True, ("/healthz", "/a b")))
+        assert some is not None
+        for path, known in ((b"/healthz", True), (b"/a%20b", True), (b"/healthz/", False), (b"/healthz/x", False)):
+            request = Request()
+            request.path = path
+            self.assertEqual(some.authenticate(request) is not None, known, path)

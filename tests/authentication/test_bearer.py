@@ -1,0 +1,88 @@
+"""Tests for L{kubetwist.authentication.bearer}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from kubetwist.authentication import bearer
+from kubetwist.authentication.bearer import UnclaimedTokens, bearer_token, without_token
+from kubetwist.authentication.errors import AuthenticationFailed
+from kubetwist.authentication.union import AuthenticatorUnion
+from kubetwist.interfaces import IAuthenticator
+from tests.authentication.requests import Request
+
+
+class BearerTests(SynchronousTestCase):
+    """Tests for L{bearer_token}."""
+
+    def test_tokens(self) -> None:
+        """A token stands behind C{Bearer}, in any case; more than that is ignored."""
+        for header, token in (
+            ("Bearer abc", b"abc"),
+            ("bearer abc", b"abc"),
+            ("BEARER abc ", b"abc"),
+            ("Bearer abc def", b"abc"),
+            ("Bearer", None),
+            ("Bearer ", None),
+            ("Basic abc", None),
+            ("", None),
+            (None, None),
+        ):
+            request = Request(header)
+            self.assertEqual(bearer_token(request), token, header)
+            self.assertEqual(request.warnings, [])
+
+    def test_too_long(self) -> None:
+        """A token that is longer than any needs to be is refused before anybody looks at it."""
+        self.assertEqual(bearer_token(Request("Bearer " + "x" * 65536)), b"x" * 65536)
+        self.assertRaises(AuthenticationFailed, bearer_token, Request("Bearer " + "x" * 65537))
+        found = AuthenticatorUnion([UnclaimedTokens()]).user_of_token("x" * 3_000_000)
+        self.assertEqual(found.error, "[invalid bearer token, the bearer token is longer than 65536 bytes]")
+
+    def test_extra_space(self) -> None:
+        """A token behind two spaces is ignored, and the client is told."""
+        request = Request("Bearer  abc")
+        self.assertIsNone(bearer_token(request))
+        self.assertEqual(
+            request.warnings,
+            ["the provided Authorization header contains extra space before the bearer token, and is ignored"],
+        )
+
+    def websocket(self, *protocols: bytes) -> bytes | None:
+        """The token of a WebSocket."""
+        request = Request()
+        request.fields = {b"upgrade": [b"WebSocket"], b"sec-websocket-protocol": list(protocols)}
+        return bearer_token(request)
+
+    def test_websocket(self) -> None:
+        """A WebSocket may bring its token as a protocol beside the one that it wants to speak."""
+        token = b"base64url.bearer.authorization.k8s.io.YWJjZA"
+        self.assertEqual(self.websocket(b"v5.channel.k8s.io, " + token), b"abcd")
+        self.assertEqual(self.websocket(b"v5.channel.k8s.io", token), b"abcd")
+        self.assertIsNone(self.websocket(b"v5.channel.k8s.io"))
+        request = Request()
+        request.fields = {b"sec-websocket-protocol": [b"x," + token]}
+        self.assertIsNone(bearer_token(request))
+        self.assertEqual(without_token([b"v5.channel.k8s.io, " + token, b"x"]), [b"v5.channel.k8s.io, x"])
+        self.assertEqual(without_token([b"a,b"]), [b"a,b"])
+
+    def test_bad_websocket(self) -> None:
+        """Two tokens, no token, or no other protocol are refused."""
+        token = b"base64url.bearer.authorization.k8s.io."
+        for protocols, why in (
+            (b"x," + token + b"YQ," + token + b"YQ", "multiple base64.bearer.authorization tokens specified"),
+            (b"x," + token + b"YQ==", "invalid base64.bearer.authorization token encoding"),
+            (b"x," + token + b"YWJjZ", "invalid base64.bearer.authorization token encoding"),
+            (b"x," + token + b"_w", "invalid base64.bearer.authorization token"),
+            (token + b"YQ", "missing additional subprotocol"),
+        ):
+            error = self.assertRaises(AuthenticationFailed, self.websocket, protocols)
+            self.assertEqual(str(error), why)
+
+    def test_unclaimed(self) -> None:
+        """A token that nobody knows is a bad credential; without one there is none."""
+        unclaimed = bearer.make_unclaimed({}, None)
+        verifyObject(IAuthenticator, unclaimed)
+        self.assertRaises(AuthenticationFailed, unclaimed.authenticate, Request("Bearer abc"))
+        self.assertIsNone(unclaimed.authenticate(Request()))  # type: ignore[func-returns-value]

@@ -1,0 +1,34 @@
+"""Tests for L{kubetwist.authentication.lastused}."""
+
+from __future__ import annotations
+
+from kubetwist.authentication.lastused import LABEL, LastUsed
+from tests.authentication.tokencase import NOW, TODAY, LegacyTestCase
+
+
+class LastUsedTests(LegacyTestCase):
+    """Tests for L{kubetwist.authentication.lastused}."""
+
+    def test_last_used(self) -> None:
+        """The secret tells the day on which its token was used last, and is written to once on that day."""
+        token = self.legacy()
+        self.keep(token)
+        revisions = []
+        for self.now, day in ((NOW, TODAY), (NOW + 60, TODAY), (NOW + 86400, "2027-01-16"), (NOW, "2027-01-16")):
+            self.assertIsNotNone(self.user(token))
+            self.assertEqual(self.last_used(), day)
+            revisions.append(self.stores.lookup("", "secrets", "default", "s")["metadata"]["resourceVersion"])
+        self.assertEqual([revisions.index(one) for one in revisions], [0, 0, 2, 2])
+
+    def test_deleted_while_noting(self) -> None:
+        """A secret that is gone, or is another one by then, is not written to."""
+        known = LastUsed(lambda: self.stores, lambda: self.now)
+        self.keep("x")
+        secret = self.stores.lookup("", "secrets", "default", "s")
+        known.note({"metadata": {**secret["metadata"], "uid": "another"}})
+        self.assertIsNone(
+            (self.stores.lookup("", "secrets", "default", "s")["metadata"].get("labels") or {}).get(LABEL)
+        )
+        self.remove("secrets", "s")
+        known.note(secret)
+        self.assertIsNone(self.stores.lookup("", "secrets", "default", "s"))

@@ -1,0 +1,47 @@
+"""Tests for L{kubetwist.authentication.tokenparts}."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.authentication.tokenparts import decode_part
+from tests.authentication.tokencase import TokenCase
+
+
+class SpellingTests(TokenCase):
+    """Tests for tokens that are written in another way."""
+
+    def test_one_spelling(self) -> None:
+        """A token with padding or other characters outside of base64url, in any part, is refused."""
+        token = self.token()
+        head, body, signature = token.split(".")
+        self.assertIsNotNone(self.user(token))
+        for other in (
+            f"{token}==",
+            f"{token}=",
+            f"{token}\n",
+            f"{token}==AAAA",
+            f"{head}==.{body}.{signature}",
+            f"{head}.{body}==.{signature}",
+            f"{head}.{body}.{signature[:5]}!{signature[5:]}",
+        ):
+            self.assertIsNone(self.user(other), other)
+
+
+class PartTests(SynchronousTestCase):
+    """Tests for L{decode_part}."""
+
+    @given(st.binary(max_size=40))
+    def test_round_trip(self, data: bytes) -> None:
+        """What was encoded without padding is decoded."""
+        self.assertEqual(decode_part(urlsafe_b64encode(data).rstrip(b"=")), data)
+
+    def test_strict(self) -> None:
+        """Padding, other alphabets, blanks and impossible lengths are refused."""
+        for part in (b"YQ==", b"YQ=", b"a+b/", b"YW Jj", b"YWJj\n", b"a", b"\xff\xff"):
+            self.assertRaises(ValueError, decode_part, part)

@@ -1,0 +1,129 @@
+"""Tokens of service accounts."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from twisted.internet.defer import Deferred
+from zope.interface.verify import verifyObject
+
+from kubetwist.api.options import DeleteOptions
+from kubetwist.api.resource import UserInfo
+from kubetwist.authentication.errors import AuthenticationFailed
+from kubetwist.authentication.lastused import LABEL, LastUsed
+from kubetwist.authentication.serviceaccounts import ServiceAccountTokens
+from kubetwist.interfaces import IAuthenticator
+from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys
+from kubetwist.registry.core.serviceaccount.tokens import TokenIssuer, token_claims
+from tests.registry.storetools import StoreTestCase
+from tests.tokenkeys import private_pem
+
+NOW = 1_800_000_000
+
+
+TODAY = "2027-01-15"
+
+
+HERE = "https://here"
+
+
+KEY = private_pem(ec.generate_private_key(ec.SECP256R1()))
+
+
+class Request:
+    """As much of a request as authenticators look at."""
+
+    def __init__(self, token: str | None) -> None:
+        self.fields = {} if token is None else {b"authorization": [b"Bearer " + token.encode()]}
+        self.warnings: list[str] = []
+        self.annotations: dict[str, str] = {}
+
+    def warn(self, text: str) -> None:
+        """Keep a warning."""
+        self.warnings.append(text)
+
+    def annotate(self, key: str, value: str, level: str) -> None:
+        """Keep an annotation."""
+        self.annotations[key] = value
+
+
+class TokenCase(StoreTestCase):
+    """A test with an account and its tokens."""
+
+    resources = ("serviceaccounts", "pods", "secrets", "nodes")
+
+    def setUp(self) -> None:
+        """An account, whose tokens are known."""
+        super().setUp()
+        self.now = float(NOW)
+        self.account = self.made(self.store("serviceaccounts"), {"metadata": {"name": "robot"}})
+        self.issuer = TokenIssuer.load(KEY, HERE, [HERE])
+        self.tokens = self.authenticator()
+
+    def authenticator(self, *keys: bytes, **options: Any) -> ServiceAccountTokens:
+        """One that accepts the tokens of these keys."""
+        known = [key for pem in keys or (KEY,) for key in load_token_keys(pem)]
+        options.setdefault("audiences", (HERE,))
+        made = ServiceAccountTokens(
+            known,
+            [HERE, "https://before"],
+            find_stores=lambda: self.stores,
+            now=lambda: self.now,
+            used=LastUsed(lambda: self.stores, lambda: self.now).note,
+            **options,
+        )
+        verifyObject(IAuthenticator, made)
+        return made
+
+    def claims(self, seconds: int = 600, audiences: Any = (HERE,), **bound: Any) -> dict[str, Any]:
+        """What a token of the account says."""
+        return token_claims(self.account, bound, audiences, NOW, seconds)
+
+    def token(self, **changes: Any) -> str:
+        """A token, in which some claims are others; L{None} leaves one out."""
+        claims = {**self.claims(), **changes}
+        return self.issuer.sign({name: value for name, value in claims.items() if value is not None})
+
+    def user(self, token: str | None) -> UserInfo | None:
+        """Whose it is."""
+        self.request = Request(token)
+        return self.tokens.authenticate(self.request)
+
+    def refused(self, token: str) -> str:  # type: ignore[override]
+        """Why it is refused."""
+        return str(self.assertRaises(AuthenticationFailed, self.user, token))
+
+    def remove(self, resource: str, name: str) -> None:
+        """Have an object gone at once, or marked as deleted where something holds it."""
+        deletion = self.store(resource).delete(self.scope, name, DeleteOptions(grace_period_seconds=0))
+        self.successResultOf(Deferred.fromCoroutine(deletion))
+
+
+class LegacyTestCase(TokenCase):
+    """A test with the tools of several test cases."""
+
+    def legacy(self, **changes: str) -> str:
+        """Such a token; the secret is not made."""
+        prefix = "kubernetes.io/serviceaccount/"
+        claims = {
+            "iss": "kubernetes/serviceaccount",
+            "sub": "system:serviceaccount:default:robot",
+            f"{prefix}namespace": "default",
+            f"{prefix}secret.name": "s",
+            f"{prefix}service-account.name": "robot",
+            f"{prefix}service-account.uid": self.account["metadata"]["uid"],
+        }
+        claims.update(changes)
+        return self.issuer.sign(claims)
+
+    def keep(self, token: str, **meta: Any) -> None:
+        """Make the secret."""
+        data = {"token": b64encode(token.encode()).decode()}
+        self.made(self.store("secrets"), {"metadata": {"name": "s", **meta}, "data": data})
+
+    def last_used(self) -> Any:
+        """The day that the secret tells."""
+        return self.stores.lookup("", "secrets", "default", "s")["metadata"]["labels"].get(LABEL)

@@ -1,0 +1,117 @@
+"""Tests for L{kubetwist.authorization.reload}."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from twisted.internet.defer import maybeDeferred
+from twisted.internet.task import Clock
+from zope.interface.verify import verifyObject
+
+from kubetwist.api.authorization import AuthorizerAttributes, Decision
+from kubetwist.api.resource import UserInfo
+from kubetwist.authorization import always
+from kubetwist.authorization.reload import ReloadedAuthorizer
+from kubetwist.client.factory import Outgoing
+from kubetwist.interfaces import IAuthorizer, IRuleResolver
+from kubetwist.server.watchedfiles import INTERVAL, WatchedFiles
+from tests.authorization.configurationcase import KNOWN, KUBECONFIG, ConfigurationCase
+
+
+class ReloadTests(ConfigurationCase):
+    """A file that changes."""
+
+    def setUp(self) -> None:
+        """A server that has such a file."""
+        super().setUp()
+        self.clock = Clock()
+        self.path = self.folder / "config"
+        self.files = WatchedFiles(self.clock, in_thread=lambda call: maybeDeferred(call))
+        self.lines: list[str] = []
+        self.files._log = self  # type: ignore[assignment]
+        self.files.start()
+        self.addCleanup(self.files.stop)
+        self.made: list[str] = []
+
+    def error(self, text: str, **fields: Any) -> None:
+        """A line of the log."""
+        self.lines.append(text.format(**fields))
+
+    def info(self, text: str, **fields: Any) -> None:
+        """Nothing is wrong."""
+
+    def make(self, kind: str) -> Any:
+        """An authorizer that is no webhook."""
+        self.made.append(kind)
+        return always.make_allow({}, None) if kind == "AlwaysAllow" else always.make_deny({}, None)
+
+    def start(self, *authorizers: Any) -> ReloadedAuthorizer:
+        """Read a file at the start."""
+        self.path.write_bytes(self.document(*authorizers))
+        authorizer = ReloadedAuthorizer(self.clock, Outgoing(self.clock, lambda *_: None), KNOWN, self.make)
+        authorizer.read(self.files, str(self.path))
+        return authorizer
+
+    def change(self, *authorizers: Any) -> None:
+        """Have another file."""
+        self.path.write_bytes(self.document(*authorizers))
+        self.clock.advance(INTERVAL)
+
+    def names(self, authorizer: ReloadedAuthorizer) -> list[str]:
+        """Who is asked."""
+        return [one.name for one in authorizer.authorizers]
+
+    def test_interfaces(self) -> None:
+        """It is an authorizer."""
+        authorizer = self.start({"type": "RBAC", "name": "rbac"})
+        verifyObject(IAuthorizer, authorizer)
+        verifyObject(IRuleResolver, authorizer)
+
+    def test_change(self) -> None:
+        """A new file counts from the next request on; what is no webhook stays the same object."""
+        rbac = {"type": "RBAC", "name": "rbac"}
+        authorizer = self.start(rbac)
+        before = authorizer.authorizers[1]
+        question = AuthorizerAttributes(UserInfo("jane"), "get", resource="pods")
+        self.assertIs(authorizer.authorize(question).decision, Decision.NO_OPINION)  # type: ignore[union-attr]
+        self.change(rbac, {"type": "AlwaysAllow", "name": "alwaysallow"})
+        self.assertIs(authorizer.authorizers[1], before)
+        self.assertIs(authorizer.authorize(question).decision, Decision.ALLOW)  # type: ignore[union-attr]
+        self.change(self.webhook(), rbac)
+        self.assertEqual(self.names(authorizer), ["PrivilegedGroup", "Webhook", "AlwaysDeny"])
+
+    def test_bad_change(self) -> None:
+        """A bad new file keeps the old one, and the log says why."""
+        rbac = {"type": "RBAC", "name": "rbac"}
+        authorizer = self.start(rbac)
+        before = authorizer.authorizers
+        for authorizers, why in (
+            ([], "at least one authorization mode must be defined"),
+            ([self.webhook()], "missing required types: [RBAC]"),
+            (
+                [rbac, {"type": "Node", "name": "node"}],
+                "authorizer type Node is not allowed if it was not enabled at initial server startup",
+            ),
+            ([rbac, self.webhook(timeout="1h")], "must be > 0s and <= 30s"),
+        ):
+            self.lines.clear()
+            self.change(*authorizers)
+            self.assertEqual(len(self.lines), 1)
+            self.assertIn(why, self.lines[0])
+            self.assertIs(authorizer.authorizers, before)
+
+    def test_kubeconfig(self) -> None:
+        """A new kubeconfig of a webhook counts like a new file."""
+        authorizer = self.start(self.webhook())
+        before = authorizer._clients[0]
+        self.kubeconfig.write_text(json.dumps(KUBECONFIG).replace("127.0.0.1:1/", "127.0.0.1:2/"))
+        self.clock.advance(INTERVAL)
+        self.assertEqual(authorizer._clients[0].settings.url, "https://127.0.0.1:2/authorize")
+        self.assertIsNot(authorizer._clients[0], before)
+
+    def test_no_file(self) -> None:
+        """Without the file there is no start."""
+        authorizer = ReloadedAuthorizer(self.clock, Outgoing(self.clock, lambda *_: None), KNOWN, self.make)
+        error = self.assertRaises(ValueError, authorizer.read, self.files, "/nowhere")
+        self.assertEqual(str(error), "open /nowhere: no such file or directory")
