@@ -7,7 +7,7 @@ route per capability; discovery's verbs, OpenAPI and authorization follow from t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zope.interface import Attribute, Interface
@@ -555,6 +555,12 @@ class IAuthenticator(Interface):
         """
 
 
+class IAuthenticatorUnion(IAuthenticator):
+    """Several authenticators as one: the first one that knows the user decides."""
+
+    authenticators: Sequence[IAuthenticator] = Attribute("The authenticators, in the order in which they are asked.")
+
+
 class IAuthenticatorFactory(Interface):
     """A Twisted plugin that makes an authenticator; all that are found are asked in the order of C{rank}."""
 
@@ -578,6 +584,15 @@ class IAuthorizer(Interface):
 
     def authorize(attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
         """Decide whether a user may do something."""
+
+
+class IAuthorizerUnion(IAuthorizer):
+    """Several authorizers as one: the first one with an opinion decides."""
+
+    authorizers: Sequence[IAuthorizer] = Attribute("The authorizers, in the order in which they are asked.")
+
+    def decisions() -> Iterable[tuple[tuple[str, str, str], int]]:
+        """Return the number of decisions by the type and name of the authorizer, and C{"allowed"} or C{"denied"}."""
 
 
 class IRuleResolver(Interface):

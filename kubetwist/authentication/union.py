@@ -14,13 +14,13 @@ from zope.interface import implementer
 
 from ..api.resource import UserInfo
 from ..api.users import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED
-from ..interfaces import IAuthenticator
+from ..interfaces import IAuthenticatorUnion
 from .errors import AuthenticationFailed, RequestRefused
 
 _INVALID: Final = "invalid bearer token"
 
 
-@implementer(IAuthenticator)
+@implementer(IAuthenticatorUnion)
 class AuthenticatorUnion:
     """
     Asks one after the other; the first who knows the user decides.

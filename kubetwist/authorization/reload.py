@@ -20,6 +20,7 @@ from ..client.factory import Outgoing
 from ..client.httpclient import WebhookClient
 from ..interfaces import (
     IAuthorizer,
+    IAuthorizerUnion,
     IRuleResolver,
 )
 from .configuration import (
@@ -39,7 +40,7 @@ from .webhookmetrics import WebhookTally
 Make = Callable[[str], IAuthorizer]
 
 
-@implementer(IAuthorizer, IRuleResolver)
+@implementer(IAuthorizerUnion, IRuleResolver)
 class ReloadedAuthorizer:
     """
     Asks whom the file names, in its order.
@@ -69,7 +70,7 @@ class ReloadedAuthorizer:
         self._started = False
 
     def decisions(self) -> Iterable[tuple[tuple[str, str, str], int]]:
-        """See L{AuthorizerUnion.decisions}."""
+        """See L{IAuthorizerUnion.decisions}."""
         counts = dict(self._decided)
         for decided, count in self._current.decisions():
             counts[decided] = counts.get(decided, 0) + count

@@ -20,6 +20,7 @@ from ..api.resource import (
 from ..api.users import MASTERS
 from ..interfaces import (
     IAuthorizer,
+    IAuthorizerUnion,
     IRuleResolver,
 )
 
@@ -40,12 +41,10 @@ class PrivilegedGroup:
         return _ALLOWED if MASTERS in attributes.user.groups else self._nothing
 
 
-@implementer(IAuthorizer, IRuleResolver)
+@implementer(IAuthorizerUnion, IRuleResolver)
 class AuthorizerUnion:
     """
     Asks one after the other; the first with an opinion decides, and nobody's opinion is a refusal.
-
-    @ivar authorizers: Whom it asks, in that order.
     """
 
     name = "union"
@@ -76,7 +75,7 @@ class AuthorizerUnion:
         return _silence(silent)
 
     def decisions(self) -> Iterator[tuple[tuple[str, str, str], int]]:
-        """How often each has decided: by its type, its name, and what it decided."""
+        """See L{IAuthorizerUnion.decisions}."""
         before = len(self.authorizers) - len(self.names)
         for place, (kind, name) in enumerate(self.names, before):
             for decision, counts in (("allowed", self._allowed), ("denied", self._denied)):

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 from ..authentication.tally import token_readings
+from ..interfaces import IAuthenticatorUnion, IAuthorizerUnion
 from ..metrics.later import Later
 from ..metrics.registry import Distribution, Reading, Registry
 from ..metrics.shown import together
@@ -203,9 +204,9 @@ def _storage(config: Any) -> Iterator[Reading]:
 
 
 def _decisions(config: Any) -> Iterator[Reading]:
-    decisions = getattr(config.authorizer, "decisions", None)
-    if decisions is not None:
-        values = [(labels, float(count)) for labels, count in decisions()]
+    authorizer = config.authorizer
+    if IAuthorizerUnion.providedBy(authorizer):
+        values = [(labels, float(count)) for labels, count in authorizer.decisions()]
         text = "What authorizers have decided."
         yield _counter("apiserver_authorization_decisions_total", text, ("type", "name", "decision"), values)
 
@@ -280,7 +281,8 @@ def _features(config: Any) -> Iterator[Reading]:
 
 
 def _credentials(config: Any) -> Iterator[Reading]:
-    authenticators = getattr(config.authenticator, "authenticators", ())
+    authenticator = config.authenticator
+    authenticators = authenticator.authenticators if IAuthenticatorUnion.providedBy(authenticator) else ()
     yield from token_readings(one.tally for one in authenticators if hasattr(one, "tally"))
     for one in authenticators:
         if hasattr(one, "readings"):

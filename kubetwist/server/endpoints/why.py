@@ -13,12 +13,13 @@ from typing import Any, Final
 
 import orjson
 
-from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from ...api.authorization import AuthorizerAttributes, Decision, Verdict
+from ...admission.decisions import decide
+from ...api.authorization import AuthorizerAttributes, Decision
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
 from ...api.rbacrules import quoted_list
@@ -29,7 +30,7 @@ from ...filters.denials import sought
 from ...filters.impersonationmodes import completed
 from ...http.negotiation import check_router
 from ...http.request import TEXT, KubeRequest
-from ...interfaces import IGrantExplainer, IRuleExplainer
+from ...interfaces import IAuthorizerUnion, IGrantExplainer, IRuleExplainer
 from ...registry.kinds import groups_in_order
 from ...registry.kindtable import KINDS
 
@@ -176,9 +177,10 @@ async def explain(config: Any, question: AuthorizerAttributes) -> JSONObject:
     answer: JSONObject = {"kind": "Why", "apiVersion": "kubetwist/v1", "asked": _shown(question)}
     decided = None
     asked = answer["authorizers"] = []
-    authorizers = getattr(config.authorizer, "authorizers", [config.authorizer])
+    union = config.authorizer
+    authorizers = union.authorizers if IAuthorizerUnion.providedBy(union) else [union]
     for authorizer in authorizers:
-        verdict: Verdict = await maybeDeferred(authorizer.authorize, question)
+        verdict = await decide(authorizer, question)
         line = {"name": authorizer.name, "decision": verdict.decision.value}
         if verdict.reason:
             line["reason"] = verdict.reason
