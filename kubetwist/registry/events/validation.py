@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ...api.errors import Cause, required
-from ...api.go.structs import go_struct
+from ...api.gostructs import go_struct
 from ...api.resource import JSONObject
 from ..core.event.validation import nothing_shown, validate_event
 from ..generic.validation.fields import Causes, go_json, immutable

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ...api.errors import Cause, duplicate, forbidden, invalid, required
-from ...api.go.structs import go_struct
+from ...api.gostructs import go_struct
 from ...api.resource import JSONObject
 from ..generic.validation.fields import Causes, check, dns_label, dns_subdomain, go_json, invalid_shown, unsupported
 

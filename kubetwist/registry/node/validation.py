@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...api.errors import Cause, required
-from ...api.go.structs import go_struct
+from ...api.gostructs import go_struct
 from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
 from ..core.pod.validation.resources import validate_requirements

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...api.errors import Cause
-from ...api.go.structs import go_struct
+from ...api.gostructs import go_struct
 from ...api.resource import JSONObject
 from ..generic.validation.conditions import conditions
 from ..generic.validation.fields import (

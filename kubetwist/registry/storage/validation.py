@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Final
 
 from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long
-from ...api.go.structs import go_struct
+from ...api.gostructs import go_struct
 from ...api.names import byte_length, qualified_name_problems
 from ...api.objectmeta import Parts
 from ...api.resource import JSONObject

@@ -18,7 +18,7 @@ from attrs import evolve
 from ....api.errors import MOST_CAUSES, Cause, duplicate, forbidden, go_json, invalid, required
 from ....api.formats import is_recognized
 from ....api.go.quote import is_print
-from ....api.go.structs import go_struct
+from ....api.gostructs import go_struct
 from ....api.jsonequality import same_json
 from ....api.names import byte_length, is_dns1035_label_problems, is_dns1123_subdomain_problems
 from ....api.resource import JSONObject

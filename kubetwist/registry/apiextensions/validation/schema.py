@@ -14,7 +14,7 @@ from typing import Any, Final
 from attrs import evolve, field, frozen
 
 from ....api.errors import Cause, forbidden, go_json, invalid, not_supported, required
-from ....api.go.structs import go_struct
+from ....api.gostructs import go_struct
 from ....api.resource import JSONObject
 from ....schema.mismatch import DecodeError, Mismatch, Unreadable
 from ....schema.nodes import StructNode

@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ....api.errors import Cause, invalid, required, too_long, too_many
-from ....api.go.structs import go_struct, pod_spec_struct, pod_template_struct
+from ....api.gostructs import (
+    go_struct,
+    pod_spec_struct,
+    pod_template_struct,
+)
 from ....api.names import domain_prefixed_path_problems, is_dns1123_label_problems, qualified_name_problems
 from ....api.objectmeta import Parts
 from ....api.resource import JSONObject

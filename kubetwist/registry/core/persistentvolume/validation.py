@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ....api.errors import Cause, forbidden, invalid, required
 from ....api.go.diff import diff
-from ....api.go.structs import go_struct
+from ....api.gostructs import go_struct
 from ....api.objectmeta import Parts
 from ....api.resource import JSONObject
 from ...generic.validation.fields import (

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ....api.errors import Cause, forbidden, invalid, required
 from ....api.go.diff import diff
-from ....api.go.structs import go_struct
+from ....api.gostructs import go_struct
 from ....api.names import qualified_name_problems
 from ....api.resource import JSONObject
 from ...generic.validation.fields import (

@@ -15,7 +15,7 @@ from ....api import errors
 from ....api.addresses import cidr_problems, ip_problems, parse_ip
 from ....api.errors import Cause, forbidden, invalid, required
 from ....api.go.quote import quoted
-from ....api.go.structs import label_selector_struct
+from ....api.gostructs import label_selector_struct
 from ....api.jsonequality import same_json
 from ....api.names import (
     is_dns1035_label_problems,

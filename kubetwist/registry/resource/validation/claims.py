@@ -8,7 +8,7 @@ from typing import Final
 
 from ....api.addresses import interface_address_problems
 from ....api.errors import Cause, forbidden, go_json, invalid, required, too_long, too_many
-from ....api.go.structs import go_struct
+from ....api.gostructs import go_struct
 from ....api.names import byte_length, label_value_problems, qualified_name_problems
 from ....api.objectmeta import Parts
 from ....api.resource import JSONObject

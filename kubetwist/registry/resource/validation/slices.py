@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ....api.errors import Cause, forbidden, go_json, invalid, required, too_long, too_many
-from ....api.go.structs import go_struct
+from ....api.gostructs import go_struct
 from ....api.names import byte_length, label_value_problems, qualified_name_problems
 from ....api.resource import JSONObject
 from ...core.pod.validation.affinity import validate_node_selector

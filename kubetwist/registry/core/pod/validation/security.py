@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
 from .....api.errors import duplicate, forbidden, invalid, required, too_long
-from .....api.go.structs import go_struct
+from .....api.gostructs import go_struct
 from .....api.resource import JSONObject
 from ....generic.validation.fields import (
     Causes,

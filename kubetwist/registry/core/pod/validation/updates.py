@@ -8,7 +8,7 @@ from .....api.addresses import parse_ip
 from .....api.errors import Cause, duplicate, forbidden, invalid, required
 from .....api.go.diff import diff
 from .....api.go.quote import quoted
-from .....api.go.structs import (
+from .....api.gostructs import (
     go_struct,
     pod_spec_struct,
 )

@@ -2,7 +2,7 @@
 Parts of objects as the reference's internal Go structs have them.
 
 Some messages show an object the way C{encoding/json} writes a struct that has no tags: every field is there, under the
-name that it has in Go and in the order of the declaration. These names and orders stand in C{structs.txt} beside this
+name that it has in Go and in the order of the declaration. These names and orders stand in C{gostructs.txt} beside this
 module, which is read when the first such message is written. They are facts of kubernetes, C{pkg/apis/core/types.go},
 and for types that are named with their group of its neighbours.
 
@@ -20,9 +20,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ..jsontypes import JSONValue
-from ..objectmeta import METADATA
-from ..resource import JSONObject
+from .jsontypes import JSONValue
+from .objectmeta import METADATA
+from .resource import JSONObject
 
 _ZEROS: Final[JSONObject] = {"": "", "*": None, "selector": None, "0": 0, '"0"': "0", "f": False}
 #: What a pod's spec has beside its security context, and the struct within it.

@@ -1,10 +1,10 @@
-"""Tests for L{kubetwist.api.go.structs}."""
+"""Tests for L{kubetwist.api.gostructs}."""
 
 from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.go.structs import (
+from kubetwist.api.gostructs import (
     _lines,
     _struct,
     go_struct,
