@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from .api.authorization import AuthorizerAttributes, Verdict
     from .api.errors import APIStatusError
+    from .api.jsontypes import JSONValue
     from .api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
     from .api.requestscope import RequestScope
     from .api.resource import JSONObject, UserInfo
@@ -306,7 +307,7 @@ class IPatcher(IGetter, IUpdater):
 class IGracefulDeleter(Interface):
     """Single objects can be deleted, at once or after a grace period and finalizers."""
 
-    async def delete(scope: RequestScope, name: str, options: DeleteOptions) -> Any:
+    async def delete(scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Any, bool]:
         """Delete; return the object's last state and whether it is gone already."""
 
 
@@ -434,7 +435,7 @@ class IMeasuredAdmission(IAdmissionPlugin):
 class IMutatingAdmission(IAdmissionPlugin):
     """May change objects on their way in."""
 
-    def admit(attributes: Any) -> Any:
+    def admit(attributes: Any) -> Awaitable[None] | None:
         """
         Change C{attributes.object} in place.
 
@@ -450,7 +451,7 @@ class IMutatingAdmission(IAdmissionPlugin):
 class IValidatingAdmission(IAdmissionPlugin):
     """May refuse objects on their way in; sees them as they will be stored."""
 
-    def validate(attributes: Any) -> Any:
+    def validate(attributes: Any) -> Awaitable[None] | None:
         """
         Look, but do not touch.
 
@@ -469,7 +470,7 @@ class IAdmissionPluginFactory(Interface):
     name: str = Attribute("As in --enable-admission-plugins.")
     default: bool = Attribute("Whether it is on unless switched off.")
 
-    def make(server: Any, configuration: Any) -> IAdmissionPlugin:
+    def make(server: Any, configuration: JSONValue) -> IAdmissionPlugin:
         """
         Build the plugin.
 
