@@ -20,7 +20,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 from zope.interface import implementer
 
-from kubetwist.admission.attributes import AdmissionAttributes
+from kubetwist.admission.attributes import AdmissionAttributes, AdmissionContext
 from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission.selection import build_chain
 from kubetwist.api.options import CreateOptions
@@ -28,10 +28,10 @@ from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.client.factory import Outgoing
 from kubetwist.interfaces import IMutatingAdmission
+from kubetwist.registry.assembly import ResourceRegistry
 from kubetwist.registry.core.namespace.bootstrap import system_namespaces
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.scheduling.bootstrap import priority_classes
-from kubetwist.registry.stores import Stores
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.memory import MemoryStorage
 
@@ -84,7 +84,13 @@ def pod() -> JSONObject:
     return {"metadata": {"generateName": "web-", "namespace": "work", "labels": {"app": "web"}}, "spec": spec}
 
 
-def measured(chain: AdmissionChain, stores: Stores, resource: str, kind: str, make: Callable[[], JSONObject]) -> float:
+def measured(
+    chain: AdmissionChain,
+    context: AdmissionContext,
+    resource: str,
+    kind: str,
+    make: Callable[[], JSONObject],
+) -> float:
     """Microseconds of one creation, without those that making the object takes."""
     bodies = orjson.dumps(make())
 
@@ -93,7 +99,7 @@ def measured(chain: AdmissionChain, stores: Stores, resource: str, kind: str, ma
         for _ in range(COUNT):
             obj = orjson.loads(bodies)
             attributes = AdmissionAttributes(
-                "CREATE", "", "v1", resource, "", kind, "work", "", obj, None, USER, False, stores, CreateOptions()
+                "CREATE", "", "v1", resource, "", kind, "work", "", obj, None, USER, False, context, CreateOptions()
             )
             if work:
                 for ask in (chain.admit, chain.validate):
@@ -111,12 +117,16 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
     """Make a server's objects, and ask."""
     backend = MemoryStorage(reactor)
     definitions = Definitions.load("1.36")
-    stores = Stores(backend, reactor)
-    stores.definitions = definitions
-    stores.add(kinds_for(definitions.gvks(), 36))
-    stores.outgoing = Outgoing(reactor, lambda namespace, name: None)
+    registry = ResourceRegistry(
+        backend,
+        reactor,
+        kinds_for(definitions.gvks(), 36),
+        definitions=definitions,
+        outgoing=Outgoing(reactor, lambda namespace, name: None),
+    )
+    stores = registry.stores
     await backend.open()
-    await stores.start()
+    await registry.start()
     await system_namespaces(stores)
     await priority_classes(stores)
     scope = RequestScope("work")
@@ -137,18 +147,19 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
     for kind in ("mutating", "validating"):
         store = stores.get("admissionregistration.k8s.io", f"{kind}webhookconfigurations")
         await store.create(RequestScope(), {"metadata": {"name": "w"}, "webhooks": [dict(hook)]}, CreateOptions())
-    chain = build_chain((), (), stores)
+    chain = build_chain((), (), registry.context)
     for resource, kind, make in (("configmaps", "ConfigMap", config_map), ("pods", "Pod", pod)):
-        print(f"{'create ' + kind + ', default plugins':44} {measured(chain, stores, resource, kind, make):8.1f} us")
-    nothing = measured(AdmissionChain(), stores, "configmaps", "ConfigMap", config_map)
-    trivial = measured(AdmissionChain([Trivial()]), stores, "configmaps", "ConfigMap", config_map)
+        took = measured(chain, registry.context, resource, kind, make)
+        print(f"{'create ' + kind + ', default plugins':44} {took:8.1f} us")
+    nothing = measured(AdmissionChain(), registry.context, "configmaps", "ConfigMap", config_map)
+    trivial = measured(AdmissionChain([Trivial()]), registry.context, "configmaps", "ConfigMap", config_map)
     print(f"{'no plugin at all':44} {nothing:8.1f} us")
     print(f"{'a trivial plugin':44} {trivial - nothing:8.1f} us")
     if options.each:
         for plugin in chain.plugins:
             alone = AdmissionChain([plugin])
             costs = [
-                measured(alone, stores, resource, kind, make)
+                measured(alone, registry.context, resource, kind, make)
                 for resource, kind, make in (("configmaps", "ConfigMap", config_map), ("pods", "Pod", pod))
             ]
             print(f"  {plugin.name:42} {costs[0]:8.1f} us {costs[1]:8.1f} us (pod)")

@@ -22,9 +22,9 @@ from kubetwist.api.authorization import AuthorizerAttributes
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.api.storage import Write
 from kubetwist.authorization.node import NodeAuthorizer
+from kubetwist.registry.assembly import ResourceRegistry
 from kubetwist.registry.core.node.graph import NodeGraph
 from kubetwist.registry.kinds import kinds_for
-from kubetwist.registry.stores import Stores
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.cache.record import (
     Draft,
@@ -62,10 +62,10 @@ def pod(number: int, nodes: int) -> JSONObject:
 async def measure(reactor: Any, options: argparse.Namespace) -> None:
     """Make the objects, and ask."""
     backend = MemoryStorage(reactor)
-    stores = Stores(backend, reactor)
-    stores.add(kinds_for(Definitions.load("1.36").gvks(), 36))
+    registry = ResourceRegistry(backend, reactor, kinds_for(Definitions.load("1.36").gvks(), 36))
+    stores = registry.stores
     await backend.open()
-    await stores.start()
+    await registry.start()
     store = stores.get("", "pods")
 
     async def put(obj: JSONObject) -> None:
@@ -76,7 +76,7 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
 
     for number in range(options.pods):
         await put(pod(number, options.nodes))
-    graph = NodeGraph(stores)
+    graph = NodeGraph(stores, reactor)
     authorizer = NodeAuthorizer(lambda: graph)
     user = UserInfo("system:node:node-7", groups=("system:nodes", "system:authenticated"))
 
@@ -121,7 +121,7 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
     timed("who is no node", 20000, partial(ask, "get", "secrets", "ns-0", "app-0"))
     record = store.cache.list().records[0]
     timed("a pod whose status changes", 5000, partial(graph.changed, "pods", record))
-    stores.stop()
+    registry.stop()
 
 
 def main() -> None:

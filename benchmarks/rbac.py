@@ -21,10 +21,10 @@ from kubetwist.api.options import CreateOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.authorization.rbac import RBAC
+from kubetwist.registry.assembly import ResourceRegistry
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.rbac.bootstrap import reconcile as bootstraprbac
 from kubetwist.registry.rbac.ruleresolver import GROUP
-from kubetwist.registry.stores import Stores
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.memory import MemoryStorage
 
@@ -67,10 +67,10 @@ def timed(what: str, count: int, call: Callable[[], Any]) -> None:
 async def measure(reactor: Any, options: argparse.Namespace) -> None:
     """Make the objects, and ask."""
     backend = MemoryStorage(reactor)
-    stores = Stores(backend, reactor)
-    stores.add(kinds_for(Definitions.load("1.36").gvks(), 36))
+    registry = ResourceRegistry(backend, reactor, kinds_for(Definitions.load("1.36").gvks(), 36))
+    stores = registry.stores
     await backend.open()
-    await stores.start()
+    await registry.start()
     began = time.perf_counter()
     await bootstraprbac.reconcile(stores)
     print(f"{'bootstrap, all objects':34} {(time.perf_counter() - began) * 1e3:8.1f} ms")
@@ -85,7 +85,7 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
 
     await create("clusterroles", [role(number) for number in range(options.roles)])
     await create("rolebindings", [binding(number, options.roles) for number in range(options.bindings)])
-    rbac = RBAC(lambda: stores.grants)
+    rbac = RBAC(registry.grants)
     usual = UserInfo("user-7", groups=("group-8", "group-10", "system:authenticated"))
     crowd = UserInfo("somebody", groups=("crowded", "system:authenticated"))
 
@@ -97,12 +97,12 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
         return ask(user, namespace, name)
 
     began = time.perf_counter()
-    stores.grants.current()
+    registry.grants.current()
     print(f"{'index, once':34} {(time.perf_counter() - began) * 1e3:8.1f} ms")
     for name, user, namespace in (("usual", usual, "ns-7"), ("crowded", crowd, "crowd")):
         timed(f"{name}, remembered", 20000, partial(ask, user, namespace, "pod-0"))
         timed(f"{name}, not remembered", 500, partial(ask_anew, user, namespace, "pod-0"))
-    stores.stop()
+    registry.stop()
 
 
 def main() -> None:

@@ -126,6 +126,7 @@ def build_chain(
     server: AdmissionContext,
     configurations: Mapping[str, Any] | None = None,
     *,
+    traced: bool = False,
     only: Iterable[Any] | None = None,
 ) -> AdmissionChain:
     """
@@ -134,6 +135,7 @@ def build_chain(
     @param enabled: Names to switch on besides the default ones.
     @param disabled: Names to switch off.
     @param configurations: By name, what --admission-control-config-file has for the plugins.
+    @param traced: Whether requests leave spans.
     @param only: Factories to use instead of the installed plugins.
     @raise UnknownPlugins: A name that no plugin has, or two have; or a plugin that can not be made.
     """
@@ -146,7 +148,7 @@ def build_chain(
         factory = factories[name]
         if name not in disabled and (factory.default or name in enabled):
             plugins.append(_made(factory, server, configurations.get(name)))
-    make = TracedChain if getattr(server, "traced", False) else AdmissionChain
+    make = TracedChain if traced else AdmissionChain
     return make(plugins, getattr(server, "reactor", None))
 
 

@@ -279,7 +279,8 @@ def _selects(asked: AuthorizerAttributes, node: str) -> bool:
 
 
 def make(options: Any, server: Any) -> NodeAuthorizer:
-    """Over the server's stores, which are there when the first request comes."""
+    """Return the authorizer of nodes."""
     return NodeAuthorizer(
-        lambda: NodeGraph(server.stores), bool(options["feature-gates"].get("PodCertificateRequest", False))
+        lambda: NodeGraph(server.stores, server.reactor),
+        bool(options["feature-gates"].get("PodCertificateRequest", False)),
     )

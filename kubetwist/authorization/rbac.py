@@ -7,7 +7,7 @@ binding changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from attrs import define, field
@@ -46,21 +46,13 @@ class RBAC:
     """Allows what a role of the user allows; holds no opinion about the rest."""
 
     name: ClassVar[str] = "RBAC"
-    _find_grants: Callable[[], Grants]
-    _grants: Grants | None = field(default=None, init=False)
+    grants: Grants
     _decisions: dict[Any, Verdict] = field(factory=dict, init=False)
     _generation: int = field(default=-1, init=False)
 
-    @property
-    def grants(self) -> Grants:
-        """Looked up at the first question: the server's stores are made after its authorizer."""
-        if self._grants is None:
-            self._grants = self._find_grants()
-        return self._grants
-
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
         """See L{IAuthorizer.authorize}."""
-        generation = (self._grants or self.grants).current()
+        generation = self.grants.current()
         if generation != self._generation:
             self._decisions.clear()
             self._generation = generation
@@ -153,5 +145,5 @@ def aggregated(errors: list[UnknownRole]) -> str:
 
 
 def make(options: Any, server: Any) -> RBAC:
-    """Over the server's stores, which are there when the first request comes."""
-    return RBAC(lambda: server.stores.grants)
+    """Return the authorizer of the roles and bindings of a server."""
+    return RBAC(server.grants)

@@ -87,7 +87,7 @@ class PolicyStatusController(Controller[str]):
         """The type of a kind; L{None} where it is not known."""
         from ..cel.schemas import declare
 
-        definitions = self.context.stores.definitions
+        definitions = self.context.registry.context.definitions
         if definitions is not None and definitions.knows(gvk):
             named = definitions.definition_of(gvk)
 
@@ -95,10 +95,9 @@ class PolicyStatusController(Controller[str]):
                 return definitions.openapi_schema(reference.removeprefix(_REFERENCE))
 
             return declare(definitions.openapi_schema(named), gvk.kind, True, resolve)
-        find = self.context.stores.find_custom
-        for info in self.context.resources() if find is not None else ():
+        for info in self.context.resources():
             if (info.group, info.kind) == (gvk.group, gvk.kind) and gvk.version in info.versions:
-                served = find(f"{info.resource}.{info.group}") if find is not None else None
+                served = self.context.stores.custom.get(f"{info.resource}.{info.group}")
                 if served is not None:
                     return declare(served.definition.version(gvk.version).schema, gvk.kind, True)
         return None

@@ -12,7 +12,8 @@ from twisted.application.service import IService
 from ..admission.chain import AdmissionChain
 from ..admission.traced import TracedChain
 from ..client.errors import BadSettings
-from ..registry.stores import Stores
+from ..interfaces import IAdmissionPlugin
+from ..registry.assembly import RegistryOptions, ResourceRegistry
 from ..resources.customresources import CustomResources, CustomVersionResource
 from ..resources.documents import install_documents
 from ..resources.handlers.watch import Flusher
@@ -41,40 +42,52 @@ class ExtensionAPIs:
     """
     The resources of an extension server.
 
-    @ivar stores: Where the objects are that are stored.
+    @ivar registry: The stores, and what they share.
     @ivar custom: What serves them.
     @ivar flusher: What paces watches.
     """
 
-    def __init__(self, config: ServerConfig, server: GenericServer, resources: Iterable[Resource]) -> None:
+    def __init__(
+        self,
+        config: ServerConfig,
+        server: GenericServer,
+        resources: Iterable[Resource],
+        admission: Sequence[IAdmissionPlugin] = (),
+    ) -> None:
         """
+        @param admission: The plugins that every write passes, in this order.
         @raise BadResource: One makes no sense.
         """
         options, reactor = config.options, config.reactor
         definitions = Definitions.load(config.kubernetes_version)
-        self.stores = Stores(
+        self.registry = ResourceRegistry(
             config.backend,
             reactor,
-            prefix=f"{options['etcd-prefix'].rstrip('/')}/",
-            delete_workers=options["delete-collection-workers"],
-            cache_sizes=options["watch-cache-sizes"] if options["watch-cache"] else {},
-            default_cache_size=options["default-watch-cache-size"] if options["watch-cache"] else 0,
-            traced=config.traced,
+            definitions=definitions,
+            options=RegistryOptions(
+                prefix=f"{options['etcd-prefix'].rstrip('/')}/",
+                delete_workers=options["delete-collection-workers"],
+                cache_sizes=options["watch-cache-sizes"] if options["watch-cache"] else {},
+                default_cache_size=options["default-watch-cache-size"] if options["watch-cache"] else 0,
+            ),
+            grants=config.grants,
+            authorizer=config.authorizer,
+            outgoing=config.outgoing,
+            admission=lambda server: (TracedChain if config.traced else AdmissionChain)(admission, reactor),
         )
-        self.stores.definitions = definitions
         config.installed = installed = InstalledGroups()
         self.flusher = Flusher(reactor)
         self.custom = _Resources(
             server.layer,
             installed,
             installed,
-            self.stores,
+            self.registry,
             definitions,
             reactor,
             self.flusher,
             min_request_timeout=options["min-request-timeout"],
+            traced=config.traced,
         )
-        self.stores.find_custom = self.custom.served
         for resource in resources:
             self.custom.computing[resource.name] = resource.compute
             self.custom.install(resource.definition(definitions), terminating=False)
@@ -154,13 +167,10 @@ class ExtensionServer(APIServer):
         """@see: L{APIServer.make_chain}; one server is all there is."""
         server = GenericServer("extension-apiserver", NotFound(), ())  # type: ignore[no-untyped-call]
         try:
-            apis = ExtensionAPIs(config, server, checked(self._resources))
+            apis = ExtensionAPIs(config, server, checked(self._resources), self._plugins)
         except BadResource as error:
             raise StartError(str(error)) from error
-        config.apis, config.stores = apis, apis.stores
-        apis.stores.authorizer = config.authorizer
-        apis.stores.outgoing = config.outgoing
-        apis.stores.use((TracedChain if config.traced else AdmissionChain)(self._plugins, config.reactor))
+        config.apis = apis
         compactor = Compactor(config.backend, config.reactor, self._options["etcd-compaction-interval"])
         server.add_before_listening("compaction", compactor.start)
         server.add_at_end("compaction", compactor.stop)

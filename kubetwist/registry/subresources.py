@@ -24,7 +24,7 @@ from .generic.scalestore import ScaleStore
 
 if TYPE_CHECKING:
     from .generic.store import Store
-    from .stores import Stores
+    from .servercontext import ServerContext
 
 #: Parts of an object, by name; those of one resource only are named with it.
 _PARTS: dict[str, Callable[[Store], Any]] = {
@@ -36,63 +36,61 @@ _PARTS: dict[str, Callable[[Store], Any]] = {
 }
 
 
-def subresource_storage(
-    info: ResourceInfo, version: str, subresource: SubresourceInfo, stores: Stores, context: Any
-) -> Any:
+def subresource_storage(info: ResourceInfo, version: str, subresource: SubresourceInfo, context: ServerContext) -> Any:
     """
     The storage object of a subresource.
 
     @param version: In which it is served.
-    @param context: What actions need of the server besides the stores.
+    @param context: The stores, and what actions use of the server.
     """
-    store = stores.get(info.group, info.resource)
+    store = context.stores.get(info.group, info.resource)
     if subresource.view == "part":
         make = _PARTS.get(f"{info.resource}/{subresource.name}") or _PARTS[subresource.name]
         return make(store)
     if subresource.view == "scale":
         return ScaleStore(store, version)
     if subresource.view == "action":
-        return action_storage(info, subresource, stores, context)
-    return connection_storage(info, subresource, stores, context)
+        return action_storage(info, subresource, context)
+    return connection_storage(info, subresource, context)
 
 
-def virtual_storage(info: ResourceInfo, stores: Stores, context: Any) -> Any:
+def virtual_storage(info: ResourceInfo, context: ServerContext) -> Any:
     """The storage object of a resource that has no objects: reviews, bindings, component statuses."""
-    return review_storage(info, stores, context)
+    return review_storage(info, context)
 
 
-def action_storage(info: ResourceInfo, subresource: SubresourceInfo, stores: Stores, context: Any) -> Any:
+def action_storage(info: ResourceInfo, subresource: SubresourceInfo, context: ServerContext) -> Any:
     """The storage object of an action."""
-    store = stores.get(info.group, info.resource)
+    store = context.stores.get(info.group, info.resource)
     if subresource.name == "binding":
         return PodBinding(store)
     if subresource.name == "eviction":
-        return PodEviction(store, stores.find("policy", "poddisruptionbudgets"))
-    return TokenRequests(store, stores, context)
+        return PodEviction(store, context.stores.find("policy", "poddisruptionbudgets"))
+    return TokenRequests(store, context)
 
 
 _PROXIES: Final = {"pods": PodProxy, "services": ServiceProxy, "nodes": NodeProxy}
 
 
-def connection_storage(info: ResourceInfo, subresource: SubresourceInfo, stores: Stores, context: Any) -> Connection:
+def connection_storage(info: ResourceInfo, subresource: SubresourceInfo, context: ServerContext) -> Connection:
     """The storage object of such a subresource."""
     if subresource.name == "proxy":
-        return _PROXIES[info.resource](info, "proxy", ALL_METHODS, stores)
+        return _PROXIES[info.resource](info, "proxy", ALL_METHODS, context)
     if subresource.name == "log":
-        return PodLog(info, "log", ("GET",), stores)
-    return PodStream(info, subresource.name, ("GET", "POST"), stores)
+        return PodLog(info, "log", ("GET",), context)
+    return PodStream(info, subresource.name, ("GET", "POST"), context)
 
 
-def review_storage(info: ResourceInfo, stores: Stores, context: Any) -> Any:
+def review_storage(info: ResourceInfo, context: ServerContext) -> Any:
     """The storage object of such a resource."""
     if info.kind == "Binding":
-        return Bindings(info, stores.get("", "pods"))
+        return Bindings(info, context.stores.get("", "pods"))
     if info.kind == "ComponentStatus":
-        return ComponentStatuses(info, stores)
+        return ComponentStatuses(info, context.outgoing)
     if info.kind == "TokenReview":
-        return TokenReview(info, stores, context)
+        return TokenReview(info, context)
     if info.kind == "SelfSubjectReview":
-        return SelfSubjectReview(info, stores)
+        return SelfSubjectReview(info, context)
     if info.kind == "SelfSubjectRulesReview":
-        return RulesReview(info, stores, context)
-    return AccessReview(info, stores, context)
+        return RulesReview(info, context)
+    return AccessReview(info, context)

@@ -6,7 +6,6 @@ What a plugin in the server sees is in the version that is stored, or, for custo
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -20,16 +19,20 @@ from .generic.conversion import convert
 from .strategies import strategy_for
 
 if TYPE_CHECKING:
+    from ..schema.definitions import Definitions
     from .customresources.served import ServedResource
-    from .generic.resourceinfo import ResourceInfo
     from .stores import Stores
 
 
 class Versions:
     """All versions of everything that is served."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: Stores, definitions: Definitions | None) -> None:
+        """
+        @param definitions: The types of the release; without them built-in objects are not decoded.
+        """
         self._stores = stores
+        self._definitions = definitions
         self._codecs: dict[tuple[GroupVersionKind, GroupVersionKind], Codec] = {}
         self._forms: dict[tuple[str, str, str, GroupVersionKind], tuple[Form, ...]] = {}
 
@@ -75,8 +78,8 @@ class Versions:
         ]
 
     def _custom(self, group: str, resource: str) -> ServedResource | None:
-        find = self._stores.find_custom
-        return find(f"{resource}.{group}") if find is not None and (group, resource) not in self._stores.infos else None
+        stores = self._stores
+        return None if (group, resource) in stores.infos else stores.custom.get(f"{resource}.{group}")
 
     async def shown(
         self, group: str, resource: str, obj: JSONObject, source: GroupVersionKind, target: GroupVersionKind
@@ -150,7 +153,7 @@ class Versions:
                 store = custom.store(custom.definition.version(target.version))
             store.strategy.default(obj)
             return obj
-        definitions = self._stores.definitions
+        definitions = self._definitions
         if definitions is None or not definitions.knows(source):
             if not isinstance(value, dict):
                 raise ValueError("it is no object any more")
@@ -175,8 +178,3 @@ def _with_kind(value: JSONObject, default: GroupVersionKind) -> JSONObject:
     """Fill in kind and apiVersion where they are missing (apimachinery, C{serializer/json}, C{gvkWithDefaults})."""
     kind, api_version = value.get("kind") or default.kind, value.get("apiVersion") or default.api_version
     return {**value, "kind": kind, "apiVersion": api_version}
-
-
-#: Finds a custom resource by the name of its definition.
-FindCustom = Callable[[str], "ServedResource | None"]
-Infos = dict[tuple[str, str], "ResourceInfo"]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from socket import gethostname
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from attrs import define
-
 from twisted.internet.interfaces import IReactorTime
 
+from ..admission.chain import AdmissionChain
 from ..admission.configuration import read_configurations
 from ..admission.selection import build_chain
 from ..api.resource import JSONObject
@@ -26,7 +25,8 @@ from ..flowcontrol.levels import FlowControl
 from ..flowcontrol.readings import tell_of
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..metrics.streams import StreamMetrics
-from ..registry.apiextensions.strategy import CustomResourceDefinitionStrategy
+from ..registry.admissioncontext import ServerAdmissionContext
+from ..registry.assembly import AdmissionFactory, RegistryOptions, ResourceRegistry
 from ..registry.core.namespace.bootstrap import system_namespaces
 from ..registry.core.node.kubelets import ConnectionRules
 from ..registry.core.service.bootstrap import kubernetes_service
@@ -40,10 +40,11 @@ from ..registry.generic.resourceinfo import ResourceInfo
 from ..registry.kinds import kinds_for
 from ..registry.rbac.bootstrap import reconcile as bootstraprbac
 from ..registry.rbac.ruleresolver import GROUP as RBAC
+from ..registry.rbac.ruleresolver import Grants
 from ..registry.scheduling.bootstrap import priority_classes
+from ..registry.servercontext import ServerContext
 from ..registry.stores import Stores
 from ..schema.definitions import Definitions
-from ..schema.structural import OBJECT_META
 from ..storage.compaction import Compactor
 from ..storage.wrappers import shared_storage
 from ..streams.handlers import Streams
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 
     from cryptography.x509 import Certificate
 
+    from ..client.factory import Outgoing
     from ..registry.customresources.conversion import Conversion
 
 #: The groups that are not kube-apiserver's own: they belong to the servers around it.
@@ -72,28 +74,12 @@ EXTENSIONS_GROUP: Final = "apiextensions.k8s.io"
 LONGEST_WAIT: Final = 60.0
 
 
-@define
-class ServerContext:
-    """
-    What storage objects without objects of their own ask the server for.
-
-    @ivar authorizer: Decides what access reviews ask.
-    @ivar user_of_token: Whose token this is, and for whom, for token reviews:
-        L{kubetwist.server.config.ServerConfig.user_of_token}.
-    @ivar token_issuer: Issues service account tokens; L{None} without one.
-    @ivar clients: Of what proxies, logs and streams lead to; L{None} when nothing is led to.
-    """
-
-    authorizer: IAuthorizer
-    user_of_token: Callable[..., Any]
-    token_issuer: Any = None
-    clients: TargetClients | None = None
-
-
 class APIs:
     """
     The stores and installers of a server.
 
+    @ivar registry: The stores, and what they share.
+    @ivar stores: The stores.
     @ivar infos: The resources that the release and --runtime-config leave on.
     @ivar aggregation: What APIServices say, once the APIs are installed; L{None} where there are none.
     """
@@ -106,19 +92,39 @@ class APIs:
         *,
         runtime_config: Mapping[str, str] | None = None,
         min_request_timeout: float = 1800.0,
-        **stores: Any,
+        options: RegistryOptions,
+        grants: Grants,
+        authorizer: IAuthorizer,
+        outgoing: Outgoing,
+        admission: AdmissionFactory,
+        traced: bool = False,
     ) -> None:
         """
-        @param stores: Further arguments of L{Stores}.
+        The parameters that are not described here are those of L{ResourceRegistry}.
+
+        @param runtime_config: The resources that are switched on or off.
+        @param min_request_timeout: The minimum duration of watches that set no timeout, in seconds.
+        @param traced: Whether requests leave spans.
         """
         self.definitions = definitions
         self.reactor = reactor
         self.infos: list[ResourceInfo] = kinds_for(
             definitions.gvks(), int(definitions.minor.partition(".")[2]), runtime_config
         )
-        self.stores = Stores(backend, reactor, **stores)
-        self.stores.definitions = definitions
-        self.stores.add(self.infos)
+        self.registry = ResourceRegistry(
+            backend,
+            reactor,
+            self.infos,
+            definitions=definitions,
+            options=options,
+            grants=grants,
+            authorizer=authorizer,
+            outgoing=outgoing,
+            admission=admission,
+        )
+        self.stores = self.registry.stores
+        self._outgoing = outgoing
+        self._traced = traced
         self.flusher = Flusher(reactor)
         self._computing = Computing(in_threads_of(reactor), reactor)
         self._min_request_timeout = min_request_timeout
@@ -140,19 +146,18 @@ class APIs:
         """What serves custom resources, where definitions are served."""
         return self._custom
 
-    def use_admission(self, enabled: Iterable[str] = (), disabled: Iterable[str] = (), configuration: str = "") -> None:
-        """
-        Put the admission plugins in front of all writes.
-
-        @param configuration: The path of --admission-control-config-file; C{""} for none.
-        @raise BadAdmission: A name stands for no plugin, or a configuration makes no sense.
-        """
-        self.stores.use(build_chain(enabled, disabled, self.stores, read_configurations(configuration)))
-
-    def install(self, aggregator: Layer, kube: Layer, extensions: Layer, context: ServerContext) -> MergedGroups:
+    def install(
+        self,
+        aggregator: Layer,
+        kube: Layer,
+        extensions: Layer,
+        context: ServerContext,
+        clients: TargetClients | None = None,
+    ) -> MergedGroups:
         """
         Give every resource its path in the server it belongs to.
 
+        @param clients: Calls what proxies, logs and streams lead to; L{None} where nothing is led to.
         @return: What is served, for discovery and OpenAPI.
         """
         for layer, groups in (
@@ -162,13 +167,14 @@ class APIs:
         ):
             installer = Installer(
                 layer,
-                self.stores,
+                context,
                 self.definitions,
                 self.reactor,
                 self.flusher,
                 min_request_timeout=self._min_request_timeout,
-                context=context,
+                clients=clients,
                 in_thread=self._computing,
+                traced=self._traced,
             )
             installer.install([info for info in self.infos if groups(info.group)])
             self._installers[layer.name] = installer
@@ -177,8 +183,7 @@ class APIs:
         self._install_custom(extensions, merged)
         services = self.stores.find(AGGREGATOR_GROUP, "apiservices")
         if services is not None:
-            assert self.stores.outgoing is not None, "set before anything is installed"
-            self.aggregation = Aggregation(services, self.stores.outgoing, self.reactor)
+            self.aggregation = Aggregation(services, self._outgoing, self.reactor)
             definitions = self._definition_controller
             self._registration = Registration(
                 services,
@@ -200,20 +205,19 @@ class APIs:
         store = self.stores.find(EXTENSIONS_GROUP, "customresourcedefinitions")
         if store is None:
             return
-        store.strategy = CustomResourceDefinitionStrategy(self.definitions.struct(OBJECT_META))
         self._custom = CustomResources(
             extensions,
             self._installers[extensions.name].installed,
             merged,
-            self.stores,
+            self.registry,
             self.definitions,
             self.reactor,
             self.flusher,
             conversion_of=self._conversion,
             min_request_timeout=self._min_request_timeout,
             in_thread=self._computing,
+            traced=self._traced,
         )
-        self.stores.find_custom = self._custom.served
         gvk = store.gvk
         fields = FieldManager(
             gvk,
@@ -229,15 +233,14 @@ class APIs:
         if not converts_elsewhere(crd):
             return None
         if self._conversions is None:
-            assert self.stores.outgoing is not None, "set before anything is installed"
             from ..registry.customresources.conversion import Conversions
 
-            self._conversions = Conversions(self.stores.outgoing, self.reactor)
+            self._conversions = Conversions(self._outgoing, self.reactor)
         return self._conversions(crd)
 
     async def start(self) -> None:
         """Fill the watch caches; nothing can be served before, custom resources included."""
-        await self.stores.start()
+        await self.registry.start()
         if self.aggregation is not None:
             self.aggregation.start()
         if self._definition_controller is not None:
@@ -253,7 +256,7 @@ class APIs:
             self._definition_controller.stop()
         if self._custom is not None:
             self._custom.stop()
-        self.stores.stop()
+        self.registry.stop()
         self._computing.stop()
 
 
@@ -266,42 +269,30 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
     """
     options = config.options
     definitions = Definitions.load(config.kubernetes_version)
+
+    def admission(server: ServerAdmissionContext) -> AdmissionChain:
+        return build_chain(
+            options["enable-admission-plugins"],
+            options["disable-admission-plugins"],
+            server,
+            read_configurations(options["admission-control-config-file"]),
+            traced=config.traced,
+        )
+
     apis = APIs(
         definitions,
         config.backend,
         config.reactor,
         runtime_config=options["runtime-config"],
         min_request_timeout=options["min-request-timeout"],
-        prefix=f"{options['etcd-prefix'].rstrip('/')}/",
-        event_ttl=options["event-ttl"],
-        service_ranges=[str(network) for network in options["service-cluster-ip-range"]],
-        node_ports=options["service-node-port-range"],
-        delete_workers=options["delete-collection-workers"],
-        cache_sizes=options["watch-cache-sizes"] if options["watch-cache"] else {},
-        default_cache_size=options["default-watch-cache-size"] if options["watch-cache"] else 0,
+        options=registry_options(options),
+        grants=config.grants,
+        authorizer=config.authorizer,
+        outgoing=config.outgoing,
+        admission=admission,
         traced=config.traced,
-        protobuf=options["storage-media-type"] == "application/vnd.kubernetes.protobuf",
-        open_gates=frozenset(name for name, opened in options["feature-gates"].items() if opened),
     )
-    apis.stores.allow_privileged = options["allow-privileged"]
-    config.apis, config.stores = apis, apis.stores
-    apis.stores.authorizer = config.authorizer
-    apis.stores.outgoing = config.outgoing
-    apis.stores.toleration_seconds = (
-        options["default-not-ready-toleration-seconds"],
-        options["default-unreachable-toleration-seconds"],
-    )
-    apis.stores.connection_rules = ConnectionRules(
-        tuple(options["kubelet-preferred-address-types"]),
-        options["kubelet-port"],
-        options["allow-loopback-proxy"],
-        options["feature-gates"].get("PodLogsQuerySplitStreams", False),
-    )
-    apis.use_admission(
-        options["enable-admission-plugins"],
-        options["disable-admission-plugins"],
-        options["admission-control-config-file"],
-    )
+    config.apis = apis
     clients = TargetClients(
         config.outgoing,
         config.kubelet_credentials.current,
@@ -310,8 +301,21 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
         patience=options["kubelet-timeout"],
     )
     config.streams.append(passes_on)
-    context = ServerContext(config.authorizer, config.user_of_token, config.token_issuer, clients)
-    config.installed = installed = apis.install(aggregator.layer, kube.layer, extensions.layer, context)
+    context = ServerContext(
+        apis.stores,
+        apis.registry.environment,
+        config.authorizer,
+        config.user_of_token,
+        config.token_issuer,
+        config.outgoing,
+        ConnectionRules(
+            tuple(options["kubelet-preferred-address-types"]),
+            options["kubelet-port"],
+            options["allow-loopback-proxy"],
+            options["feature-gates"].get("PodLogsQuerySplitStreams", False),
+        ),
+    )
+    config.installed = installed = apis.install(aggregator.layer, kube.layer, extensions.layer, context, clients)
 
     def other_paths() -> list[str]:
         layers = (aggregator.layer, kube.layer, extensions.layer)
@@ -355,6 +359,26 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
     return apis
 
 
+def registry_options(options: Any) -> RegistryOptions:
+    """Return how the command line wants objects to be kept."""
+    return RegistryOptions(
+        prefix=f"{options['etcd-prefix'].rstrip('/')}/",
+        event_ttl=options["event-ttl"],
+        service_ranges=[str(network) for network in options["service-cluster-ip-range"]],
+        node_ports=options["service-node-port-range"],
+        delete_workers=options["delete-collection-workers"],
+        cache_sizes=options["watch-cache-sizes"] if options["watch-cache"] else {},
+        default_cache_size=options["default-watch-cache-size"] if options["watch-cache"] else 0,
+        protobuf=options["storage-media-type"] == "application/vnd.kubernetes.protobuf",
+        open_gates=frozenset(name for name, opened in options["feature-gates"].items() if opened),
+        allow_privileged=options["allow-privileged"],
+        toleration_seconds=(
+            options["default-not-ready-toleration-seconds"],
+            options["default-unreachable-toleration-seconds"],
+        ),
+    )
+
+
 def add_controllers(config: Any, apis: APIs, aggregator: Any) -> None:
     """Have the controllers that were chosen run from the time that the server is ready until its last request."""
     running: list[Any] = []
@@ -365,7 +389,7 @@ def add_controllers(config: Any, apis: APIs, aggregator: Any) -> None:
         from ..controllers.machinery.manager import RunningControllers
 
         def make_context() -> Context:
-            return Context(apis.stores, config.reactor, config, apis.custom)
+            return Context(apis.registry, config.reactor, config, apis.custom)
 
         controllers: Any
         if config.backend.shared:
@@ -451,8 +475,9 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any) -> 
         store = stores.find("networking.k8s.io", "ipaddresses")
         if isinstance(store, IPAddressStore):
             await store.repair()
-        if stores.shared_ports is not None:
-            await stores.shared_ports.repair(stores.get("", "services").cache)
+        shared_ports = apis.registry.allocators.shared_ports
+        if shared_ports is not None:
+            await shared_ports.repair(stores.get("", "services").cache)
 
     kube.add_post_start_hook("start-service-ip-repair-controllers", addresses)
     present = {(info.group, info.resource) for info in apis.infos}
@@ -504,12 +529,12 @@ def add_endpoints(config: Any, stores: Stores, aggregator: Any) -> None:
     prefix = f"{options['etcd-prefix'].rstrip('/')}/"
     reconciler: EndpointReconciler
     if shared_storage(config.backend) is None:
-        reconciler = SoleEndpoint(stores, prefix, config.reactor, lambda: config.endpoint)
+        reconciler = SoleEndpoint(stores, config.backend, prefix, config.reactor, lambda: config.endpoint)
     elif options["endpoint-reconciler-type"] == "master-count":
         count = options["apiserver-count"]
-        reconciler = CountedEndpoints(stores, prefix, config.reactor, lambda: config.endpoint, count)
+        reconciler = CountedEndpoints(stores, config.backend, prefix, config.reactor, lambda: config.endpoint, count)
     else:
-        reconciler = EndpointReconciler(stores, prefix, config.reactor, lambda: config.endpoint)
+        reconciler = EndpointReconciler(stores, config.backend, prefix, config.reactor, lambda: config.endpoint)
     aggregator.add_post_start_hook("bootstrap-controller", reconciler.prepare)
     aggregator.add_when_ready("endpoints of the servers", reconciler.start)
     aggregator.add_pre_shutdown_hook("endpoints of the servers", reconciler.stop)

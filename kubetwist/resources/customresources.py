@@ -40,8 +40,8 @@ from .servedresources import IInstalled, InstalledGroups, InstalledResource, Pri
 from .traced import traced_handler
 
 if TYPE_CHECKING:
+    from ..registry.assembly import ResourceRegistry
     from ..registry.customresources.conversion import Conversion
-    from ..registry.stores import Stores
     from ..schema.definitions import Definitions
 
 #: Where groups of custom resources stand among the others.
@@ -249,7 +249,7 @@ class CustomResources:
         layer: Layer,
         installed: InstalledGroups,
         everything: IInstalled,
-        stores: Stores,
+        registry: ResourceRegistry,
         definitions: Definitions,
         reactor: IReactorTime,
         flusher: Flusher,
@@ -257,10 +257,12 @@ class CustomResources:
         conversion_of: Callable[[JSONObject], Conversion | None] = lambda crd: None,
         min_request_timeout: float = 1800.0,
         in_thread: InThread | None = None,
+        traced: bool = False,
     ) -> None:
         """
         @param layer: The server whose paths these are.
         @param everything: What the whole chain serves.
+        @param registry: Its stores get those of the custom resources.
         @param conversion_of: Finds what a definition says of conversion.
         """
         self.installed = installed
@@ -271,13 +273,13 @@ class CustomResources:
         if in_thread is None:
             in_thread = self._computing = Computing(in_threads_of(reactor), reactor)
         self.in_thread = in_thread
-        self.traced = stores.traced
+        self.traced = traced
         self._layer = layer
         self._everything = everything
-        self._stores = stores
+        self._registry = registry
         self._definitions = definitions
         self._conversion_of = conversion_of
-        self._served: dict[str, ServedResource] = {}
+        self._served = registry.stores.custom
         self._followers: list[Callable[[], None]] = []
         self._leaves: dict[GroupVersion, CustomGroupVersion] = {}
         #: Group-versions that other servers of the chain answer: nobody gets in their way.
@@ -287,7 +289,7 @@ class CustomResources:
     @property
     def authorizer(self) -> IAuthorizer | None:
         """Asked again where a request does more than its verb tells."""
-        return self._stores.authorizer
+        return self._registry.context.authorizer
 
     def group_versions(self) -> set[GroupVersion]:
         """What is served now."""
@@ -325,9 +327,14 @@ class CustomResources:
                 before.terminating = terminating
                 self._list(before.definition)
             return before
-        served = ServedResource(definition, self._stores, self.in_thread)
-        served.terminating = terminating
-        served.on_ready = self._loaded
+        served = ServedResource(
+            definition,
+            self._registry.custom_environment,
+            self._registry.caches,
+            self.in_thread,
+            terminating=terminating,
+            on_ready=self._loaded,
+        )
         if before is not None:
             self._unroute(before)
             before.stop()

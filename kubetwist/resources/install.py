@@ -50,8 +50,9 @@ from .traced import traced_handler
 
 if TYPE_CHECKING:
     from ..http.request import KubeRequest
-    from ..registry.stores import Stores
+    from ..registry.servercontext import ServerContext
     from ..schema.definitions import Definitions
+    from .proxy.upstreamclients import TargetClients
 
 
 @frozen
@@ -99,27 +100,31 @@ class Installer:
     def __init__(
         self,
         layer: Layer,
-        stores: Stores,
+        context: ServerContext,
         definitions: Definitions,
         reactor: IReactorTime,
         flusher: Flusher,
         *,
         min_request_timeout: float = 1800.0,
-        context: Any = None,
+        clients: TargetClients | None = None,
         in_thread: InThread | None = None,
+        traced: bool = False,
     ) -> None:
         """
-        @param context: Parts of the server that actions and reviews need besides the stores.
+        @param context: The stores, and what actions and reviews use of the server.
+        @param clients: Calls what proxies, logs and streams lead to; L{None} where nothing is led to.
         @param in_thread: Runs long computations; by default one at a time in a thread of C{reactor}.
+        @param traced: Whether requests leave spans.
         """
         self.layer = layer
         self.installed = InstalledGroups()
-        self._stores = stores
         self._definitions = definitions
         self._reactor = reactor
         self._flusher = flusher
         self._min_request_timeout = min_request_timeout
         self._context = context
+        self._clients = clients
+        self._traced = traced
         self._in_thread = in_thread or Computing(in_threads_of(reactor), reactor)
 
     def install(self, infos: Iterable[ResourceInfo]) -> None:
@@ -146,13 +151,13 @@ class Installer:
     def _endpoints(self, info: ResourceInfo, version: str) -> Iterable[Endpoint]:
         storage: Any
         if info.stored:
-            storage = self._stores.get(info.group, info.resource)
+            storage = self._context.stores.get(info.group, info.resource)
         else:
-            storage = virtual_storage(info, self._stores, self._context)
+            storage = virtual_storage(info, self._context)
         gvk = info.gvk(version)
         yield self._endpoint(storage, info, version, gvk, info.storage_kind if info.stored else gvk)
         for subresource in info.subresources:
-            part = subresource_storage(info, version, subresource, self._stores, self._context)
+            part = subresource_storage(info, version, subresource, self._context)
             part_gvk = subresource_kind(info, subresource, version)
             same = subresource.kind == info.kind
             stored = info.storage_kind if same else part_gvk
@@ -190,9 +195,9 @@ class Installer:
             strategy,
             subresource,
             fields=fields,
-            authorizer=getattr(self._context, "authorizer", None),
+            authorizer=self._context.authorizer,
             min_request_timeout=self._min_request_timeout,
-            traced=self._stores.traced,
+            traced=self._traced,
         )
 
     def _route(self, app: Klein, base: str, endpoint: Endpoint) -> None:
@@ -224,7 +229,7 @@ class Installer:
                 if verb.anywhere and info.namespaced:
                     add(app, verb.method, f"{base}{collection}", handler)
         if IConnecter.providedBy(storage):
-            connect = Connects(endpoint, getattr(self._context, "clients", None)).connect
+            connect = Connects(endpoint, self._clients).connect
             for method in storage.methods:
                 add(app, method, f"{base}{inside}/<name>{tail}", connect)
                 if storage.subpaths:

@@ -14,6 +14,8 @@ from ..flowcontrol.turns import Turns
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..metrics.registry import Registry
 from ..registry.core.serviceaccount.tokenkeys import TokenKey
+from ..registry.rbac.ruleresolver import Grants
+from ..registry.stores import Stores
 from .datadir import DataDirectory
 from .hostaddress import advertised_address
 from .watchedfiles import WatchedFiles
@@ -45,7 +47,8 @@ class ServerConfig:
     @ivar closers: Called when the last request is answered.
     @ivar controllers: The factories of the controllers that are to run: L{kubetwist.interfaces.IControllerFactory}s.
     @ivar token_keys: What those tokens are verified by: L{kubetwist.registry.core.serviceaccount.tokenkeys.TokenKey}s.
-    @ivar stores: L{kubetwist.registry.stores.Stores}, once the servers are built.
+    @ivar stores: The stores of the server, which is filled when the servers are built.
+    @ivar grants: What roles and bindings say now.
     @ivar apis: L{kubetwist.resources.apis.APIs}, once the servers are built.
     @ivar aggregation: L{kubetwist.controllers.aggregation.apiservices.Aggregation}, once the servers are built;
         L{None} where there are no APIServices.
@@ -76,7 +79,8 @@ class ServerConfig:
     authorizer: IAuthorizer | None = None
     authenticator: Any = None
     encryption: Any = None
-    stores: Any = None
+    stores: Stores = field(factory=Stores)
+    grants: Grants = field(init=False)
     apis: Any = None
     aggregation: Any = None
     availability: Any = None
@@ -113,6 +117,7 @@ class ServerConfig:
         self.outgoing = Outgoing(self.reactor, self._service, self.options["webhook-url-denied-cidrs"])
         self.files = WatchedFiles(self.reactor)
         self.turns = Turns(self.reactor)
+        self.grants = Grants(self.stores)
 
     def _service(self, namespace: str, name: str) -> Any:
         return self.stores.view("", "services", namespace, name)

@@ -57,7 +57,7 @@ def tell_of(config: Any) -> None:
     registry.read(lambda: _features(config))
     registry.read(lambda: _decisions(config))
     if config.apis is not None:
-        registry.read(lambda: config.stores.admission.readings())
+        registry.read(lambda: config.apis.registry.admission.readings())
         registry.read(config.apis.flusher.readings)
         registry.read(lambda: _services(config))
 
@@ -317,7 +317,7 @@ def _expressions() -> Iterator[Reading]:
 
 
 def _services(config: Any) -> Iterator[Reading]:
-    allocator = config.stores.services
+    allocator = config.apis.registry.allocators.services
     prefix = "kube_apiserver_clusterip_allocator_"
     used = [(str(one.network), one) for one in allocator.ips.values()]
     values = [((cidr,), float(one.most())) for cidr, one in used]

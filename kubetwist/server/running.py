@@ -270,13 +270,7 @@ class APIServer:
 
     def make_memory_limit(self, config: ServerConfig, guard: MemoryGuard) -> Callable[[Handler], Handler]:
         """Return a wrapper of handlers that refuses requests while there is not enough memory."""
-
-        def sizes(group: str, resource: str) -> tuple[int, int] | None:
-            # Other API servers may have no storage.
-            found: tuple[int, int] | None = None if config.stores is None else config.stores.sizes(group, resource)
-            return found
-
-        return lambda handler: with_memory_limit(handler, guard, sizes, MAX_BODY)
+        return lambda handler: with_memory_limit(handler, guard, config.stores.sizes, MAX_BODY)
 
     def make_limit(self, config: ServerConfig) -> tuple[Callable[[Handler], Handler], Callable[[KubeRequest], object]]:
         """

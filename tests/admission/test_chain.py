@@ -20,8 +20,8 @@ from kubetwist.admission.selection import ORDER, UnknownPlugins, build_chain, in
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.interfaces import IAdmissionPluginFactory, IMutatingAdmission, IValidatingAdmission
+from kubetwist.registry.admissioncontext import ServerAdmissionContext
 from kubetwist.registry.stores import Stores
-from kubetwist.storage.memory import MemoryStorage
 
 #: What of the reference's plugins is off by default: its own table says so.
 OFF = frozenset(
@@ -420,9 +420,9 @@ class BuildTests(SynchronousTestCase):
     def test_built_in(self) -> None:
         """The built-in plugins are found as anybody's would be, and are what their factories say."""
         clock = Clock()
-        stores = Stores(MemoryStorage(clock), clock)
+        context = ServerAdmissionContext(Stores(), clock)
         every = [name for name in installed() if name in ORDER and name not in ("EventRateLimit", "ImagePolicyWebhook")]
-        chain = build_chain(every, (), stores)
+        chain = build_chain(every, (), context)
         names = [plugin.name for plugin in chain.plugins if plugin.name in ORDER]
         self.assertEqual(names, [name for name in ORDER if name in every])
         self.assertEqual(set(ORDER) - set(installed()), set())

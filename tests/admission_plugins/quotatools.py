@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubetwist.admission.chain import AdmissionChain
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions
 from tests.registry.storetools import StoreTestCase
@@ -31,7 +30,7 @@ class PluginTestCase(StoreTestCase):
 
     def use(self, *plugins: Any) -> None:
         """Put them in front of all writes."""
-        self.stores.use(AdmissionChain(plugins))
+        self.server.admit(*plugins)
 
     def why(self, resource: str, obj: dict[str, Any], **options: Any) -> str:
         """Why an object is refused."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from zope.interface.verify import verifyObject
 
-from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.namespaceautoprovision import NamespaceAutoProvision
 from kubetwist.admission_plugins.namespacelifecycle import NamespaceLifecycle
 from kubetwist.api.errors import APIStatusError
@@ -58,7 +57,7 @@ class StoredTests(StoreTestCase):
 
     def test_created(self) -> None:
         """The namespace is a real one, made by the server itself through all its plugins."""
-        self.stores.use(AdmissionChain([NamespaceAutoProvision(), NamespaceLifecycle()]))
+        self.server.admit(NamespaceAutoProvision(), NamespaceLifecycle())
         scope = self.scope.within("fresh")
         store = self.store("configmaps")
         self.successResultOf(store.create(scope, {"metadata": {"name": "a"}}, CreateOptions()))

@@ -6,7 +6,6 @@ from typing import Any
 
 from twisted.internet.defer import Deferred, ensureDeferred
 
-from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.configurations import InvalidConfiguration
 from kubetwist.admission_plugins.resourcequota import ResourceQuota
 from kubetwist.api.errors import APIStatusError
@@ -72,7 +71,7 @@ class QuotaTestCase(StoreTestCase):
         """Have the plugin look at all writes."""
         kind = {"kind": "ResourceQuotaConfiguration", "apiVersion": "apiserver.config.k8s.io/v1"}
         plugin = ResourceQuota.configured(Context(), {**kind, "limitedResources": list(limited)} if limited else None)
-        self.stores.use(AdmissionChain([plugin]))
+        self.server.admit(plugin)
 
     def used(self, name: str = "q") -> Any:
         """What is counted as used."""

@@ -16,10 +16,10 @@ from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.authorization.node import NodeAuthorizer
 from kubetwist.interfaces import IAuthorizer, IRuleExplainer, IRuleResolver
+from kubetwist.registry.assembly import ResourceRegistry
 from kubetwist.registry.core.node import graph as nodegraph
 from kubetwist.registry.core.node.graph import NodeGraph
 from kubetwist.registry.core.pod.references import MIRROR_ANNOTATION
-from kubetwist.registry.stores import Stores
 from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
 from tests.resources.server import Server, all_kinds
@@ -61,7 +61,7 @@ class NodeServer(Server):
 
     def __init__(self) -> None:
         super().__init__("pods", "persistentvolumes", "volumeattachments", "resourceslices", "podcertificaterequests")
-        self.graph = NodeGraph(self.stores)
+        self.graph = NodeGraph(self.stores, self.clock)
         self.node = NodeAuthorizer(lambda: self.graph)
 
     def make(self, path: str, obj: JSONObject) -> JSONObject:
@@ -536,9 +536,10 @@ class ChangeTests(NodeTestCase):
     def test_caches_not_filled(self) -> None:
         """Before the caches are filled for the first time nothing is decided."""
         clock = Clock()
-        stores = Stores(MemoryStorage(clock), clock)
-        stores.add([info for info in all_kinds() if info.resource == "pods"])
-        self.assertRaises(StorageUnavailable, NodeGraph(stores).ready)
+        registry = ResourceRegistry(
+            MemoryStorage(clock), clock, [info for info in all_kinds() if info.resource == "pods"]
+        )
+        self.assertRaises(StorageUnavailable, NodeGraph(registry.stores, clock).ready)
 
 
 secret_sets = st.frozensets(st.sampled_from("abc"), max_size=3)

@@ -12,14 +12,13 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.namespacelifecycle import NamespaceLifecycle
 from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.resource import UserInfo
 from kubetwist.authorization import rbac
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
+from kubetwist.registry.assembly import ResourceRegistry
 from kubetwist.registry.rbac.ruleresolver import GROUP
-from kubetwist.registry.stores import Stores
 from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
 from tests.registry.rbac.rbacserver import API, USERS, RBACServer, binding, role, rule
@@ -143,9 +142,8 @@ class DecisionTests(RBACTestCase):
     def test_caches_not_filled(self) -> None:
         """Before the caches are filled for the first time nothing is decided."""
         clock = Clock()
-        stores = Stores(MemoryStorage(clock), clock)
-        stores.add(self.server.infos)
-        self.assertRaises(StorageUnavailable, stores.grants.current)
+        registry = ResourceRegistry(MemoryStorage(clock), clock, self.server.infos)
+        self.assertRaises(StorageUnavailable, registry.grants.current)
 
     def test_lost_place(self) -> None:
         """While a cache starts over, what was known goes on to hold; then what it has become does."""
@@ -216,7 +214,7 @@ class ChangeTests(RBACTestCase):
 
     def test_nothing_kept(self) -> None:
         """Nothing is kept of bindings that are gone."""
-        grants = self.server.stores.grants
+        grants = self.server.grants
         self.assertFalse(self.may_list("bob"))
         for name in ("a", "b"):
             self.server.make(BINDINGS, binding(name, "Role/maps", "User/bob", "User/bob", "Group/qa"))
@@ -326,7 +324,7 @@ class PromptnessTests(RBACTestCase):
 
     def test_namespaces(self) -> None:
         """What is created in a namespace right after it finds it, even if the cache had lost its place."""
-        self.server.stores.use(AdmissionChain([NamespaceLifecycle()]))
+        self.server.admit(NamespaceLifecycle())
         for number in range(50):
             self.server.make("/api/v1/namespaces", {"metadata": {"name": f"ns-{number}"}})
             self.server.make(f"/api/v1/namespaces/ns-{number}/configmaps", {"metadata": {"name": "x"}})

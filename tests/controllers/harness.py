@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
@@ -16,11 +16,13 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.api.times import use_clock
 from kubetwist.controllers.machinery.client import Client
 from kubetwist.controllers.machinery.context import Context
+from kubetwist.registry.assembly import RegistryOptions, ResourceRegistry
+from kubetwist.registry.rbac.ruleresolver import Grants
 from kubetwist.registry.stores import Stores
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.errors import RevisionConflict, StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
-from tests.resources.server import all_kinds, definitions
+from tests.resources.server import Plugins, all_kinds, configured, definitions
 
 #: When tests begin.
 START = 1_800_000_000.0
@@ -67,6 +69,7 @@ class ControllerTestCase(SynchronousTestCase):
 
     @cvar resources: The names of what there is; L{None} for everything that is built in.
     @cvar admission: Whether the default admission plugins are on.
+    @cvar options: For L{RegistryOptions}.
     @ivar clock: The time, for controllers.
     @ivar backend: Where objects are.
     """
@@ -74,6 +77,7 @@ class ControllerTestCase(SynchronousTestCase):
     resources: tuple[str, ...] | None = None
     admission = False
     config: Any = None
+    options: ClassVar[dict[str, Any]] = {}
 
     def setUp(self) -> None:
         """Empty stores, and no controller."""
@@ -90,7 +94,7 @@ class ControllerTestCase(SynchronousTestCase):
         self.backend = FaultyStorage(self.memory)
         self.successResultOf(Deferred.fromCoroutine(self.memory.open()))
         self.open_stores()
-        self.successResultOf(Deferred.fromCoroutine(self.stores.start()))
+        self.successResultOf(Deferred.fromCoroutine(self.registry.start()))
 
     def begin_anew(self) -> None:
         """Have empty stores, and no controller, again."""
@@ -100,13 +104,29 @@ class ControllerTestCase(SynchronousTestCase):
 
     def open_stores(self) -> None:
         """Make the stores, and the context."""
-        self.stores = Stores(self.backend, self.clock)  # type: ignore[arg-type]
-        self.stores.definitions = self.definitions()
         wanted = self.resources
-        self.stores.add([info for info in all_kinds() if wanted is None or info.resource in wanted])
-        if self.admission:
-            self.stores.use(build_chain((), (), self.stores))
-        self.context = Context(self.stores, self.clock, self.config)
+        grants = Grants(Stores())
+        self.registry = ResourceRegistry(
+            self.backend,  # type: ignore[arg-type]
+            self.clock,
+            [info for info in all_kinds() if wanted is None or info.resource in wanted],
+            definitions=self.definitions(),
+            options=RegistryOptions(**self.options),
+            grants=grants,
+            authorizer=self.authorizer_over(grants),
+            admission=(lambda context: build_chain((), (), context)) if self.admission else configured(),
+        )
+        self.stores = self.registry.stores
+        self.context = Context(self.registry, self.clock, self.config)
+
+    def authorizer_over(self, grants: Grants) -> Any:
+        """What decides for the stores and for controllers; nothing is allowed without it."""
+        return None
+
+    def admit(self, plugin: Any) -> None:
+        """Pass the writes from now on through an admission plugin."""
+        assert isinstance(self.registry.admission, Plugins), "the default plugins are on"
+        self.registry.admission.use(plugin)
 
     def definitions(self) -> Definitions:
         """The types of the release."""
@@ -146,9 +166,9 @@ class ControllerTestCase(SynchronousTestCase):
         for call in self.clock.getDelayedCalls():
             call.cancel()
         Deferred.fromCoroutine(self.context.stop())
-        self.stores.stop()
+        self.registry.stop()
         self.open_stores()
-        self.successResultOf(Deferred.fromCoroutine(self.stores.start()))
+        self.successResultOf(Deferred.fromCoroutine(self.registry.start()))
         return self.start(*controllers)
 
     def end(self) -> None:
@@ -156,7 +176,7 @@ class ControllerTestCase(SynchronousTestCase):
         for controller in self.running:
             self.successResultOf(Deferred.fromCoroutine(controller.stop()))
         self.successResultOf(Deferred.fromCoroutine(self.context.stop()))
-        self.stores.stop()
+        self.registry.stop()
 
     def killed_at_each_write(self, prepare: Callable[[], object], state: Callable[[], Any], *controllers: Any) -> None:
         """

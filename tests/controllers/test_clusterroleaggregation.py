@@ -10,7 +10,7 @@ from kubetwist.authorization.rbac import RBAC
 from kubetwist.controllers.clusterroleaggregation import ClusterRoleAggregation
 from kubetwist.registry.rbac.bootstrap.reconcile import reconcile
 from kubetwist.registry.rbac.bootstrap.rules import rule
-from kubetwist.registry.rbac.ruleresolver import GROUP
+from kubetwist.registry.rbac.ruleresolver import GROUP, Grants
 from kubetwist.storage.errors import RevisionCompacted
 from tests.controllers.harness import ControllerTestCase
 
@@ -27,10 +27,9 @@ class ClusterRoleAggregationTests(ControllerTestCase):
         super().setUp()
         self.reconcile()
 
-    def open_stores(self) -> None:
+    def authorizer_over(self, grants: Grants) -> RBAC:
         """Have RBAC decide what writes need."""
-        super().open_stores()
-        self.stores.authorizer = RBAC(lambda: self.stores.grants)
+        return RBAC(grants)
 
     def reconcile(self) -> None:
         """What a server does when it starts."""

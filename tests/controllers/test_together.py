@@ -15,6 +15,7 @@ from kubetwist.controllers.serviceaccounts.serviceaccounttokens import (
     TYPE,
 )
 from kubetwist.registry.rbac.bootstrap.reconcile import reconcile
+from kubetwist.registry.rbac.ruleresolver import Grants
 from tests.controllers.harness import ControllerTestCase
 from tests.controllers.serviceaccounts.test_serviceaccounttokens import Config
 
@@ -34,10 +35,9 @@ class TogetherTests(ControllerTestCase):
         self.settle()
         self.addCleanup(self.stop)
 
-    def open_stores(self) -> None:
+    def authorizer_over(self, grants: Grants) -> RBAC:
         """Have RBAC decide what writes need."""
-        super().open_stores()
-        self.stores.authorizer = RBAC(lambda: self.stores.grants)
+        return RBAC(grants)
 
     def stop(self) -> None:
         """Stop them."""

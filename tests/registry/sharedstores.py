@@ -14,7 +14,10 @@ from zope.interface import implementer
 from kubetwist.api.options import CreateOptions, DeleteOptions, UpdateOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.interfaces import ISharedStorage
+from kubetwist.registry.assembly import RegistryOptions, ResourceRegistry
+from kubetwist.registry.core.service.serverallocators import ServiceAllocators
 from kubetwist.registry.stores import Stores
+from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.memory import MemoryStorage
 from tests.resources.server import all_kinds
 
@@ -39,6 +42,7 @@ class SharedStoresTestCase(SynchronousTestCase):
 
     resources: tuple[str, ...] = ("services", "ipaddresses")
     options: ClassVar[dict[str, Any]] = {}
+    types: Definitions | None = None
 
     def setUp(self) -> None:
         """Both, empty."""
@@ -47,15 +51,26 @@ class SharedStoresTestCase(SynchronousTestCase):
         self.backend = SharedMemory(self.clock)
         self.done(self.backend.open())
         self.scope = RequestScope("default")
+        self._allocators: dict[Stores, ServiceAllocators] = {}
         self.one, self.other = self.server(), self.server()
 
     def server(self) -> Stores:
         """Another server."""
-        stores = Stores(self.backend, self.clock, **self.options)
-        stores.add(info for info in all_kinds() if info.resource in self.resources)
-        self.done(stores.start())
-        self.addCleanup(stores.stop)
-        return stores
+        registry = ResourceRegistry(
+            self.backend,
+            self.clock,
+            [info for info in all_kinds() if info.resource in self.resources],
+            definitions=self.types,
+            options=RegistryOptions(**self.options),
+        )
+        self.done(registry.start())
+        self.addCleanup(registry.stop)
+        self._allocators[registry.stores] = registry.allocators
+        return registry.stores
+
+    def allocators(self, stores: Stores) -> ServiceAllocators:
+        """What a server's services allocate from."""
+        return self._allocators[stores]
 
     def done(self, result: Any) -> Any:
         """What a coroutine, or a Deferred, gives."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 
@@ -11,7 +11,6 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
-from kubetwist.admission.chain import AdmissionChain
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions, DeleteOptions, UpdateOptions
 from kubetwist.api.requestscope import RequestScope
@@ -70,11 +69,12 @@ class Plugin:
 class StoreTestCase(SynchronousTestCase):
     """A test of stores."""
 
+    options: ClassVar[dict[str, Any]] = {}
     resources: tuple[str, ...] = ("configmaps", "pods", "namespaces", "deployments", "jobs", "leases")
 
     def setUp(self) -> None:
         """Empty ones."""
-        self.server = Server(*self.resources)
+        self.server = Server(*self.resources, **self.options)
         self.stores: Stores = self.server.stores
         self.warnings: list[str] = []
         self.scope = RequestScope("default", warn=self.warnings.append)
@@ -90,7 +90,7 @@ class StoreTestCase(SynchronousTestCase):
 
     def admit(self, plugin: Any) -> None:
         """Put an admission plugin in front of all writes."""
-        self.stores.use(AdmissionChain([plugin]))
+        self.server.admit(plugin)
 
     def made(self, store: Store, obj: dict[str, Any], scope: RequestScope | None = None, **options: Any) -> Any:
         """What comes of creating an object."""

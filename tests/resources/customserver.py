@@ -6,14 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from kubetwist.controllers.customresources import DefinitionController
-from kubetwist.registry.apiextensions.strategy import CustomResourceDefinitionStrategy
 from kubetwist.registry.generic.codec import Codec
 from kubetwist.registry.generic.fieldmanager.manager import BuiltInVersions, FieldManager
 from kubetwist.registry.generic.fieldmanager.resetfields import allowed_fields
 from kubetwist.resources.customresources import CustomResources
 from kubetwist.resources.handlers.watch import Flusher
 from kubetwist.resources.servedresources import MergedGroups
-from kubetwist.schema.structural import OBJECT_META
 from tests.resources.server import JSONClient, Server, definitions
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -27,18 +25,25 @@ class CustomServer(Server):
     @ivar custom: What is defined.
     """
 
-    def __init__(self, conversion_of: Callable[[dict[str, Any]], Any] = lambda crd: None) -> None:
+    def __init__(
+        self,
+        *resources: str,
+        conversion_of: Callable[[dict[str, Any]], Any] = lambda crd: None,
+        **options: Any,
+    ) -> None:
         """
+        @param resources: The names of further built-in resources.
         @param conversion_of: As L{CustomResources} takes it.
+        @param options: As L{Server} takes them.
         """
-        super().__init__("customresourcedefinitions")
+        options.setdefault("types", definitions())
+        super().__init__("customresourcedefinitions", *resources, **options)
         store = self.stores.get("apiextensions.k8s.io", "customresourcedefinitions")
-        store.strategy = CustomResourceDefinitionStrategy(definitions().struct(OBJECT_META))
         self.custom = CustomResources(
             self.installer.layer,
             self.installer.installed,
             MergedGroups([self.installer.installed]),
-            self.stores,
+            self.registry,
             definitions(),
             self.clock,
             Flusher(self.clock),

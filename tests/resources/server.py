@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -11,13 +11,15 @@ import orjson
 from twisted.internet.defer import Deferred, execute
 from twisted.internet.task import Clock
 
+from kubetwist.admission.chain import AdmissionChain
 from kubetwist.api.resource import UserInfo
 from kubetwist.filters.stack import with_filters
 from kubetwist.http.site import traverse
+from kubetwist.registry.assembly import AdmissionFactory, RegistryOptions, ResourceRegistry
 from kubetwist.registry.generic.resourceinfo import ResourceInfo
 from kubetwist.registry.kinds import kinds_for
-from kubetwist.registry.stores import Stores
-from kubetwist.resources.apis import ServerContext
+from kubetwist.registry.rbac.ruleresolver import Grants
+from kubetwist.registry.servercontext import ServerContext
 from kubetwist.resources.handlers.watch import Flusher
 from kubetwist.resources.install import Installer
 from kubetwist.resources.mux import Layer
@@ -41,11 +43,25 @@ def all_kinds() -> tuple[ResourceInfo, ...]:
     return tuple(kinds_for(definitions().gvks(), 36))
 
 
+class Plugins(AdmissionChain):
+    """An admission chain whose plugins a test may replace."""
+
+    def use(self, *plugins: Any) -> None:
+        """Pass the writes from now on through these plugins."""
+        super().__init__(plugins, self._reactor)
+
+
+def configured(*plugins: Any) -> AdmissionFactory:
+    """Return what makes a chain of plugins without configuration, given as classes."""
+    return lambda context: Plugins([one.configured(context, None) for one in plugins], context.reactor)
+
+
 class Server:
     """
-    Some resources, without the rest of a server; no admission plugin is on.
+    Some resources, without the rest of a server.
 
     @ivar clock: Stands for the time.
+    @ivar registry: The stores, and what they share.
     @ivar done_in_threads: What was done where a real server has threads.
     """
 
@@ -53,40 +69,81 @@ class Server:
         self,
         *resources: str,
         user: UserInfo = ADMIN,
+        authenticator: Any = None,
+        authorizer: Any = None,
+        grants: Grants | None = None,
+        admission: AdmissionFactory | None = None,
+        outgoing: Any = None,
+        types: Definitions | None = None,
+        user_of_token: Callable[[str, Sequence[str]], Any] = lambda token, audiences: None,
+        token_issuer: Any = None,
+        traced: bool = False,
         **options: Any,
     ) -> None:
         """
         @param resources: Their names.
-        @param options: For L{Stores}.
+        @param user: Sends all requests, unless there is an authenticator.
+        @param authorizer: By default it allows everything.
+        @param grants: What the authorizer asks, if it is RBAC.
+        @param admission: Makes the admission chain; without it, no plugin is on.
+        @param types: The types of the release, for the owners of fields that the server itself writes.
+        @param traced: Whether requests leave spans.
+        @param options: For L{RegistryOptions}.
         """
         self.clock = Clock()
         self.clock.advance(1_800_000_000)
         self.backend = MemoryStorage(self.clock)
         self.infos = [info for info in all_kinds() if info.resource in resources]
-        self.stores = Stores(self.backend, self.clock, **options)
-        self.stores.add(self.infos)
+        self.authorizer = authorizer or Allow()
+        self.registry = ResourceRegistry(
+            self.backend,
+            self.clock,
+            self.infos,
+            definitions=types,
+            options=RegistryOptions(**options),
+            grants=grants,
+            authorizer=self.authorizer,
+            outgoing=outgoing,
+            admission=admission or configured(),
+        )
+        self.stores = self.registry.stores
+        self.context = ServerContext(
+            self.stores,
+            self.registry.environment,
+            self.authorizer,
+            user_of_token,
+            token_issuer,
+            outgoing,
+        )
         self.done_in_threads: list[Callable[..., Any]] = []
         layer = Layer("test", NotFound())
-        self.authorizer = Allow()
         self.installer = Installer(
             layer,
-            self.stores,
+            self.context,
             definitions(),
             self.clock,
             Flusher(self.clock),
-            context=ServerContext(self.authorizer, lambda token: None),
             in_thread=self._in_thread,
+            traced=traced,
         )
         self.installer.install(self.infos)
         handler = with_filters(
-            traverse(layer), reactor=self.clock, authenticator=Everyone(user), authorizer=self.authorizer
+            traverse(layer),
+            reactor=self.clock,
+            authenticator=authenticator or Everyone(user),
+            authorizer=self.authorizer,
         )
         self.site = make_site(handler, self.clock)
         Deferred.fromCoroutine(self._open())
 
     async def _open(self) -> None:
         await self.backend.open()
-        await self.stores.start()
+        await self.registry.start()
+
+    def admit(self, *plugins: Any) -> None:
+        """Pass the writes from now on through admission plugins."""
+        assert isinstance(self.registry.admission, Plugins), "the chain of this server does not change"
+        self.registry.admission.use(*plugins)
 
     def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
         self.done_in_threads.append(function)

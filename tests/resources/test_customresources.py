@@ -48,7 +48,6 @@ class LifeTests(CustomTestCase):
 
     def test_apply_needs_create(self) -> None:
         """Who may patch, and not create, makes nothing by applying it."""
-        self.server.stores.authorizer = self.server.authorizer
         self.define()
         self.server.authorizer.refused.add("create")
         apply = {"Content_Type": "application/apply-patch+yaml"}

@@ -58,9 +58,13 @@ class TracedCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Start it, traced."""
-        self.server = Server("configmaps", "namespaces", traced=True)
         self.plugin = Plugin()
-        self.server.stores.use(TracedChain([self.plugin], self.server.clock))
+        self.server = Server(
+            "configmaps",
+            "namespaces",
+            admission=lambda context: TracedChain([self.plugin], context.reactor),
+            traced=True,
+        )
         self.client = self.server.client()
         self.spans: list[Span] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from twisted.plugin import getPlugins
@@ -135,7 +136,7 @@ class AuthorizationModeTests(SynchronousTestCase):
     def test_default(self) -> None:
         """Without any mode Node and RBAC decide."""
         self.assertFalse(self.allows(ALICE))
-        authorizer: Any = make_authorizer({"authorization-mode": (), "feature-gates": {}}, None)
+        authorizer: Any = make_authorizer({"authorization-mode": (), "feature-gates": {}}, SimpleNamespace(grants=None))
         self.assertEqual([one.name for one in authorizer.authorizers], ["PrivilegedGroup", "Node", "RBAC"])
 
     def test_order(self) -> None:

@@ -21,7 +21,7 @@ from ...registry.strategies import strategy_for
 from ..configurations import InvalidConfiguration, of_kind
 
 if TYPE_CHECKING:
-    from ...registry.stores import Stores
+    from ...registry.admissioncontext import ServerAdmissionContext
     from ...schema.definitions import Definitions
 
 GROUP: Final = "admissionregistration.k8s.io"
@@ -34,7 +34,9 @@ _MOST: Final = 1000
 _PARTED = re.compile(rb"^---[ \t]*(?:#.*)?$", re.M)
 
 
-def read_manifests(configuration: Any, kind: str, stores: Stores) -> tuple[list[JSONObject], list[JSONObject]]:
+def read_manifests(
+    configuration: Any, kind: str, server: ServerAdmissionContext
+) -> tuple[list[JSONObject], list[JSONObject]]:
     """
     The policies and bindings of the directory that a plugin's configuration names.
 
@@ -54,8 +56,8 @@ def read_manifests(configuration: Any, kind: str, stores: Stores) -> tuple[list[
         raise InvalidConfiguration(f'staticManifestsDir: Invalid value: "{name}": must be an absolute file path')
     if not folder.is_dir():
         raise InvalidConfiguration(f'staticManifestsDir: Invalid value: "{name}": must be a directory')
-    assert stores.definitions is not None, "a server that reads policies knows their types"
-    return _Reader(kind, stores.definitions).read(folder)
+    assert server.definitions is not None, "a server that reads policies knows their types"
+    return _Reader(kind, server.definitions).read(folder)
 
 
 class _Reader:

@@ -30,7 +30,7 @@ from .source import Binding, Policies, Policy, Shown
 
 if TYPE_CHECKING:
     from ...cel.library.authz import Authorizer
-    from ...registry.stores import Stores
+    from ...registry.admissioncontext import ServerAdmissionContext
     from ...schema.merge.types import MergeType
 
 APPLY_CONFIGURATION = "ApplyConfiguration"
@@ -52,8 +52,8 @@ class MutatingPolicy(Policy):
     @ivar again: Whether it wants to see what others change after it.
     """
 
-    def __init__(self, obj: JSONObject, stores: Stores) -> None:
-        super().__init__(obj, stores)
+    def __init__(self, obj: JSONObject, server: ServerAdmissionContext) -> None:
+        super().__init__(obj, server)
         from ...cel.library.mutation import JSON_PATCHES_TYPE, OBJECT_TYPE
 
         spec = obj["spec"]
@@ -122,9 +122,9 @@ class _Refusal:
 class _Changes:
     """What all policies do to one object."""
 
-    def __init__(self, attributes: AdmissionAttributes, stores: Stores, shown: Shown) -> None:
+    def __init__(self, attributes: AdmissionAttributes, server: ServerAdmissionContext, shown: Shown) -> None:
         self._attributes = attributes
-        self._stores = stores
+        self._server = server
         self._shown = shown
         self._refusals: list[_Refusal] = []
 
@@ -208,7 +208,7 @@ class _Changes:
             return
         group, _, version = api_version.rpartition("/")
         said = GroupVersionKind(group, version, kind.kind)
-        definitions = self._stores.definitions
+        definitions = self._server.definitions
         if said in STILL_KNOWN or (definitions is not None and definitions.knows(said)):
             why = f"converting ({version}.{name}) to ({kind.version}.{name}): unknown conversion"
             raise MutationFailed(why)
@@ -219,11 +219,10 @@ class _Changes:
 
         @raise APIStatusError: There is none at present (503).
         """
-        definitions = self._stores.definitions
+        definitions = self._server.definitions
         if definitions is not None and definitions.knows(kind):
             return definitions.merge_type_for(kind)
-        find = self._stores.find_custom
-        served = find(f"{self._attributes.resource}.{kind.group}") if find is not None else None
+        served = self._server.stores.custom.get(f"{self._attributes.resource}.{kind.group}")
         found = served.versions.type_of(kind.api_version) if served is not None else None
         if found is None:
             raise APIStatusError.service_unavailable(
@@ -246,7 +245,7 @@ class _Changes:
         assert asked.object is not None
         names = asked.group, asked.resource
         try:
-            obj = await self._stores.versions.taken(*names, patched, kind, asked.object_kind, strict=strict)
+            obj = await self._server.versions.taken(*names, patched, kind, asked.object_kind, strict=strict)
         except ValueError as error:
             text = str(error)
             raise APIStatusError.internal(
@@ -288,8 +287,8 @@ class MutatingAdmissionPolicy:
     #: What expressions may cost is limited already.
     timeout: ClassVar[None] = None
 
-    def __init__(self, stores: Stores, policies: Policies[MutatingPolicy]) -> None:
-        self._stores = stores
+    def __init__(self, server: ServerAdmissionContext, policies: Policies[MutatingPolicy]) -> None:
+        self._server = server
         self._policies = policies
 
     @classmethod
@@ -308,7 +307,7 @@ class MutatingAdmissionPolicy:
         return self._mutate(attributes, bound) if bound else None
 
     async def _mutate(self, attributes: AdmissionAttributes, bound: Any) -> None:
-        changes = _Changes(attributes, self._stores, Shown(attributes, self._stores))
+        changes = _Changes(attributes, self._server, Shown(attributes, self._server))
         invocations = await changes.invocations(bound, self._policies.forms(attributes))
         if invocations:
             reinvocation = attributes.reinvocation or Reinvocation()

@@ -16,7 +16,7 @@ from ...api.selectors import SelectorError, label_selector_from_object
 from ...registry.generic.store import Store
 
 if TYPE_CHECKING:
-    from ...registry.stores import Stores
+    from ...registry.admissioncontext import ServerAdmissionContext
     from ...storage.cache.record import Record
 
 
@@ -31,13 +31,13 @@ class ParamKind:
     @ivar gvk: As the policy names it.
     """
 
-    def __init__(self, kind: JSONObject, stores: Stores) -> None:
+    def __init__(self, kind: JSONObject, server: ServerAdmissionContext) -> None:
         """
         @raise ValueError: The apiVersion is none.
         """
         group, version = GroupVersion.parse(kind.get("apiVersion") or "")
         self.gvk = GroupVersionKind(group, version, kind.get("kind") or "")
-        self._stores = stores
+        self._server = server
 
     def _resource(self) -> tuple[str, bool]:
         """
@@ -45,7 +45,7 @@ class ParamKind:
 
         @raise BadConfiguration: There is no such kind.
         """
-        found = self._stores.resources_of(self.gvk.group, self.gvk.version, self.gvk.kind)
+        found = self._server.resources_of(self.gvk.group, self.gvk.version, self.gvk.kind)
         if not found:
             gvk = f"{self.gvk.group}/{self.gvk.version}, Kind={self.gvk.kind}"
             raise BadConfiguration(f"failed to find resource referenced by paramKind: '{gvk}'")
@@ -85,11 +85,10 @@ class ParamKind:
         return [await self._shown(store, record) for record in records]
 
     async def _store(self, resource: str) -> Store:
-        store = self._stores.find(self.gvk.group, resource)
+        store = self._server.stores.find(self.gvk.group, resource)
         if store is not None:
             return store
-        find = self._stores.find_custom
-        served = find(f"{resource}.{self.gvk.group}") if find is not None else None
+        served = self._server.stores.custom.get(f"{resource}.{self.gvk.group}")
         if served is None:
             raise BadConfiguration(f"paramKind kind `{self.gvk.api_version}, Kind={self.gvk.kind}` not known")
         await served.start()
@@ -122,6 +121,6 @@ class ParamKind:
             codec = getattr(store, "codec", None)
             obj = orjson.loads(record.item if codec is None else codec.item(record))
             source = store.gvk if codec is None else self.gvk
-            shown = await self._stores.versions.shown(store.info.group, store.info.resource, obj, source, self.gvk)
+            shown = await self._server.versions.shown(store.info.group, store.info.resource, obj, source, self.gvk)
             record.views[key] = shown
         return shown

@@ -20,7 +20,7 @@ from ...storage.errors import StorageUnavailable
 from .params import BadConfiguration, ParamKind
 
 if TYPE_CHECKING:
-    from ...registry.stores import Stores
+    from ...registry.admissioncontext import ServerAdmissionContext
     from ...storage.cache.record import Record
 
 GROUP: Final = "admissionregistration.k8s.io"
@@ -55,7 +55,7 @@ class Policy:
     @ivar names: What its expressions may name.
     """
 
-    def __init__(self, obj: JSONObject, stores: Stores) -> None:
+    def __init__(self, obj: JSONObject, server: ServerAdmissionContext) -> None:
         spec = obj["spec"]
         self.name: str = obj["metadata"]["name"]
         self.ignores = spec.get("failurePolicy") == "Ignore"
@@ -66,7 +66,7 @@ class Policy:
         self.kind: ParamKind | None = None
         if spec.get("paramKind"):
             try:
-                self.kind = ParamKind(spec["paramKind"], stores)
+                self.kind = ParamKind(spec["paramKind"], server)
             except ValueError as error:
                 self.unusable = f"failed to parse paramKind APIVersion: {error}"
         self.names = Names(params=self.kind is not None)
@@ -109,8 +109,8 @@ _Policy = TypeVar("_Policy", bound=Policy)
 class _Compiled:
     """The objects of one kind, each compiled once per revision."""
 
-    def __init__(self, stores: Stores, resource: str, compile_one: Callable[[JSONObject], Any]) -> None:
-        self._stores = stores
+    def __init__(self, server: ServerAdmissionContext, resource: str, compile_one: Callable[[JSONObject], Any]) -> None:
+        self._server = server
         self._resource = resource
         self._compile = compile_one
         self._watch: Any = None
@@ -140,7 +140,7 @@ class _Compiled:
         """
         if self._watch is not None and not self._stale:
             return None
-        store = self._stores.find(GROUP, self._resource)
+        store = self._server.stores.find(GROUP, self._resource)
         if store is None:
             # Switched off by --runtime-config.
             self._watch, self._stale = True, False
@@ -157,7 +157,7 @@ class _Compiled:
         for record in cache.list().records:
             known = before.get(record.name)
             if known is None or known[0] != record.revision:
-                obj = self._stores.lookup(GROUP, self._resource, "", record.name) or {}
+                obj = self._server.lookup(GROUP, self._resource, "", record.name) or {}
                 known = (record.revision, self._compile(obj))
             self._known[record.name] = known
         return [compiled for _, compiled in self._known.values()]
@@ -168,9 +168,9 @@ class Policies(Generic[_Policy]):
 
     def __init__(
         self,
-        stores: Stores,
+        server: ServerAdmissionContext,
         resource: str,
-        make: Callable[[JSONObject, Stores], _Policy],
+        make: Callable[[JSONObject, ServerAdmissionContext], _Policy],
         fixed: tuple[Sequence[JSONObject], Sequence[JSONObject]] = ((), ()),
     ) -> None:
         """
@@ -178,12 +178,12 @@ class Policies(Generic[_Policy]):
         @param fixed: Policies that are none of the API's, and their bindings.
         """
         bindings = f"{resource.removesuffix('ies')}ybindings"
-        self._policies = _Compiled(stores, resource, lambda obj: make(obj, stores))
-        self._bindings = _Compiled(stores, bindings, Binding)
+        self._policies = _Compiled(server, resource, lambda obj: make(obj, server))
+        self._bindings = _Compiled(server, bindings, Binding)
         bound = list(map(Binding, fixed[1]))
-        policies = [make(obj, stores) for obj in fixed[0]]
+        policies = [make(obj, server) for obj in fixed[0]]
         self._fixed = tuple((one, [binding for binding in bound if binding.policy == one.name]) for one in policies)
-        self._stores = stores
+        self._server = server
         self._found: list[_Policy] = []
         self._bound: list[Binding] = []
         self._all: tuple[tuple[_Policy, Sequence[Binding]], ...] = self._fixed
@@ -223,7 +223,7 @@ class Policies(Generic[_Policy]):
     def forms(self, attributes: AdmissionAttributes) -> tuple[Form, ...]:
         """The forms that a request could have, the one that it has first."""
         own = Form(attributes.request_resource, attributes.request_kind)
-        known = self._stores.versions.forms(
+        known = self._server.versions.forms(
             attributes.group, attributes.resource, attributes.subresource, attributes.request_kind
         )
         return (own, *(form for form in known if form.resource != own.resource))
@@ -232,9 +232,9 @@ class Policies(Generic[_Policy]):
 class Shown:
     """A request in the forms that policies want to see it in, each made once."""
 
-    def __init__(self, attributes: AdmissionAttributes, stores: Stores) -> None:
+    def __init__(self, attributes: AdmissionAttributes, server: ServerAdmissionContext) -> None:
         self.attributes = attributes
-        self._stores = stores
+        self._server = server
         self._kinds: dict[GroupVersionKind, tuple[JSONObject | None, JSONObject | None]] = {}
 
     async def objects(self, kind: GroupVersionKind) -> tuple[JSONObject | None, JSONObject | None]:
@@ -252,7 +252,7 @@ class Shown:
         if obj is None:
             return None
         asked = self.attributes
-        return await self._stores.versions.shown(asked.group, asked.resource, obj, asked.object_kind, kind)
+        return await self._server.versions.shown(asked.group, asked.resource, obj, asked.object_kind, kind)
 
     def forget(self) -> None:
         """The object has changed."""

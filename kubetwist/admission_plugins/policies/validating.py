@@ -40,7 +40,7 @@ from .source import Binding, Policies, Policy, Shown
 
 if TYPE_CHECKING:
     from ...cel.library.authz import Authorizer
-    from ...registry.stores import Stores
+    from ...registry.admissioncontext import ServerAdmissionContext
 
 #: Bytes that a message made by an expression may have.
 _MESSAGE_LIMIT: Final = 5 * 1024
@@ -106,8 +106,8 @@ class Findings:
 class ValidatingPolicy(Policy):
     """A ValidatingAdmissionPolicy, compiled."""
 
-    def __init__(self, obj: JSONObject, stores: Stores) -> None:
-        super().__init__(obj, stores)
+    def __init__(self, obj: JSONObject, server: ServerAdmissionContext) -> None:
+        super().__init__(obj, server)
         from ...cel.types import BOOL, NULL, STRING
 
         spec = obj["spec"]
@@ -309,8 +309,8 @@ class ValidatingAdmissionPolicy:
     #: What expressions may cost is limited already.
     timeout: ClassVar[None] = None
 
-    def __init__(self, stores: Stores, policies: Policies[ValidatingPolicy]) -> None:
-        self._stores = stores
+    def __init__(self, server: ServerAdmissionContext, policies: Policies[ValidatingPolicy]) -> None:
+        self._server = server
         self._policies = policies
         self._tally = PolicyTally()
 
@@ -334,7 +334,7 @@ class ValidatingAdmissionPolicy:
         return self._review(attributes, bound) if bound else None
 
     async def _review(self, attributes: AdmissionAttributes, bound: Any) -> None:
-        review = _Review(attributes, Shown(attributes, self._stores), self._tally)
+        review = _Review(attributes, Shown(attributes, self._server), self._tally)
         forms = self._policies.forms(attributes)
         for policy, bindings in bound:
             await review.look(policy, bindings, forms)

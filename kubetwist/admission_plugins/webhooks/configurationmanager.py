@@ -12,7 +12,7 @@ from ...storage.errors import StorageUnavailable
 
 if TYPE_CHECKING:
     from ...admission.matching.equivalents import Form
-    from ...registry.stores import Stores
+    from ...registry.admissioncontext import ServerAdmissionContext
     from ...storage.cache.record import Record
     from .credentials import Credentials
     from .webhook import Webhook
@@ -33,11 +33,11 @@ class Configurations:
     Compiled again when a configuration changes, but only that one.
     """
 
-    def __init__(self, stores: Stores, resource: str, credentials: Credentials | None) -> None:
+    def __init__(self, server: ServerAdmissionContext, resource: str, credentials: Credentials | None) -> None:
         """
         @param resource: C{"mutatingwebhookconfigurations"} or the other one.
         """
-        self._stores = stores
+        self._server = server
         self._resource = resource
         self._credentials = credentials
         self._watch: Any = None
@@ -80,7 +80,7 @@ class Configurations:
             attributes.kind,
             bool(attributes.namespace),
             # What custom resources are equivalent to changes with their definitions.
-            self._stores.versions.definition(attributes.group, attributes.resource),
+            self._server.versions.definition(attributes.group, attributes.resource),
         )
         meant = self._meant.get(key)
         if meant is None:
@@ -90,7 +90,7 @@ class Configurations:
         return meant
 
     def _find(self, attributes: AdmissionAttributes) -> Meant:
-        forms = self._stores.versions.forms(
+        forms = self._server.versions.forms(
             attributes.group, attributes.resource, attributes.subresource, attributes.request_kind
         )
         found = []
@@ -101,7 +101,7 @@ class Configurations:
         return tuple(found)
 
     def _refresh(self) -> None:
-        store = self._stores.find(GROUP, self._resource)
+        store = self._server.stores.find(GROUP, self._resource)
         if store is None:
             # Switched off by --runtime-config.
             self._watch, self._stale = True, False
@@ -127,11 +127,11 @@ class Configurations:
     def _compile(self, record: Record) -> list[Webhook]:
         from .webhook import Webhook
 
-        outgoing = self._stores.outgoing
+        outgoing = self._server.outgoing
         assert outgoing is not None, "a server that has webhooks can call them"
         numbers: dict[str, int] = {}
         webhooks = []
-        obj = self._stores.lookup(GROUP, self._resource, "", record.name) or {}
+        obj = self._server.lookup(GROUP, self._resource, "", record.name) or {}
         for webhook in obj.get("webhooks") or ():
             name = webhook.get("name") or ""
             number = numbers[name] = numbers.get(name, -1) + 1

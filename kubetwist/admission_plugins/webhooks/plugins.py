@@ -15,7 +15,7 @@ from .configurationmanager import Configurations, Meant
 from .metrics import WebhookTally
 
 if TYPE_CHECKING:
-    from ...registry.stores import Stores
+    from ...registry.admissioncontext import ServerAdmissionContext
 
 
 class _Webhooks:
@@ -27,8 +27,8 @@ class _Webhooks:
     #: Each webhook has its own.
     timeout: ClassVar[None] = None
 
-    def __init__(self, stores: Stores, configurations: Configurations) -> None:
-        self._stores = stores
+    def __init__(self, server: ServerAdmissionContext, configurations: Configurations) -> None:
+        self._server = server
         self._configurations = configurations
         self._tally = WebhookTally(self._type)
 
@@ -37,7 +37,7 @@ class _Webhooks:
         return self._tally.readings()
 
     @classmethod
-    def configured(cls, server: Stores, configuration: Any) -> Any:
+    def configured(cls, server: ServerAdmissionContext, configuration: Any) -> Any:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         credentials = None
         if configuration is not None:
@@ -83,7 +83,7 @@ class MutatingAdmissionWebhook(_Webhooks):
             return None
         from .mutating import MutatingCalls
 
-        calls = MutatingCalls(attributes, self._stores.versions, self._configurations.webhooks, self._tally)
+        calls = MutatingCalls(attributes, self._server.versions, self._configurations.webhooks, self._tally)
         return calls.call_all(meant)
 
 
@@ -102,4 +102,4 @@ class ValidatingAdmissionWebhook(_Webhooks):
             return None
         from .validating import ValidatingCalls
 
-        return ValidatingCalls(attributes, self._stores.versions, self._tally).call_all(meant)
+        return ValidatingCalls(attributes, self._server.versions, self._tally).call_all(meant)

@@ -89,7 +89,7 @@ class RequestApproving(Controller[str]):
 
     async def _may(self, spec: JSONObject, subresource: str) -> bool:
         """Whether whoever asks may have it without anybody looking at it."""
-        authorizer = self.context.stores.authorizer
+        authorizer = self.context.registry.context.authorizer
         if authorizer is None:
             return False
         user = UserInfo(

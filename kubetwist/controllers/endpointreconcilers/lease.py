@@ -25,7 +25,7 @@ from ...api.options import DeleteOptions, UpdateOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...api.storage import StorageEvent, Write
-from ...interfaces import IStorageObserver
+from ...interfaces import IStorageBackend, IStorageObserver
 from ...registry.core.service.bootstrap import is_about_loopback, kubernetes_endpoints, kubernetes_slice
 from ...registry.generic.bootstrap import SERVER, ensure
 from ...storage.errors import KeyNotFound, StorageError
@@ -76,14 +76,20 @@ class EndpointReconciler:
     _log = Logger()
 
     def __init__(
-        self, stores: Stores, prefix: str, reactor: IReactorTime, endpoint: Callable[[], tuple[str, int]]
+        self,
+        stores: Stores,
+        backend: IStorageBackend,
+        prefix: str,
+        reactor: IReactorTime,
+        endpoint: Callable[[], tuple[str, int]],
     ) -> None:
         """
+        @param backend: The storage of the servers.
         @param prefix: The prefix of all keys in the storage.
         @param endpoint: Returns the address of this server; none before it listens.
         """
         self._stores = stores
-        self._backend = stores.backend
+        self._backend = backend
         self._prefix = f"{prefix}{DIRECTORY}"
         self._reactor = reactor
         self._endpoint = endpoint
@@ -170,8 +176,8 @@ class EndpointReconciler:
             self._generation += 1
             value = lease_value(address, self._generation)
             endpoints = self._stores.get("", "endpoints")
-            if endpoints.write_protobuf is not None:
-                value = endpoints.write_protobuf(endpoints.gvk, value)
+            if endpoints.stored_as is not None:
+                value = endpoints.stored_as.encode(endpoints.gvk, value)
             await self._backend.commit([Write(f"{self._prefix}{address}", value, None, ttl=LIFE)])
         await self._reconcile()
 

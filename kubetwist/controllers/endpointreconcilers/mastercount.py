@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.interfaces import IReactorTime
 
+from ...interfaces import IStorageBackend
 from .lease import (
     NAME,
     NAMESPACE,
@@ -43,6 +44,7 @@ class CountedEndpoints(EndpointReconciler):
     def __init__(
         self,
         stores: Stores,
+        backend: IStorageBackend,
         prefix: str,
         reactor: IReactorTime,
         endpoint: Callable[[], tuple[str, int]],
@@ -51,7 +53,7 @@ class CountedEndpoints(EndpointReconciler):
         """
         @param count: How many servers there are.
         """
-        super().__init__(stores, prefix, reactor, endpoint)
+        super().__init__(stores, backend, prefix, reactor, endpoint)
         self._count = count
         self._leaving = False
 

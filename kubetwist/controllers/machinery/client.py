@@ -173,7 +173,7 @@ class Client:
         @param obj: In the stored version; what is not there is made. Only built-in resources have this.
         """
         store = await self._context.store(group, resource)
-        definitions = self._context.stores.definitions
+        definitions = self._context.registry.context.definitions
         assert definitions is not None, "there is no apply without definitions"
         gvk = store.info.gvk(store.info.storage_version)
         fields = built_in_field_manager(definitions, store.info, gvk.version)

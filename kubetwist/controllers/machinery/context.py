@@ -11,10 +11,10 @@ from twisted.logger import Logger
 
 from ...api.errors import APIStatusError
 from ...api.resource import GroupResource
+from ...registry.assembly import ResourceRegistry
 from ...registry.customresources.served import ServedResource
 from ...registry.generic.resourceinfo import ResourceInfo
 from ...registry.generic.store import Store
-from ...registry.stores import Stores
 from ...storage.cache.watchcache import WatchCache
 from .client import Client, controller_user
 from .informer import Informer, StoreSource
@@ -63,18 +63,24 @@ class Context:
     """
     What controllers share.
 
-    @ivar stores: All built-in resources.
+    @ivar registry: The stores of the server, and what they share.
+    @ivar stores: The stores of the server.
     @ivar clock: The reactor, or a clock in tests. All times of controllers come from it.
     @ivar config: L{kubetwist.server.config.ServerConfig}; L{None} in tests that need none.
     """
 
     def __init__(
-        self, stores: Stores, clock: IReactorTime, config: Any = None, custom: ICustomResources | None = None
+        self,
+        registry: ResourceRegistry,
+        clock: IReactorTime,
+        config: Any = None,
+        custom: ICustomResources | None = None,
     ) -> None:
         """
         @param custom: What serves custom resources; L{None} where there are none.
         """
-        self.stores = stores
+        self.registry = registry
+        self.stores = registry.stores
         self.clock = clock
         self.config = config
         self._custom = custom

@@ -18,20 +18,20 @@ from ..generic.admitting import admit_virtual, check_namespace
 from ..generic.resourceinfo import ResourceInfo
 
 if TYPE_CHECKING:
-    from ..stores import Stores
+    from ..servercontext import ServerContext
 
 
 @implementer(ICreator)
 class SelfSubjectReview:
     """Who am I?"""
 
-    def __init__(self, info: ResourceInfo, stores: Stores) -> None:
+    def __init__(self, info: ResourceInfo, context: ServerContext) -> None:
         self.info = info
-        self._stores = stores
+        self._context = context
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
-        await admit_virtual(self.info, self._stores, scope, obj, options)
+        await admit_virtual(self.info, self._context.environment, scope, obj, options)
         now = times.now()
         return {"metadata": {"creationTimestamp": now}, "status": {"userInfo": user_object(scope.user)}}
 
@@ -44,15 +44,14 @@ class TokenReview:
     Tokens that do not say whom they are meant for are meant for this server: for the audiences of its issuer.
     """
 
-    def __init__(self, info: ResourceInfo, stores: Stores, context: Any) -> None:
+    def __init__(self, info: ResourceInfo, context: ServerContext) -> None:
         self.info = info
-        self._stores = stores
         self._context = context
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
         check_namespace(scope, obj)
-        await admit_virtual(self.info, self._stores, scope, obj, options, _check_token)
+        await admit_virtual(self.info, self._context.environment, scope, obj, options, _check_token)
         spec = obj.get("spec") or {}
         token = spec["token"]
         issuer = self._context.token_issuer

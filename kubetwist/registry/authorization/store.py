@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from twisted.internet.defer import maybeDeferred
 from zope.interface import implementer
 
+from ...admission.decisions import decide
 from ...api.authorization import AuthorizerAttributes, Decision
 from ...api.errors import APIStatusError, Cause
 from ...api.options import CreateOptions
@@ -26,28 +26,29 @@ from ..generic.resourceinfo import ResourceInfo
 from .validation import validate_access_review, validate_local_access_review, validate_self_access_review
 
 if TYPE_CHECKING:
-    from ..stores import Stores
+    from ..servercontext import ServerContext
 
 
 @implementer(ICreator)
 class AccessReview:
     """C{SubjectAccessReview} and its kin: may somebody do something?"""
 
-    def __init__(self, info: ResourceInfo, stores: Stores, context: Any) -> None:
+    def __init__(self, info: ResourceInfo, context: ServerContext) -> None:
         self.info = info
-        self._stores = stores
         self._context = context
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
         check_namespace(scope, obj)
-        await admit_virtual(self.info, self._stores, scope, obj, options, lambda obj: self._check(scope, obj))
+        await admit_virtual(
+            self.info, self._context.environment, scope, obj, options, lambda obj: self._check(scope, obj)
+        )
         spec = obj["spec"]
         resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
         user = scope.user if self.info.kind == "SelfSubjectAccessReview" else subject(spec)
         problems: list[str] = []
         asked = question(user, resource, other, problems)
-        verdict = await maybeDeferred(self._context.authorizer.authorize, asked)
+        verdict = await decide(self._context.authorizer, asked)
         status: JSONObject = {"allowed": verdict.decision is Decision.ALLOW}
         if verdict.decision is Decision.DENY:
             status["denied"] = True
@@ -173,14 +174,13 @@ def _check_rules_namespace(obj: JSONObject) -> None:
 class RulesReview:
     """C{SelfSubjectRulesReview}: what may I do? Only rule-based authorizers can tell."""
 
-    def __init__(self, info: ResourceInfo, stores: Stores, context: Any) -> None:
+    def __init__(self, info: ResourceInfo, context: ServerContext) -> None:
         self.info = info
-        self._stores = stores
         self._context = context
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
-        await admit_virtual(self.info, self._stores, scope, obj, options, _check_rules_namespace)
+        await admit_virtual(self.info, self._context.environment, scope, obj, options, _check_rules_namespace)
         namespace = obj["spec"]["namespace"]
         authorizer = self._context.authorizer
         status: JSONObject = {"resourceRules": [], "nonResourceRules": [], "incomplete": True}

@@ -21,7 +21,7 @@ from ..generic.targets import Target, clean_path, proxied_port
 from .connectoptions import connect_options
 
 if TYPE_CHECKING:
-    from ..stores import Stores
+    from ..servercontext import ServerContext
 
 
 Query = Mapping[str, Sequence[str]]
@@ -34,18 +34,20 @@ class Connection:
 
     subpaths = False
 
-    def __init__(self, info: ResourceInfo, name: str, methods: Sequence[str], stores: Stores) -> None:
+    def __init__(self, info: ResourceInfo, name: str, methods: Sequence[str], context: ServerContext) -> None:
         self.info = info
         self.name = name
         self.methods = methods
-        self._stores = stores
+        self._environment = context.environment
+        self._stores = context.stores
+        self._rules = context.connection_rules
 
     async def connect(self, scope: RequestScope, name: str, path: str, query: Query) -> Target | None:
         """See L{IConnecter.connect}."""
         if "dryRun" in query:
             raise APIStatusError.bad_request("dryRun is not supported")
         options = connect_options(self.info.resource, self.name, query, path)
-        await admit_connection(self.info, self._stores, scope, name, self.name, options)
+        await admit_connection(self.info, self._environment, scope, name, self.name, options)
         return self.target(scope, name, options)
 
     def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:

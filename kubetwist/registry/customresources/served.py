@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -13,11 +13,10 @@ from twisted.python.failure import Failure
 
 from ...schema.mismatch import DecodeError
 from ...schema.structural import OBJECT_META
-from ...storage.cache.record import (
-    Record,
-    RecordOfOtherForm,
-)
+from ...storage.cache.record import Record, RecordOfOtherForm
 from ...storage.cache.watchcache import WatchCache
+from ..generic.caches import WatchCaches
+from ..generic.environment import StoredResource, StoreEnvironment
 from .codec import CustomCodec, OlderRecord, RenamedRecord
 from .conversion import UnderWay
 from .crd import CustomDefinition, CustomVersion
@@ -25,8 +24,9 @@ from .fieldmanager import CustomVersions
 from .store import CustomStore
 from .strategy import CustomStrategy
 
-if TYPE_CHECKING:
-    from ..stores import Stores
+
+def _ignore() -> None:
+    """Do nothing."""
 
 
 class ServedResource:
@@ -37,7 +37,6 @@ class ServedResource:
     @ivar codec: The codec of the storage version.
     @ivar versions: All versions, for field ownership.
     @ivar under_way: Running conversions of its objects.
-    @ivar on_ready: Called when the objects are in memory.
     """
 
     _log = Logger()
@@ -45,20 +44,28 @@ class ServedResource:
     def __init__(
         self,
         definition: CustomDefinition,
-        stores: Stores,
+        environment: StoreEnvironment,
+        caches: WatchCaches,
         in_thread: Callable[..., Deferred[Any]] | None = None,
+        *,
+        terminating: bool = False,
+        on_ready: Callable[[], object] = _ignore,
     ) -> None:
         """
+        @param environment: What the stores of custom resources share.
+        @param caches: Creates the cache of the objects.
         @param in_thread: Runs a function elsewhere; without it everything is done in the reactor's thread.
+        @param on_ready: Called when the objects are in memory.
         """
         self._in_thread = in_thread
         self.definition = definition
-        self.terminating = False
+        self.terminating = terminating
         self.codec = CustomCodec(definition.version(definition.storage_version))
         self.versions = CustomVersions(definition)
         self.under_way = UnderWay()
-        self.on_ready: Callable[[], object] = lambda: None
-        self._all = stores
+        self._environment = environment
+        self._caches = caches
+        self._on_ready = on_ready
         self._cache: WatchCache | None = None
         self._waiting: list[Deferred[None]] = []
         self._stores: dict[str, CustomStore] = {}
@@ -82,7 +89,7 @@ class ServedResource:
         waiter: Deferred[None] = Deferred()
         self._waiting.append(waiter)
         if self._cache is None:
-            self._cache = self._all.custom_cache(self.definition.info, self.record)
+            self._cache = self._caches.create(self.definition.info, self.record)
             Deferred.fromCoroutine(self._start(self._cache)).addBoth(self._started)
         return waiter
 
@@ -106,7 +113,7 @@ class ServedResource:
             else:
                 waiter.callback(None)
         if self.ready and not self._stopped:
-            self.on_ready()
+            self._on_ready()
 
     def stop(self) -> None:
         """End its watches, and forget its objects."""
@@ -121,15 +128,20 @@ class ServedResource:
         store = self._stores.get(version.name)
         if store is None:
             definition = self.definition
-            made = self._all.custom_store(self._make, definition.info, CustomStrategy(version), self.cache)
-            assert isinstance(made, CustomStore)
-            store = self._stores[version.name] = made
-            store.served = self
-            store.codec = CustomCodec(version)
+            cache = self.cache
+            resource = StoredResource(
+                definition.info, CustomStrategy(version), lambda codec: cache, definition.selectable()
+            )
+            store = CustomStore(resource, self._environment, self, CustomCodec(version))
+            self._stores[version.name] = store
         return store
 
-    def _make(self, *arguments: object, **options: object) -> CustomStore:
-        return CustomStore(*arguments, selectable=self.definition.selectable(), **options)  # type: ignore[arg-type]
+    async def any_stored(self, namespace: str = "") -> bool:
+        """Return whether there is an object, by the backend: nothing is kept in memory for the answer."""
+        environment, info = self._environment, self.definition.info
+        below = f"{namespace}/" if namespace and info.namespaced else ""
+        page = await environment.backend.read_page(f"{environment.prefix}{info.key_prefix}/{below}", limit=1)
+        return bool(page.items)
 
     @property
     def main(self) -> CustomStore:

@@ -13,10 +13,8 @@ from ...api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupVersionKind, JSONObject
 from ...storage.cache.listing import Listing
-from ...storage.cache.record import (
-    Draft,
-    Record,
-)
+from ...storage.cache.record import Draft, Record
+from ..generic.environment import StoredResource, StoreEnvironment
 from ..generic.reading import await_first_state, begin_watch
 from ..generic.store import Store
 from ..generic.updates import UpdateRules
@@ -41,8 +39,16 @@ class CustomStore(Store):
     @ivar codec: For that version.
     """
 
-    served: ServedResource
-    codec: CustomCodec
+    def __init__(
+        self, resource: StoredResource, environment: StoreEnvironment, served: ServedResource, codec: CustomCodec
+    ) -> None:
+        """
+        @param served: What the store belongs to.
+        @param codec: Converts objects to and from the version of the store.
+        """
+        self.served = served
+        self.codec = codec
+        super().__init__(resource, environment)
 
     def load(self, record: Record) -> JSONObject:
         """A stored object in this version."""

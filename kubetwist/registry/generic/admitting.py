@@ -14,7 +14,7 @@ from .resourceinfo import ResourceInfo
 
 if TYPE_CHECKING:
     from ...admission.attributes import AdmissionContext
-    from ..stores import Stores
+    from .environment import StoreEnvironment
     from .resourceinfo import ResourceInfo
 
 
@@ -46,7 +46,7 @@ def virtual_attributes(
 
 async def admit_virtual(
     info: ResourceInfo,
-    stores: Stores,
+    environment: StoreEnvironment,
     scope: RequestScope,
     obj: JSONObject,
     options: CreateOptions,
@@ -55,22 +55,29 @@ async def admit_virtual(
     """
     Run all admission plugins on an object.
 
+    @param environment: The plugins, and what they see of the server.
     @param check: The rules of the kind, which are checked between mutation and validation; raises an L{APIStatusError}.
     @raise APIStatusError: A plugin refuses, or the object violates the rules of its kind.
     """
-    attributes = virtual_attributes(info, stores, scope, obj, options)
-    await stores.admission.admit(attributes)
+    attributes = virtual_attributes(info, environment.context, scope, obj, options)
+    await environment.admission.admit(attributes)
     if check is not None:
         check(obj)
-    await stores.admission.validate(attributes)
+    await environment.admission.validate(attributes)
 
 
 async def admit_connection(
-    info: ResourceInfo, stores: Stores, scope: RequestScope, name: str, subresource: str, options: JSONObject
+    info: ResourceInfo,
+    environment: StoreEnvironment,
+    scope: RequestScope,
+    name: str,
+    subresource: str,
+    options: JSONObject,
 ) -> None:
     """
     Ask all plugins about a request that is handed on to another server.
 
+    @param environment: The plugins, and what they see of the server.
     @param options: What the query says, as an object of its kind: C{PodExecOptions}.
     @raise APIStatusError: One refuses.
     """
@@ -88,14 +95,14 @@ async def admit_connection(
         None,
         scope.user,
         False,
-        stores,
+        environment.context,
         request_kind=kind,
         warn=scope.warn,
         annotate=scope.annotate,
         deadline=scope.deadline,
     )
-    await stores.admission.admit(attributes)
-    await stores.admission.validate(attributes)
+    await environment.admission.admit(attributes)
+    await environment.admission.validate(attributes)
 
 
 def check_namespace(scope: RequestScope, obj: JSONObject) -> None:

@@ -169,7 +169,7 @@ class Creation(StoredObjects):
 
     def checked(self, validate: Callable[..., Sequence[Cause]], *objects: JSONObject) -> Sequence[Cause]:
         """What the rules of the kind find, under what this server allows."""
-        if getattr(self.context, "allow_privileged", True):
+        if self._allows_privileged:
             return validate(*objects)
         return unprivileged(validate, *objects)
 

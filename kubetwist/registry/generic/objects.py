@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from ...admission.attributes import AdmissionAttributes, AdmissionContext, Charge, Commit
+from zope.interface import alsoProvides
+
+from ...admission.attributes import AdmissionAttributes, Charge, Commit
 from ...api.errors import APIStatusError, Cause
 from ...api.latency import ETCD, Spending
 from ...api.options import DeleteOptions, WriteOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
 from ...api.storage import Write
-from ...interfaces import IRewriting, IStorageBackend
+from ...interfaces import IRewriting, IUnreadableDeleter
 from ...schema.merge.managedfields import MalformedEntries, read_foreign
 from ...storage.cache.record import Draft, Record, RecordOfOtherForm
-from ...storage.cache.watchcache import WatchCache
 from ...storage.errors import (
     ForeignValue,
     KeyNotFound,
@@ -31,12 +32,11 @@ from ...storage.protobuf import is_protobuf
 from ...tracing.spans import Span, Unrecorded, here
 from .allocation import NOTHING, Hold
 from .conversion import convert
+from .environment import StoredResource, StoreEnvironment
 from .storedprotobuf import foreign
-from .strategy import Strategy
 
 if TYPE_CHECKING:
-    from ...admission.chain import AdmissionChain
-    from .resourceinfo import ResourceInfo
+    from .storedprotobuf import StoredProtobuf
 
 
 #: Bytes of an object as it is stored: what is larger than a request may be can not be written again. Defaults and the
@@ -44,17 +44,8 @@ if TYPE_CHECKING:
 LONGEST: Final = 3 * 1024 * 1024
 
 
-def _without_types(value: bytes) -> JSONObject:
-    """Read protobuf where there are no types."""
-    raise ForeignValue("it is encoded as protobuf, which no types are known of")
-
-
-def _not_owned(live: JSONObject | None, obj: JSONObject, subresource: str, manager: str) -> None:
-    """Nobody keeps track of fields."""
-
-
-def _applied_unowned(live: JSONObject, applied: JSONObject, subresource: str, manager: str) -> JSONObject:
-    return {**live, subresource: applied[subresource]}
+#: Groups whose objects are JSON in any case, as those of the servers that the reference has for them.
+ALWAYS_JSON: Final = ("apiextensions.k8s.io", "apiregistration.k8s.io")
 
 
 class StoredObjects:
@@ -67,50 +58,48 @@ class StoredObjects:
     @ivar cache: All its objects.
     @ivar ttl: Seconds that objects live; L{None} for ever.
     @ivar cached: Whether reads are answered from the cache; else they go to the backend (watches never do).
+    @ivar stored_as: Encodes objects as they are stored; L{None} for JSON.
     """
 
-    cached = True
-
-    def __init__(
-        self,
-        info: ResourceInfo,
-        strategy: Strategy,
-        backend: IStorageBackend,
-        cache: WatchCache,
-        admission: AdmissionChain,
-        context: AdmissionContext,
-        *,
-        selectable: tuple[tuple[str, Callable[[JSONObject], str]], ...] = (),
-        ttl: float | None = None,
-        prefix: str = "/registry/",
-    ) -> None:
-        self.info = info
-        self.strategy = strategy
-        self.backend = backend
-        self.cache = cache
-        self.admission = admission
-        self.context = context
-        self.ttl = ttl
-        #: Notes that the server itself writes, given what was there, what will be, the subresource and the manager.
-        self.own: Callable[[JSONObject | None, JSONObject, str, str], None] = _not_owned
-        #: Merges what the server itself applies to a subresource into what there is, given both, the subresource and
-        #: the manager; others give way.
-        self.apply: Callable[[JSONObject, JSONObject, str, str], JSONObject] = _applied_unowned
-        #: Reads an object that is stored as protobuf.
-        self.read_protobuf: Callable[[bytes], JSONObject] = _without_types
-        #: Writes an object as it is stored, from its kind and the JSON of its draft; L{None} for JSON.
-        self.write_protobuf: Callable[[GroupVersionKind, bytes], bytes] | None = None
+    def __init__(self, resource: StoredResource, environment: StoreEnvironment) -> None:
+        self.info = info = resource.info
+        self.strategy = resource.strategy
+        self.backend = backend = environment.backend
+        self.admission = environment.admission
+        self.context = environment.context
+        self.ttl = resource.ttl
+        self.cached = resource.cached
+        self._fields = environment.fields
+        self._protobuf = protobuf = environment.protobuf
+        encodes = environment.stores_protobuf and info.group not in ALWAYS_JSON
+        self.stored_as: StoredProtobuf | None = protobuf if encodes else None
+        self._delete_workers = environment.delete_workers
+        self._allows_privileged = environment.allows_privileged
         self._is_stale = backend.is_stale if IRewriting.providedBy(backend) else None
         self.gvk = GroupVersionKind(info.storage_group, info.storage_version, info.kind)
         self.group_resource = GroupResource(info.group, info.resource)
         self.group_kind = GroupKind(info.group, info.kind)
-        self._selectable = selectable
-        self._prefix = f"{prefix}{info.key_prefix}/"
+        self._selectable = resource.selectable
+        self._prefix = f"{environment.prefix}{info.key_prefix}/"
         #: What precedes the metadata in stored values.
         self._value_start = b'{"kind":%b,"apiVersion":%b,' % (
             orjson.dumps(info.kind),
             orjson.dumps(self.gvk.api_version),
         )
+        self.cache = resource.find_cache(self.record)
+        if environment.discards_unreadable:
+            alsoProvides(self, IUnreadableDeleter)
+
+    def own(self, live: JSONObject | None, obj: JSONObject, subresource: str, manager: str) -> None:
+        """Set the managed fields of C{obj}, which the part of this server called C{manager} writes over C{live}."""
+        if self._fields is not None:
+            self._fields.update(self.info, live, obj, subresource, manager)
+
+    def apply(self, live: JSONObject, applied: JSONObject, subresource: str, manager: str) -> JSONObject:
+        """Return C{live} after the part of this server called C{manager} applied a subresource to it, by force."""
+        if self._fields is None:
+            return {**live, subresource: applied[subresource]}
+        return self._fields.apply(self.info, self.gvk, live, applied, subresource, manager)
 
     def key(self, namespace: str, name: str) -> str:
         """Where an object's record is in the cache, and its value below the resource's prefix."""
@@ -190,7 +179,7 @@ class StoredObjects:
         if meta.get("namespace") is None and self.info.namespaced:
             meta["namespace"] = key.partition("/")[0]
         self.complete(obj)
-        make = Record if protobuf is (self.write_protobuf is not None) else RecordOfOtherForm
+        make = Record if protobuf is (self.stored_as is not None) else RecordOfOtherForm
         return make.from_draft(key, revision, self.draft(obj))
 
     def complete(self, obj: JSONObject) -> None:
@@ -198,7 +187,9 @@ class StoredObjects:
         self.strategy.complete(obj)
 
     def _of_protobuf(self, value: bytes) -> JSONObject:
-        obj = self.read_protobuf(value)
+        if self._protobuf is None:
+            raise ForeignValue("it is encoded as protobuf, which no types are known of")
+        obj = self._protobuf.decode(value)
         kind, api_version = obj["kind"], obj["apiVersion"]
         if kind != self.gvk.kind or api_version.rpartition("/")[0] != self.gvk.group:
             raise foreign(kind, api_version)
@@ -218,8 +209,8 @@ class StoredObjects:
 
         @raise APIStatusError: The object can not be written as protobuf (500).
         """
-        if self.write_protobuf is not None:
-            return self.write_protobuf(self.gvk, draft.body)
+        if self.stored_as is not None:
+            return self.stored_as.encode(self.gvk, draft.body)
         return b"%b%b\n" % (self._value_start, draft.body[1:])
 
     def lookup(self, namespace: str, name: str) -> JSONObject | None:

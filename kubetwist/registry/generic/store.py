@@ -32,13 +32,7 @@ from .updates import Updates
 
 @implementer(ICreator, IGetter, ILister, IWatcher, IPatcher, IGracefulDeleter, ICollectionDeleter)
 class Store(Updates):
-    """
-    The objects of one resource, and all that clients do with them.
-
-    @ivar delete_workers: How many objects one C{deletecollection} deletes at a time.
-    """
-
-    delete_workers = 1
+    """The objects of one resource, and all that clients do with them."""
 
     # --- reading
 
@@ -160,7 +154,7 @@ class Store(Updates):
         if not isinstance(listing, Listing):
             listing = await listing
         left = iter(listing.records)
-        workers = min(self.delete_workers, len(listing.records))
+        workers = min(self._delete_workers, len(listing.records))
         each = [Deferred.fromCoroutine(self._delete_each(scope, left, options)) for _ in range(workers)]
         try:
             await gatherResults(each, consumeErrors=True)

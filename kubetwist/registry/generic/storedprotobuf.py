@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
 from ...api.resource import GroupVersion, GroupVersionKind, JSONObject
 from ...schema.protobuf.codec import read_envelope
 from ...schema.protobuf.encoding import envelope
+from ...schema.protobuf.wire import WireError
 from ...storage.errors import ForeignValue
 
 if TYPE_CHECKING:
@@ -54,6 +56,31 @@ def encode_stored(definitions: Definitions, gvk: GroupVersionKind, body: bytes) 
     """
     message = definitions.protobuf.encode(definitions.definition_of(gvk), orjson.loads(body))
     return envelope(gvk.api_version, gvk.kind, message)
+
+
+class StoredProtobuf:
+    """Converts stored objects of a release."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        """
+        @param definitions: The types of the release.
+        """
+        self._definitions = definitions
+
+    def decode(self, value: bytes) -> JSONObject:
+        """See L{decode_stored}."""
+        return decode_stored(self._definitions, value)
+
+    def encode(self, gvk: GroupVersionKind, body: bytes) -> bytes:
+        """
+        See L{encode_stored}.
+
+        @raise APIStatusError: The object cannot be written (500).
+        """
+        try:
+            return encode_stored(self._definitions, gvk, body)
+        except WireError as error:
+            raise APIStatusError.internal(str(error)) from error
 
 
 def foreign(kind: str, api_version: str) -> ForeignValue:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..core.service.allocator import added_ranges
+from ..core.service.serverallocators import ServiceAllocators
+from ..generic.environment import StoredResource, StoreEnvironment
 from ..generic.store import Store
-
-if TYPE_CHECKING:
-    from ..stores import Stores
 
 
 class ServiceCIDRStore(Store):
     """Further ranges that services have their addresses from."""
 
-    context: Stores
+    def __init__(self, resource: StoredResource, environment: StoreEnvironment, allocators: ServiceAllocators) -> None:
+        """
+        @param allocators: What services allocate from.
+        """
+        self._allocators = allocators
+        super().__init__(resource, environment)
 
     def loaded(self) -> None:
         """What stored ranges add can be had."""
-        self.context.follow_holdings(self.cache, added_ranges)
+        self._allocators.follow(self.cache, added_ranges)

@@ -145,12 +145,13 @@ class Grants:
     """
     What roles and bindings say at this moment.
 
+    @ivar stores: Where roles and bindings are, from the first question on.
     @ivar generation: Grows with every change; what was derived from an older one is stale.
     """
 
     def __init__(self, stores: Stores) -> None:
         self.generation = 0
-        self._stores = stores
+        self.stores = stores
         self._watches: list[Any] = []
         self._filled = False
         #: By place and role, so that a decision asks each role once however often it is bound there.
@@ -206,10 +207,10 @@ class Grants:
     def role_names(self, namespace: str) -> Iterator[tuple[tuple[str, str], str]]:
         """All cluster roles, and the roles of a namespace, as L{role} takes them."""
         self.current()
-        for record in self._stores.get(GROUP, "clusterroles").cache.list().records:
+        for record in self.stores.get(GROUP, "clusterroles").cache.list().records:
             yield ("ClusterRole", record.name), ""
         if namespace:
-            for record in self._stores.get(GROUP, "roles").cache.list(f"{namespace}/").records:
+            for record in self.stores.get(GROUP, "roles").cache.list(f"{namespace}/").records:
                 yield ("Role", record.name), namespace
 
     def role(self, role: tuple[str, str], namespace: str) -> RoleRules:
@@ -227,7 +228,7 @@ class Grants:
             kind, name = role
             if kind not in ("Role", "ClusterRole"):
                 raise UnknownRole(kind, name, namespace)
-            record = self._stores.get(GROUP, f"{kind.lower()}s").cache.get(key[1])
+            record = self.stores.get(GROUP, f"{kind.lower()}s").cache.get(key[1])
             if record is None:
                 raise UnknownRole(kind, name, namespace)
             rules = self._roles[key] = RoleRules(orjson.loads(record.item).get("rules") or ())
@@ -257,7 +258,7 @@ class Grants:
                     yield bound
 
     def _caches(self) -> dict[str, WatchCache]:
-        return {resource: self._stores.get(GROUP, resource).cache for resource in (*ROLES, *BINDINGS)}
+        return {resource: self.stores.get(GROUP, resource).cache for resource in (*ROLES, *BINDINGS)}
 
     def _follow(self) -> None:
         caches = self._caches()

@@ -8,10 +8,9 @@ all rules of its role, or be allowed to C{bind} that role. This is asked whateve
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from twisted.internet.defer import maybeDeferred
-
+from ...admission.decisions import decide
 from ...api.authorization import AuthorizerAttributes, Decision
 from ...api.errors import APIStatusError
 from ...api.options import CreateOptions, WriteOptions
@@ -19,14 +18,13 @@ from ...api.rbacrules import FULL_AUTHORITY, Rule, refusal, uncovered
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...api.users import MASTERS
+from ...interfaces import IAuthorizer
 from ...storage.cache.record import Draft
 from ..generic.allocation import NOTHING, Hold
+from ..generic.environment import StoredResource, StoreEnvironment
 from ..generic.keys import check_key
 from ..generic.store import Store
-from .ruleresolver import GROUP, UnknownRole
-
-if TYPE_CHECKING:
-    from ..stores import Stores
+from .ruleresolver import GROUP, Grants, UnknownRole
 
 #: What the garbage collector changes, and what changes with it: nothing of this gives anything to anyone.
 _HARMLESS: Final = ("ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion")
@@ -35,12 +33,25 @@ _HARMLESS: Final = ("ownerReferences", "finalizers", "selfLink", "managedFields"
 class GrantingStore(Store):
     """What roles and bindings have in common."""
 
-    context: Stores
+    def __init__(
+        self,
+        resource: StoredResource,
+        environment: StoreEnvironment,
+        grants: Grants,
+        authorizer: IAuthorizer | None,
+    ) -> None:
+        """
+        @param grants: What roles and bindings say now.
+        @param authorizer: Asked about the verbs C{escalate} and C{bind}; L{None} denies both.
+        """
+        self._grants = grants
+        self._authorizer = authorizer
+        super().__init__(resource, environment)
 
     async def commit(self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING, *more: Any) -> int:
         """See L{Store.commit}; whoever is answered then has what the write gives, and lacks what it takes away."""
         revision = await super().commit(key, draft, expected, hold, *more)
-        await self.context.grants.seen(revision)
+        await self._grants.seen(revision)
         return revision
 
     async def permit(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions) -> None:
@@ -66,7 +77,7 @@ class GrantingStore(Store):
         @raise APIStatusError: Something is missing (403).
         """
         user = scope.user
-        held, errors = self.context.grants.rules_for(user, scope.namespace)
+        held, errors = self._grants.rules_for(user, scope.namespace)
         missing = uncovered(held, rules)
         if missing:
             why = refusal(user.name, user.groups, missing)
@@ -93,14 +104,14 @@ class GrantingStore(Store):
 
     async def allowed(self, scope: RequestScope, verb: str, group: str, resource: str, name: str) -> bool:
         """Whether the authorizers let the writer use one of the two verbs that are made for this."""
-        authorizer = self.context.authorizer
+        authorizer = self._authorizer
         if authorizer is None:
             return False
         question = AuthorizerAttributes(
             scope.user, verb, group=group, version="*", resource=resource, namespace=scope.namespace, name=name
         )
-        verdict: Any = await maybeDeferred(authorizer.authorize, question)
-        return bool(verdict.decision is Decision.ALLOW)
+        verdict = await decide(authorizer, question)
+        return verdict.decision is Decision.ALLOW
 
 
 class RoleStore(GrantingStore):
@@ -112,7 +123,7 @@ class RoleStore(GrantingStore):
             return
         self.check_held(scope, obj, obj.get("rules") or ())
         if obj.get("aggregationRule") or (old is not None and old.get("aggregationRule")):
-            held, _ = self.context.grants.rules_for(scope.user, scope.namespace)
+            held, _ = self._grants.rules_for(scope.user, scope.namespace)
             if uncovered(held, FULL_AUTHORITY):
                 raise self.forbidden(obj, "must have cluster-admin privileges to use the aggregationRule")
 
@@ -128,7 +139,7 @@ class BindingStore(GrantingStore):
         if known and await self.allowed(scope, "bind", reference.get("apiGroup", ""), f"{kind.lower()}s", role):
             return
         try:
-            rules = self.context.grants.role((kind, role), scope.namespace).rules
+            rules = self._grants.role((kind, role), scope.namespace).rules
         except UnknownRole as error:
             if not known:
                 raise APIStatusError.unknown(str(error)) from None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...api.errors import Cause, forbidden
 from ...api.resource import JSONObject
+from ..generic.environment import StoredResource, StoreEnvironment
 from ..generic.store import Store
 
 if TYPE_CHECKING:
@@ -22,7 +23,12 @@ _LABEL: Final = "resource.kubernetes.io/admin-access"
 class ClaimStore(Store):
     """What claims and templates have in common."""
 
-    context: Stores
+    def __init__(self, resource: StoredResource, environment: StoreEnvironment, stores: Stores) -> None:
+        """
+        @param stores: Where namespaces are.
+        """
+        self._stores = stores
+        super().__init__(resource, environment)
 
     def checked(self, validate: Callable[..., Sequence[Cause]], *objects: JSONObject) -> Sequence[Cause]:
         """See L{kubetwist.registry.generic.creation.Creation.checked}; access is looked at first."""
@@ -34,7 +40,7 @@ class ClaimStore(Store):
         return [forbidden(path, text), *found]
 
     def _is_labelled(self, namespace: str) -> bool:
-        namespaces = self.context.get("", "namespaces")
+        namespaces = self._stores.get("", "namespaces")
         record = namespaces.cache.get(namespaces.key("", namespace))
         return record is not None and record.labels.get(_LABEL) == "true"
 

@@ -6,10 +6,9 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.policies.mutating import MutatingAdmissionPolicy
 from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
-from tests.resources.server import Server, definitions
+from tests.resources.server import Server, configured, definitions
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 
@@ -46,12 +45,9 @@ class PolicyTestCase(SynchronousTestCase):
             "mutatingadmissionpolicybindings",
             "validatingadmissionpolicies",
             "validatingadmissionpolicybindings",
+            admission=configured(MutatingAdmissionPolicy, ValidatingAdmissionPolicy),
+            types=definitions(),
         )
-        stores = self.server.stores
-        stores.definitions = definitions()
-        stores.authorizer = self.server.authorizer
-        plugins = [plugin.configured(stores, None) for plugin in (MutatingAdmissionPolicy, ValidatingAdmissionPolicy)]
-        stores.use(AdmissionChain(plugins, self.server.clock))
         self.client = self.server.client()
         self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "default", "labels": {"team": "a"}}})
 

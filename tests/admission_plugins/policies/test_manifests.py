@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.configurations import InvalidConfiguration
 from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
 from tests.admission_plugins.policies.policycase import GROUP, MAPS, PolicyTestCase
@@ -42,9 +41,7 @@ class ManifestTests(PolicyTestCase):
             "kind": "ValidatingAdmissionPolicyConfiguration",
             "staticManifestsDir": str(folder),
         }
-        stores = self.server.stores
-        plugin = ValidatingAdmissionPolicy.configured(stores, configuration)
-        stores.use(AdmissionChain([plugin], self.server.clock))
+        self.server.admit(ValidatingAdmissionPolicy.configured(self.server.registry.context, configuration))
 
     def bad(self, **files: str) -> str:
         """Why a directory is refused."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.policies.mutating import MutatingAdmissionPolicy
 from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
 from tests.admission_plugins.mutationtools import MERGE, OTHER_NAMESPACE
 from tests.admission_plugins.policies.policycase import MAPS, SCALERS, MutatingTestCase, PolicyTestCase, rule
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
-from tests.resources.server import all_kinds
+from tests.resources.server import all_kinds, configured
 
 
 class MutatingTests(MutatingTestCase):
@@ -251,17 +250,11 @@ class CustomMutationTests(PolicyTestCase):
 
     def setUp(self) -> None:
         """A definition with a status, and the plugins."""
-        self.server = CustomServer()
-        stores = self.server.stores
-        stores.find_custom = self.server.custom.served
-        stores.authorizer = self.server.authorizer
-        policies = [one for one in all_kinds() if "admissionpolic" in one.resource or one.resource == "namespaces"]
-        stores.add(policies)
-        for info in policies:
-            self.successResultOf(stores.get(info.group, info.resource).cache.start())
-        self.server.installer.install(policies)
-        plugins = [plugin.configured(stores, None) for plugin in (MutatingAdmissionPolicy, ValidatingAdmissionPolicy)]
-        stores.use(AdmissionChain(plugins, self.server.clock))
+        self.server = CustomServer(
+            "namespaces",
+            *(one.resource for one in all_kinds() if "admissionpolic" in one.resource),
+            admission=configured(MutatingAdmissionPolicy, ValidatingAdmissionPolicy),
+        )
         self.client = self.server.client()
         self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "default"}})
         crd = definition()

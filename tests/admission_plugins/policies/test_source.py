@@ -68,7 +68,7 @@ class CompiledTests(PolicyTestCase):
                 asked.append(_in_other_thread.get())
             return Verdict(Decision.ALLOW)
 
-        self.server.stores.authorizer.authorize = authorize  # type: ignore[union-attr, method-assign]
+        self.server.authorizer.authorize = authorize
         listed = "object.data.map(k, k)"
         costly = f"{listed}.all(a, {listed}.all(b, a != 'no'))"
         approved = "authorizer.requestResource.check('approve').allowed()"

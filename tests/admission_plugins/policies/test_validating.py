@@ -113,7 +113,7 @@ class ValidatingTests(PolicyTestCase):
             pending.append(Deferred())
             return pending[-1]
 
-        self.server.stores.authorizer.authorize = authorize  # type: ignore[union-attr, method-assign]
+        self.server.authorizer.authorize = authorize
         self.policy(
             validations=[
                 {"expression": "authorizer.requestResource.check('approve').allowed()", "message": "ask first"}

@@ -6,12 +6,11 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 from kubetwist.registry.customresources.conversion import Conversion
 from tests.admission_plugins.webhooks.webhookserver import Outgoing, patch, webhook
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
-from tests.resources.server import all_kinds
+from tests.resources.server import configured
 
 NEW = KITES.replace("/v1/", "/v2/")
 
@@ -36,19 +35,15 @@ class CustomWebhookTests(SynchronousTestCase):
         """Clients use v2, webhooks want v1."""
         clock: list[Any] = []
         conversion = lambda crd: Conversion("test", convert, clock[0])  # noqa: E731
-        self.server = CustomServer(conversion)
-        clock.append(self.server.clock)
-        stores = self.server.stores
-        stores.find_custom = self.server.custom.served
-        hooks = [one for one in all_kinds() if one.resource.endswith("webhookconfigurations")]
-        stores.add(hooks)
-        for info in hooks:
-            self.successResultOf(stores.get(info.group, info.resource).cache.start())
-        self.server.installer.install(hooks)
         self.outgoing = Outgoing()
-        stores.outgoing = self.outgoing  # type: ignore[assignment]
-        plugins = [plugin.configured(stores, None) for plugin in (MutatingAdmissionWebhook, ValidatingAdmissionWebhook)]
-        stores.use(AdmissionChain(plugins, self.server.clock))
+        self.server = CustomServer(
+            "mutatingwebhookconfigurations",
+            "validatingwebhookconfigurations",
+            conversion_of=conversion,
+            admission=configured(MutatingAdmissionWebhook, ValidatingAdmissionWebhook),
+            outgoing=self.outgoing,
+        )
+        clock.append(self.server.clock)
         self.client = self.server.client()
 
         def version(name: str, field: str, kind: str, stored: bool) -> dict[str, Any]:

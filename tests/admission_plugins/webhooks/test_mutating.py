@@ -103,14 +103,14 @@ class MutatingTests(WebhookTestCase):
             return {**patch(("add", "/data", {"a": "b"})), "auditAnnotations": {"key": "value", "bad key": "x"}}
 
         self.outgoing.answer = answer
-        stores = self.server.stores
-        admit = stores.admission.admit
+        registry = self.server.registry
+        admit = registry.admission.admit
 
         async def watched(attributes: Any) -> None:
             await admit(attributes)
             noted.update(attributes.annotations or {})
 
-        stores.admission.admit = watched  # type: ignore[method-assign]
+        registry.admission.admit = watched  # type: ignore[method-assign]
         self.config_map()
         self.assertEqual(noted["a.example.org/key"], ("value", "Metadata"))
         self.assertNotIn("a.example.org/bad key", noted)

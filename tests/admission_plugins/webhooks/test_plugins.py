@@ -14,7 +14,7 @@ class PluginTests(WebhookTestCase):
 
     def test_interfaces(self) -> None:
         """The plugins are what they say."""
-        mutating, validating = self.server.stores.admission.plugins
+        mutating, validating = self.server.registry.admission.plugins
         verifyObject(IMutatingAdmission, mutating)
         verifyObject(IValidatingAdmission, validating)
 

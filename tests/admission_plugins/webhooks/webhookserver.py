@@ -10,11 +10,10 @@ import orjson
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 from kubetwist.client.httpclient import Answer
 from kubetwist.client.services import Services
-from tests.resources.server import Server, definitions
+from tests.resources.server import Server, configured, definitions
 
 
 class Outgoing:
@@ -104,14 +103,13 @@ class WebhookTestCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         """A server with both plugins."""
-        self.server = Server(*self.resources)
         self.outgoing = Outgoing()
-        stores = self.server.stores
-        stores.definitions = definitions()
-        stores.authorizer = self.server.authorizer
-        stores.outgoing = self.outgoing  # type: ignore[assignment]
-        plugins = [plugin.configured(stores, None) for plugin in (MutatingAdmissionWebhook, ValidatingAdmissionWebhook)]
-        stores.use(AdmissionChain(plugins, self.server.clock))
+        self.server = Server(
+            *self.resources,
+            admission=configured(MutatingAdmissionWebhook, ValidatingAdmissionWebhook),
+            outgoing=self.outgoing,
+            types=definitions(),
+        )
         self.client = self.server.client()
         self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "default", "labels": {"team": "a"}}})
 

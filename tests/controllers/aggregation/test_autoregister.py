@@ -12,6 +12,7 @@ from kubetwist.controllers.aggregation.apiservices import LOCAL
 from kubetwist.controllers.aggregation.autoregister import Registration
 from kubetwist.controllers.machinery.informer import Informer, StoreSource
 from kubetwist.registry.apiregistration.bootstrap import AUTOMANAGED
+from kubetwist.registry.assembly import ResourceRegistry
 from kubetwist.resources.customresources import CustomResources
 from kubetwist.resources.handlers.watch import Flusher
 from kubetwist.resources.mux import Layer
@@ -200,7 +201,7 @@ class StartTests(SynchronousTestCase):
             Layer("again", NotFound()),
             server.installer.installed,
             MergedGroups([]),
-            server.stores,
+            ResourceRegistry(server.backend, server.clock),
             definitions(),
             server.clock,
             Flusher(server.clock),

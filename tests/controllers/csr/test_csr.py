@@ -23,6 +23,7 @@ from kubetwist.controllers.csr.csrapproving import RETRY, RequestApproving
 from kubetwist.controllers.csr.csrcleaner import DECIDED, PENDING, RequestCleaner
 from kubetwist.controllers.csr.csrsigning import RequestSigning, usage_extensions
 from kubetwist.controllers.csr.requests import CLIENT, GROUP, KUBELET_CLIENT, KUBELET_SERVING
+from kubetwist.registry.rbac.ruleresolver import Grants
 from kubetwist.server.credentials.certificates import Authority
 from tests.controllers.harness import ControllerTestCase
 
@@ -229,8 +230,8 @@ class Authorizer:
 
     name = "Test"
 
-    def __init__(self, *allowed: str) -> None:
-        self.allowed = set(allowed)
+    def __init__(self) -> None:
+        self.allowed: set[str] = set()
         self.asked: list[Any] = []
 
     def authorize(self, attributes: Any) -> Verdict:
@@ -242,6 +243,15 @@ class Authorizer:
 class RequestApprovingTests(SigningRequestTestCase):
     """Approving."""
 
+    def setUp(self) -> None:
+        """With an authorizer that allows nothing yet."""
+        self.authorizer = Authorizer()
+        super().setUp()
+
+    def authorizer_over(self, grants: Grants) -> Any:
+        """That one."""
+        return self.authorizer
+
     def node(self, name: str, **spec: Any) -> None:
         """Make a request of a node; whoever makes it is C{admin}."""
         usages = ("client auth", "digital signature")
@@ -249,8 +259,7 @@ class RequestApprovingTests(SigningRequestTestCase):
 
     def test_allowed(self) -> None:
         """A node's request is approved when whoever asks may have it so."""
-        authorizer: Any = Authorizer("nodeclient")
-        self.stores.authorizer = authorizer
+        self.authorizer.allowed.add("nodeclient")
         self.start(RequestApproving)
         self.node("one")
         self.request("other")
@@ -259,27 +268,24 @@ class RequestApprovingTests(SigningRequestTestCase):
         self.assertEqual((condition["type"], condition["reason"]), ("Approved", "AutoApproved"))
         self.assertEqual(condition["message"], "Auto approving kubelet client certificate after SubjectAccessReview.")
         self.assertEqual(self.status("other"), {})
-        (asked,) = authorizer.asked
+        (asked,) = self.authorizer.asked
         self.assertEqual((asked.user.name, asked.verb, asked.group, asked.resource), ("admin", "create", GROUP, NAME))
 
     def test_not_yet(self) -> None:
         """Who may not now may later."""
-        authorizer: Any = Authorizer()
-        self.stores.authorizer = authorizer
         self.start(RequestApproving)
         self.node("one")
         self.settle()
         self.assertEqual(self.status("one"), {})
-        authorizer.allowed.add("nodeclient")
+        self.authorizer.allowed.add("nodeclient")
         self.settle(RETRY + 1)
         self.assertEqual(len(self.status("one")["conditions"]), 1)
 
     def test_faults(self) -> None:
         """With writes that fail, all is approved in the end, and after a kill nothing twice."""
-        authorizer: Any = Authorizer("nodeclient")
         for number in range(20):
             self.node(f"r{number}")
-        self.stores.authorizer = authorizer
+        self.authorizer.allowed.add("nodeclient")
         self.backend.fails = lambda number: number % 10 == 0
         self.start(RequestApproving)
         self.settle(60)

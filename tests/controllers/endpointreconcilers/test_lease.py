@@ -52,7 +52,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
 
     def reconciler(self, stores: Any, address: str, port: int = 6443) -> EndpointReconciler:
         """That of a server which listens, and is not ready yet."""
-        reconciler = EndpointReconciler(stores, "/registry/", self.clock, lambda: (address, port))
+        reconciler = EndpointReconciler(stores, self.backend, "/registry/", self.clock, lambda: (address, port))
         self.addCleanup(reconciler.end)
         self.done(reconciler.prepare())
         return reconciler
@@ -97,11 +97,10 @@ class EndpointReconcilerTests(SharedStoresTestCase):
 
     def test_protobuf(self) -> None:
         """Where endpoints are stored as protobuf, so are the keys; servers that write JSON find them."""
-        for stores in (self.one, self.other):
-            stores.definitions = definitions()
+        self.types = definitions()
+        self.one = self.server()
         self.options = {"protobuf": True}  # type: ignore[misc]
         third = self.server()
-        third.definitions = definitions()
         self.started(self.one, "192.0.2.1")
         self.started(third, "192.0.2.3")
         self.assertEqual(self.addresses(), ["192.0.2.1", "192.0.2.3"])

@@ -37,7 +37,7 @@ class CountedEndpointsTests(SharedStoresTestCase):
 
     def started(self, stores: Any, address: str, count: int) -> CountedEndpoints:
         """That of a server that is ready."""
-        reconciler = CountedEndpoints(stores, "/registry/", self.clock, lambda: (address, 6443), count)
+        reconciler = CountedEndpoints(stores, self.backend, "/registry/", self.clock, lambda: (address, 6443), count)
         self.addCleanup(reconciler.end)
         self.done(reconciler.prepare())
         reconciler.start()

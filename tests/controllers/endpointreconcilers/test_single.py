@@ -20,7 +20,7 @@ class SoleEndpointTests(SharedStoresTestCase):
 
     def started(self, address: str) -> SoleEndpoint:
         """Return the address of a server that is ready."""
-        reconciler = SoleEndpoint(self.one, "/registry/", self.clock, lambda: (address, 6443))
+        reconciler = SoleEndpoint(self.one, self.backend, "/registry/", self.clock, lambda: (address, 6443))
         self.addCleanup(reconciler.end)
         self.done(reconciler.prepare())
         reconciler.start()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,8 +29,8 @@ LABELS = {
 }
 
 
-class EndpointSliceControllerTests(ServiceTestCase):
-    """Slices of services."""
+class SliceTestCase(ServiceTestCase):
+    """A test of the slices of services."""
 
     def slices(self) -> list[Any]:
         """All there are."""
@@ -39,6 +39,10 @@ class EndpointSliceControllerTests(ServiceTestCase):
     def ips(self) -> list[str]:
         """All addresses."""
         return sorted(ip for one in self.slices() for end in one["endpoints"] or () for ip in end["addresses"])
+
+
+class EndpointSliceControllerTests(SliceTestCase):
+    """Slices of services of one family."""
 
     def test_made(self) -> None:
         """A service has an empty slice from the start, in which its pods come to be."""
@@ -119,20 +123,6 @@ class EndpointSliceControllerTests(ServiceTestCase):
                 ("all", "10.1.0.2"): [True, True, True],
             },
         )
-
-    def test_families(self) -> None:
-        """A service of both families has slices of both."""
-        self.stores.services.__init__(("10.0.0.0/24", "fd00:1::/112"))
-        self.start(EndpointSliceController)
-        self.service(ipFamilies=["IPv4", "IPv6"], ipFamilyPolicy="RequireDualStack", clusterIP="None")
-        self.pod("a", "10.1.0.1,fd00::1")
-        self.settle()
-        self.assertEqual(
-            sorted((one["addressType"], one["endpoints"][0]["addresses"]) for one in self.slices()),
-            [("IPv4", ["10.1.0.1"]), ("IPv6", ["fd00::1"])],
-        )
-        for one in self.slices():
-            self.assertEqual(one["metadata"]["labels"]["service.kubernetes.io/headless"], "")
 
     def test_nodes(self) -> None:
         """A pod is published when its node is there, or if its service publishes whatever there is."""
@@ -276,3 +266,22 @@ class PackTests(SynchronousTestCase):
         self.assertEqual(len([one for one in slices if one.record]) + len(empty), len(records))
         again, _ = pack([one.record for one in slices if one.record and not one.changed], {}, "IPv4", ())
         self.assertEqual(again, [])
+
+
+class DualStackTests(SliceTestCase):
+    """Slices of services of two families."""
+
+    options: ClassVar[dict[str, Any]] = {"service_ranges": ("10.0.0.0/24", "fd00:1::/112")}
+
+    def test_families(self) -> None:
+        """A service of both families has slices of both."""
+        self.start(EndpointSliceController)
+        self.service(ipFamilies=["IPv4", "IPv6"], ipFamilyPolicy="RequireDualStack", clusterIP="None")
+        self.pod("a", "10.1.0.1,fd00::1")
+        self.settle()
+        self.assertEqual(
+            sorted((one["addressType"], one["endpoints"][0]["addresses"]) for one in self.slices()),
+            [("IPv4", ["10.1.0.1"]), ("IPv6", ["fd00::1"])],
+        )
+        for one in self.slices():
+            self.assertEqual(one["metadata"]["labels"]["service.kubernetes.io/headless"], "")

@@ -35,9 +35,11 @@ class Served:
     """One custom resource, served."""
 
     def __init__(self, case: ControllerTestCase) -> None:
-        self.things = ServedResource(CustomDefinition(CRD, case.definitions(), lambda crd: None), case.stores)
-        self.things.on_ready = self.changed
         self._followers: list[Callable[[], None]] = []
+        registry = case.registry
+        definition = CustomDefinition(CRD, case.definitions(), lambda crd: None)
+        self.things = ServedResource(definition, registry.custom_environment, registry.caches, on_ready=self.changed)
+        registry.stores.custom[definition.name] = self.things
 
     def served(self, name: str) -> ServedResource | None:
         """By the name of its definition."""
@@ -67,7 +69,7 @@ class CustomTests(ControllerTestCase):
         """With a custom resource that nobody has asked for yet."""
         super().open_stores()
         self.custom = Served(self)
-        self.context = Context(self.stores, self.clock, self.config, self.custom)
+        self.context = Context(self.registry, self.clock, self.config, self.custom)
         self.addCleanup(self.custom.things.stop)
 
     def setUp(self) -> None:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from twisted.internet.defer import Deferred
 from twisted.logger import globalLogPublisher
 
-from kubetwist.admission.chain import AdmissionChain
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.frozen import frozen
 from kubetwist.controllers.machinery.client import (
@@ -65,7 +64,7 @@ class ClientTests(ControllerTestCase):
         """Admission is asked as for a request, and sees the service account of the controller."""
         users = []
         plugin = Plugin(lambda attributes: users.append(attributes.user))
-        self.stores.use(AdmissionChain([plugin]))
+        self.admit(plugin)
         self.run_now(self.client.create("", "configmaps", {"metadata": {"name": "a", "namespace": "one"}}))
         self.run_now(self.client.patch("", "configmaps", "one", "a", {"data": {"a": "b"}}))
         self.run_now(self.client.delete("", "configmaps", "one", "a"))

@@ -69,7 +69,7 @@ class ElectionTests(ControllerTestCase):
         """A server that has just started."""
 
         def context() -> Context:
-            return Context(self.stores, self.clock)
+            return Context(self.registry, self.clock)
 
         controllers = ElectedControllers(context, [Factory(self.at_work, name)], name)
         controllers.start()

@@ -200,8 +200,7 @@ class CustomInformerTests(SynchronousTestCase):
         self.server = CustomServer()
         self.client = self.server.client()
         self.server.define(self.client, definition())
-        self.server.stores.find_custom = self.server.custom.served
-        self.context = Context(self.server.stores, self.server.clock, None, self.server.custom)
+        self.context = Context(self.server.registry, self.server.clock, None, self.server.custom)
         self.changes = 0
         self.context.follow_resources(self.changed)
         self.told = Told()

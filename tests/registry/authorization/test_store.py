@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
+
+from attrs import evolve
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
@@ -96,9 +97,7 @@ class AccessTests(ReviewTestCase):
             ),
         ):
             union = AuthorizerUnion([*map(_Slow, verdicts)])
-            review = AccessReview(
-                self.info("SubjectAccessReview"), self.server.stores, SimpleNamespace(authorizer=union)
-            )
+            review = AccessReview(self.info("SubjectAccessReview"), evolve(self.server.context, authorizer=union))
             scope = RequestScope("", USERS["alice"])
             obj = {"metadata": {}, "spec": question}
             answer = self.server.run(review.create(scope, obj, CreateOptions()))

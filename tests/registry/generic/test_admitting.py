@@ -8,7 +8,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
 from kubetwist.admission.attributes import AdmissionAttributes
-from kubetwist.admission.chain import AdmissionChain
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
 from tests.resources.server import Server, config_map, pod
@@ -56,7 +55,7 @@ class AdmittingTestCase(SynchronousTestCase):
         """Have one."""
         self.client = self.server.client()
         self.seen = Witness()
-        self.server.stores.use(AdmissionChain([self.seen], self.server.clock))
+        self.server.admit(self.seen)
         return self.seen
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:

@@ -20,7 +20,7 @@ class BootstrapTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """A server of everything."""
-        self.server = Server(*(info.resource for info in all_kinds()))
+        self.server = Server(*(info.resource for info in all_kinds()), types=definitions())
         self.stores = self.server.stores
 
     async def everything(self, stores: Stores) -> None:
@@ -56,7 +56,6 @@ class BootstrapTests(SynchronousTestCase):
 
     def test_tellers(self) -> None:
         """How flow schemas and ranges of services are is applied by those who see to it."""
-        self.stores.definitions = definitions()
         self.successResultOf(self.everything(self.stores))
         for group, resource, name, teller in (
             ("flowcontrol.apiserver.k8s.io", "flowschemas", "exempt", FAIRNESS_TELLER),
@@ -68,7 +67,6 @@ class BootstrapTests(SynchronousTestCase):
 
     def test_fields_of_service(self) -> None:
         """The server owns the fields that it sets in its service, but not the allocated addresses and families."""
-        self.stores.definitions = definitions()
         self.successResultOf(self.everything(self.stores))
         service = self.found("", "services", "kubernetes", "default")
         self.assertEqual((service["spec"]["clusterIPs"], service["spec"]["ipFamilies"]), (["10.0.0.1"], ["IPv4"]))
@@ -79,7 +77,6 @@ class BootstrapTests(SynchronousTestCase):
 
     def test_condition_of_range(self) -> None:
         """The condition of the range has an empty reason, which has no owner."""
-        self.stores.definitions = definitions()
         self.successResultOf(self.everything(self.stores))
         cidr = self.found("networking.k8s.io", "servicecidrs", "kubernetes")
         self.assertEqual(cidr["status"]["conditions"][0]["reason"], "")

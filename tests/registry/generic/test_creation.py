@@ -20,8 +20,7 @@ class PrivilegeTests(SynchronousTestCase):
 
     def test_two_servers(self) -> None:
         """Of two servers in one process each has its own say, when objects are created and when they are updated."""
-        strict, lenient = Server("pods"), Server("pods")
-        strict.stores.allow_privileged = False
+        strict, lenient = Server("pods", allow_privileged=False), Server("pods")
         for _ in range(2):
             code, answer = self.create(strict)
             self.assertEqual(code, 422)
@@ -34,13 +33,12 @@ class PrivilegeTests(SynchronousTestCase):
 
     def test_templates(self) -> None:
         """What is made of templates is looked at, too, and updates are."""
-        server = Server("replicationcontrollers")
+        server = Server("replicationcontrollers", allow_privileged=False)
         template: dict[str, Any] = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}
         path = "/api/v1/namespaces/default/replicationcontrollers"
         controller = {"metadata": {"name": "c"}, "spec": {"selector": {"a": "b"}, "template": template}}
         code, made = server.client().ask("POST", path, controller)
         self.assertEqual(code, 201, made)
-        server.stores.allow_privileged = False
         made["spec"]["template"]["spec"]["containers"][0]["securityContext"] = {"privileged": True}
         code, answer = server.client().ask("PUT", f"{path}/c", made)
         self.assertEqual(code, 422)

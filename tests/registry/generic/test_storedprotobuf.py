@@ -14,16 +14,16 @@ from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import GetOptions
 from kubetwist.api.storage import Write
 from kubetwist.registry.core.service.portregistry import decoded, encoded, ports_in
+from kubetwist.registry.generic.objects import ALWAYS_JSON
 from kubetwist.registry.generic.storedprotobuf import decode_stored, encode_stored
 from kubetwist.registry.kinds import kinds_for
-from kubetwist.registry.stores import ALWAYS_JSON
 from kubetwist.schema.definitions import Definitions, available_versions
 from kubetwist.schema.protobuf.wire import WireError
 from kubetwist.storage.errors import ForeignValue
 from kubetwist.storage.protobuf import is_protobuf
 from tests.registry.sharedstores import SharedStoresTestCase
 from tests.registry.storetools import StoreTestCase
-from tests.resources.server import config_map, definitions
+from tests.resources.server import Server, config_map, definitions
 from tests.schema.protobuf.encoder import (
     Encoder,
     counted,
@@ -41,8 +41,8 @@ class ReadingTests(StoreTestCase):
 
     def setUp(self) -> None:
         """With types."""
+        self.options = {"types": definitions()}  # type: ignore[misc]
         super().setUp()
-        self.stores.definitions = definitions()
         self.maps = self.store("configmaps")
 
     def write(self, key: str, value: bytes) -> int:
@@ -149,8 +149,8 @@ class ReadingTests(StoreTestCase):
 
     def test_without_types(self) -> None:
         """Where there are no types, it can not be read."""
-        self.stores.definitions = None
-        self.assertRaises(ForeignValue, self.maps.record, "default/a", self.map("a"), 1)
+        maps = Server("configmaps").stores.get("", "configmaps")
+        self.assertRaises(ForeignValue, maps.record, "default/a", self.map("a"), 1)
 
 
 class WritingTests(SharedStoresTestCase):
@@ -171,9 +171,8 @@ class WritingTests(SharedStoresTestCase):
     def server(self) -> Any:
         """The first one writes protobuf."""
         self.options = {"protobuf": not hasattr(self, "one") and not self.options}  # type: ignore[misc]
-        stores = super().server()
-        stores.definitions = definitions()
-        return stores
+        self.types = definitions()
+        return super().server()
 
     def value(self, key: str) -> bytes:
         """What is stored."""
@@ -205,14 +204,14 @@ class WritingTests(SharedStoresTestCase):
             )
             value = self.value("ranges/servicenodeports")
             self.assertEqual(is_protobuf(value), stores is self.one)
-            self.assertEqual(ports_in(*decoded(value)), self.one.services.ports.held())
-        self.assertEqual(len(self.other.services.ports.held()), 3)
+            self.assertEqual(ports_in(*decoded(value)), self.allocators(self.one).services.ports.held())
+        self.assertEqual(len(self.allocators(self.other).services.ports.held()), 3)
 
     def test_definitions(self) -> None:
         """Definitions of custom resources are JSON, as the reference has them."""
-        always = {store.info.group for store in self.one if store.write_protobuf is None}
+        always = {store.info.group for store in self.one if store.stored_as is None}
         self.assertEqual(always, set(ALWAYS_JSON))
-        self.assertEqual([store for store in self.other if store.write_protobuf is not None], [])
+        self.assertEqual([store for store in self.other if store.stored_as is not None], [])
 
     def test_not_written(self) -> None:
         """What has no form in protobuf is an error, and nothing is stored."""

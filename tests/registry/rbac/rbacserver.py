@@ -12,17 +12,10 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.authentication.union import TokenFinding
 from kubetwist.authorization.rbac import RBAC
 from kubetwist.authorization.union import AuthorizerUnion, PrivilegedGroup
-from kubetwist.filters.stack import with_filters
-from kubetwist.http.site import traverse
 from kubetwist.interfaces import IAuthenticator
-from kubetwist.registry.rbac.ruleresolver import GROUP
-from kubetwist.resources.apis import ServerContext
-from kubetwist.resources.handlers.watch import Flusher
-from kubetwist.resources.install import Installer
-from kubetwist.resources.mux import Layer
-from kubetwist.server.chain import NotFound
-from tests.http.harness import make_site
-from tests.resources.server import Server, definitions
+from kubetwist.registry.rbac.ruleresolver import GROUP, Grants
+from kubetwist.registry.stores import Stores
+from tests.resources.server import Server
 
 API = f"/apis/{GROUP}/v1"
 REVIEWS = "/apis/authorization.k8s.io/v1"
@@ -77,26 +70,23 @@ class RBACServer(Server):
     As L{Server}, with RBAC.
 
     @ivar rbac: The authorizer.
+    @ivar grants: What roles and bindings say.
     """
 
-    def __init__(self) -> None:
-        super().__init__(*RESOURCES)
-        self.rbac = RBAC(lambda: self.stores.grants)
-        union = AuthorizerUnion([PrivilegedGroup(), self.rbac])
-        self.stores.authorizer = union
-        layer = Layer("rbac", NotFound())
-        installer = Installer(
-            layer,
-            self.stores,
-            definitions(),
-            self.clock,
-            Flusher(self.clock),
-            context=ServerContext(union, user_of_token, Issuer()),
-            in_thread=self._in_thread,
+    def __init__(self, authorizer: Any = None) -> None:
+        """
+        @param authorizer: Decides instead of RBAC.
+        """
+        self.grants = Grants(Stores())
+        self.rbac = RBAC(self.grants)
+        super().__init__(
+            *RESOURCES,
+            authenticator=Tokens(),
+            authorizer=authorizer or AuthorizerUnion([PrivilegedGroup(), self.rbac]),
+            grants=self.grants,
+            user_of_token=user_of_token,
+            token_issuer=Issuer(),
         )
-        installer.install(self.infos)
-        handler = with_filters(traverse(layer), reactor=self.clock, authenticator=Tokens(), authorizer=union)
-        self.site = make_site(handler, self.clock)
 
     def ask(self, user: str, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """Send a request of one of L{USERS}; its status, and the decoded body of its answer."""

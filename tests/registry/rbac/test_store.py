@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
 
+from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
+from kubetwist.interfaces import IAuthorizer
 from kubetwist.registry.rbac.ruleresolver import GROUP
 from tests.registry.rbac.rbacserver import API, RBACServer, binding, role, rule
 
@@ -13,6 +16,18 @@ NS = f"{API}/namespaces/default"
 ROLES, BINDINGS = f"{NS}/roles", f"{NS}/rolebindings"
 CLUSTER_ROLES, CLUSTER_BINDINGS = f"{API}/clusterroles", f"{API}/clusterrolebindings"
 ALL = ("create", "get", "update", "patch")
+
+
+@implementer(IAuthorizer)
+class WithoutEscalation:
+    """Allows everything but what the two verbs that are made for this allow."""
+
+    name = "WithoutEscalation"
+
+    def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
+        """Decide by the verb."""
+        escalates = attributes.verb in ("escalate", "bind")
+        return Verdict(Decision.NO_OPINION if escalates else Decision.ALLOW)
 
 
 class EscalationTestCase(SynchronousTestCase):
@@ -127,7 +142,7 @@ class RoleTests(EscalationTestCase):
 
     def test_other_authorizers(self) -> None:
         """The rules are compared whoever authorized the request."""
-        self.server.stores.authorizer = None
+        self.server = RBACServer(WithoutEscalation())
         self.assertEqual(self.alice("POST", ROLES, role("big", rule("get", "secrets")))[0], 403)
 
 

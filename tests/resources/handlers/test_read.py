@@ -143,7 +143,7 @@ class GetTests(ReadTestCase):
             self.assertTrue(settings.insecure)
             return Client(settings.url)
 
-        self.server.stores.outgoing = SimpleNamespace(client=call)  # type: ignore[assignment]
+        self.client = Server("componentstatuses", outgoing=SimpleNamespace(client=call)).client()
         statuses = "/api/v1/componentstatuses"
         _, found = self.client.ask("GET", statuses)
         self.assertEqual(found["metadata"], {})

@@ -11,18 +11,12 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.authentication.bearer import UnclaimedTokens
 from kubetwist.authentication.serviceaccounts import make
 from kubetwist.authentication.union import AuthenticatorUnion
-from kubetwist.filters.stack import with_filters
-from kubetwist.http.site import traverse
 from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys
 from kubetwist.registry.core.serviceaccount.tokens import TokenIssuer
-from kubetwist.resources.apis import ServerContext
-from kubetwist.resources.handlers.watch import Flusher
-from kubetwist.resources.install import Installer
-from kubetwist.resources.mux import Layer
-from kubetwist.server.chain import NotFound
-from tests.http.harness import Allow, make_site
+from kubetwist.registry.rbac.ruleresolver import Grants
+from kubetwist.registry.stores import Stores
 from tests.registry.rbac.rbacserver import Tokens
-from tests.resources.server import Server, definitions
+from tests.resources.server import Server
 from tests.tokenkeys import private_pem
 
 HERE = "https://here"
@@ -34,26 +28,21 @@ class TokenServer(Server):
     """As L{Server}, with service account tokens besides the known users'."""
 
     def __init__(self) -> None:
-        super().__init__("serviceaccounts", "tokenreviews", "selfsubjectreviews")
         key = private_pem(ec.generate_private_key(ec.SECP256R1()))
         self.token_keys = load_token_keys(key)
         self.token_key_followers: list[Any] = []
         options = {"service-account-issuer": (HERE,), "api-audiences": (), "service-account-lookup": True}
+        self.stores = Stores()
         union = AuthenticatorUnion([make(options, self), Tokens(), UnclaimedTokens()])
-        layer = Layer("tokens", NotFound())
-        context = ServerContext(self.authorizer, union.user_of_token, TokenIssuer.load(key, HERE, [HERE]))
-        installer = Installer(
-            layer,
-            self.stores,
-            definitions(),
-            self.clock,
-            Flusher(self.clock),
-            context=context,
-            in_thread=self._in_thread,
+        super().__init__(
+            "serviceaccounts",
+            "tokenreviews",
+            "selfsubjectreviews",
+            authenticator=union,
+            grants=Grants(self.stores),
+            user_of_token=union.user_of_token,
+            token_issuer=TokenIssuer.load(key, HERE, [HERE]),
         )
-        installer.install(self.infos)
-        handler = with_filters(traverse(layer), reactor=self.clock, authenticator=union, authorizer=Allow())
-        self.site = make_site(handler, self.clock)
 
     def ask(self, token: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Send a request with a token; its status, and the decoded body of its answer."""

@@ -20,7 +20,7 @@ from ....storage.cache.record import Record
 from ...generic.resourceinfo import ResourceInfo
 
 if TYPE_CHECKING:
-    from ...stores import Stores
+    from ....client.factory import Outgoing
 
 #: Addresses of the components, whose certificates are not verified: C{pkg/registry/core/rest/storage_core.go}.
 _COMPONENTS: Final = (
@@ -41,9 +41,12 @@ class ComponentStatuses:
     The first two are called at the default addresses of kube-scheduler and kube-controller-manager.
     """
 
-    def __init__(self, info: ResourceInfo, stores: Stores) -> None:
+    def __init__(self, info: ResourceInfo, outgoing: Outgoing | None) -> None:
+        """
+        @param outgoing: Calls the components; L{None} in servers that call no others.
+        """
         self.info = info
-        self._stores = stores
+        self._outgoing = outgoing
 
     async def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{IGetter.get}."""
@@ -71,7 +74,7 @@ class ComponentStatuses:
         from ....client.errors import CallError
         from ....client.restconfig import CallSettings
 
-        outgoing = self._stores.outgoing
+        outgoing = self._outgoing
         if outgoing is None:
             return _status(name, False, "this server calls no others")
         client = outgoing.client(CallSettings(url=url, insecure=True))

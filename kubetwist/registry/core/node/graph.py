@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from zope.interface import implementer
 
@@ -58,8 +59,9 @@ class _Need:
 class NodeGraph:
     """What nodes need, as pods, volumes and attachments say it at this moment."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: Stores, reactor: IReactorTime) -> None:
         self._stores = stores
+        self._reactor = reactor
         self._watches: list[Any] = []
         self._filling: Iterator[None] | None = None
         self._filled = False
@@ -187,7 +189,7 @@ class NodeGraph:
             self.stop()
             return
         if self._filling is not None:
-            self._stores.reactor.callLater(0, self._proceed, filling)
+            self._reactor.callLater(0, self._proceed, filling)
 
     def _answer(self) -> None:
         waiting, self._waiting = self._waiting, []

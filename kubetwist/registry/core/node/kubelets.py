@@ -65,10 +65,11 @@ class Kubelet:
         )
 
 
-def kubelet_of(stores: Stores, name: str, resource: str = "nodes") -> Kubelet:
+def kubelet_of(stores: Stores, rules: ConnectionRules, name: str, resource: str = "nodes") -> Kubelet:
     """
     Return the kubelet of a node.
 
+    @param rules: How kubelets are found.
     @param resource: The resource in the 404 message; the reference names a pod if a pod led to the node.
     @raise APIStatusError: There is no such node (404), nothing runs on it (503), or it has no address (500).
     """
@@ -79,10 +80,8 @@ def kubelet_of(stores: Stores, name: str, resource: str = "nodes") -> Kubelet:
     _check_real(name, status)
     endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
     port = endpoint.get("Port") or 0
-    host = node_host(node, stores.connection_rules.address_types)
-    return Kubelet(
-        host, port if port > 0 else stores.connection_rules.port, tuple(status.get("declaredFeatures") or ())
-    )
+    host = node_host(node, rules.address_types)
+    return Kubelet(host, port if port > 0 else rules.port, tuple(status.get("declaredFeatures") or ()))
 
 
 def check_runs(stores: Stores, pod: JSONObject) -> None:

@@ -17,8 +17,8 @@ class NodeProxy(Connection):
     def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
         """See L{Connection.target}."""
         scheme, name, port = split_name(name, "node")
-        kubelet = kubelet_of(self._stores, name)
-        check_proxied(kubelet.host, self._stores.connection_rules)
+        kubelet = kubelet_of(self._stores, self._rules, name)
+        check_proxied(kubelet.host, self._rules)
         if not port or port == str(kubelet.port):
             return kubelet.target(clean_path(options.get("path", "")), options=options)
         return proxy_target(scheme, kubelet.host, port, options)

@@ -29,7 +29,7 @@ class PodLog(Connection):
 
     async def connect(self, scope: RequestScope, name: str, path: str, query: Query) -> Target | None:
         """See L{IConnecter.connect}; nobody admits who only reads."""
-        rules = self._stores.connection_rules
+        rules = self._rules
         asked = log_options(query)
         asked.check(name, split_streams=rules.split_streams)
         pod = self.pod(scope, name)
@@ -37,7 +37,7 @@ class PodLog(Connection):
         node = (pod.get("spec") or {}).get("nodeName")
         if not node:
             return None
-        kubelet = kubelet_of(self._stores, node, "pods")
+        kubelet = kubelet_of(self._stores, self._rules, node, "pods")
         path = f"/containerLogs/{scope.namespace}/{name}/{container}"
         wanted = asked.kubelet_query(split_streams=rules.split_streams)
         return kubelet.target(path, wanted, insecure=asked.insecure, options={})
@@ -63,7 +63,7 @@ class PodStream(Connection):
             raise APIStatusError.bad_request(f"pod {name} does not have a host assigned")
         # Sorted by name, as Go has it; of one name in their order.
         query = urlencode(sorted(asked, key=lambda one: one[0]))
-        return kubelet_of(self._stores, node, "pods").target(path, query, options=options)
+        return kubelet_of(self._stores, self._rules, node, "pods").target(path, query, options=options)
 
 
 class PodProxy(Connection):
@@ -81,7 +81,7 @@ class PodProxy(Connection):
         elif not port.isdigit():
             port = _named_port(pod, port)
         address = next(iter(pod_addresses(pod)), "")
-        check_proxied(address, self._stores.connection_rules)
+        check_proxied(address, self._rules)
         return proxy_target(scheme, address, port, options)
 
 

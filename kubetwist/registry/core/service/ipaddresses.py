@@ -15,8 +15,10 @@ from ....api.resource import JSONObject
 from ....api.storage import Write
 from ....storage.errors import KeyExists
 from ....storage.wrappers import shared_storage
+from ...generic.environment import StoredResource, StoreEnvironment
 from ...generic.store import Store
 from .allocator import Holdings
+from .serverallocators import ServiceAllocators
 
 if TYPE_CHECKING:
     from ...stores import Stores
@@ -76,17 +78,26 @@ def canonical(address: str) -> str:
 class IPAddressStore(Store):
     """All of them, also those that clients make to keep an address for themselves."""
 
-    context: Stores
+    def __init__(
+        self, resource: StoredResource, environment: StoreEnvironment, allocators: ServiceAllocators, stores: Stores
+    ) -> None:
+        """
+        @param allocators: What services allocate from.
+        @param stores: Where services are.
+        """
+        self._allocators = allocators
+        self._stores = stores
+        super().__init__(resource, environment)
 
     def loaded(self) -> None:
         """None of these is free."""
-        self.context.follow_holdings(self.cache, lambda obj: Holdings((obj["metadata"]["name"],)))
+        self._allocators.follow(self.cache, lambda obj: Holdings((obj["metadata"]["name"],)))
 
     def _held(self, obj: JSONObject) -> bool:
         parent = (obj.get("spec") or {}).get("parentRef") or {}
         if parent.get("resource") != "services" or parent.get("group"):
             return False
-        service = self.context.lookup("", "services", parent.get("namespace", ""), parent.get("name", ""))
+        service = self._stores.lookup("", "services", parent.get("namespace", ""), parent.get("name", ""))
         return service is not None and obj["metadata"]["name"] in addresses_of(service)
 
     def _expected(self, obj: JSONObject) -> bool:
@@ -108,7 +119,7 @@ class IPAddressStore(Store):
 
     async def repair(self) -> None:
         """Make what services have no object for, and delete our objects that no service has."""
-        services = [orjson.loads(record.item) for record in self.context.get("", "services").cache.list().records]
+        services = [orjson.loads(record.item) for record in self._stores.get("", "services").cache.list().records]
         for service in services:
             meta = service["metadata"]
             for address in addresses_of(service):

@@ -11,22 +11,29 @@ class NodePortAllocator(Numbers):
     """
     The ports that services have on every node; those that clients do not choose come from the upper part first.
 
-    @ivar elsewhere: Says of a port whether the servers that share the storage have agreed that it is taken.
+    @ivar low: The first port of the range.
+    @ivar high: The last port of the range.
     """
 
-    def __init__(self, low: int = 30000, high: int = 32767) -> None:
+    def __init__(
+        self, low: int = 30000, high: int = 32767, is_taken_elsewhere: Callable[[int], bool] | None = None
+    ) -> None:
+        """
+        @param is_taken_elsewhere: Returns whether the servers that share the storage record a port as taken; L{None}
+            where no other server uses the storage.
+        """
         super().__init__()
         self.low = low
         self.high = high
-        self.elsewhere: Callable[[int], bool] | None = None
+        self._is_taken_elsewhere = is_taken_elsewhere
 
     def in_use(self, number: int) -> bool:
         """See L{Numbers.in_use}."""
-        return super().in_use(number) or (self.elsewhere is not None and self.elsewhere(number))
+        return super().in_use(number) or (self._is_taken_elsewhere is not None and self._is_taken_elsewhere(number))
 
     def most(self) -> int:
         """See L{Numbers.most}."""
-        return super().most() if self.elsewhere is None else self.high - self.low
+        return super().most() if self._is_taken_elsewhere is None else self.high - self.low
 
     def held(self) -> set[int]:
         """The ports in the range that services have."""

@@ -22,6 +22,7 @@ from twisted.logger import Logger
 
 from ....api.errors import APIStatusError
 from ....api.storage import Write
+from ....interfaces import IStorageBackend
 from ....schema.protobuf.codec import read_envelope
 from ....schema.protobuf.encoding import envelope
 from ....schema.protobuf.leaves import octets
@@ -125,50 +126,74 @@ def _record(key: str, value: bytes, revision: int) -> Record:
     return Record.from_draft(key, revision, Draft(b'{"metadata":{"value":%b}}' % orjson.dumps(value.decode()), {}, {}))
 
 
+class RecordedPorts:
+    """
+    Reads the object that records which node ports are taken.
+
+    @ivar key: The key of the object in the storage.
+    @ivar cache: The cache of the object.
+    """
+
+    def __init__(self, backend: IStorageBackend, prefix: str, low: int, clock: IReactorTime) -> None:
+        """
+        @param backend: The storage that the servers share.
+        @param prefix: The prefix of all keys in it.
+        @param low: The first port of this server's range.
+        """
+        self.key = f"{prefix}{DIRECTORY}{NAME}"
+        self.cache = WatchCache(backend, f"{prefix}{DIRECTORY}", _record, clock)
+        self._low = low
+        #: The revision that was decoded last, with its bits and the port of the lowest bit.
+        self._known: tuple[int, int, int] = (0, 0, low)
+
+    def state(self) -> tuple[int, int, int]:
+        """Return the object's revision, its bits, and the port of the lowest one; revision 0 if there is no object."""
+        record = self.cache.get(NAME)
+        if record is None:
+            return 0, 0, self._low
+        if record.revision != self._known[0]:
+            bits, low = decoded(orjson.loads(record.item)["metadata"]["value"].encode())
+            self._known = record.revision, bits, low
+        return self._known
+
+    def is_taken(self, port: int) -> bool:
+        """Return whether the object records a port as taken."""
+        _, bits, low = self.state()
+        return port >= low and bool(bits >> (port - low) & 1)
+
+
 class SharedPorts:
     """What the servers agree on: which node ports are taken."""
 
     _log = Logger()
 
     def __init__(
-        self, backend: Any, prefix: str, allocator: NodePortAllocator, clock: IReactorTime, *, protobuf: bool = False
+        self,
+        backend: IStorageBackend,
+        recorded: RecordedPorts,
+        allocator: NodePortAllocator,
+        clock: IReactorTime,
+        *,
+        protobuf: bool = False,
     ) -> None:
         """
-        @param backend: An L{kubetwist.interfaces.IStorageBackend} over what is shared.
-        @param prefix: Of all keys in it.
-        @param allocator: The one of this server, which is told.
+        @param backend: The storage that the servers share.
+        @param recorded: Reads what the servers have recorded.
+        @param allocator: The allocator of this server, which reads C{recorded} as well.
         @param protobuf: Whether the object is written as protobuf, and not as JSON.
         """
-        self._protobuf = protobuf
-        self.key = f"{prefix}{DIRECTORY}{NAME}"
-        self.cache = WatchCache(backend, f"{prefix}{DIRECTORY}", _record, clock)
+        self.key = recorded.key
+        self.cache = recorded.cache
         self._backend = backend
+        self._recorded = recorded
         self._allocator = allocator
         self._clock = clock
+        self._protobuf = protobuf
         self._lock = DeferredLock()
-        #: What was decoded last: of which revision.
-        self._known: tuple[int, int, int] = (0, 0, allocator.low)
         #: How often each port was found without a service.
         self._leaks: dict[int, int] = {}
         self._call: IDelayedCall | None = None
         self._stopped = False
-        allocator.elsewhere = self._is_taken
-
-    # --- knowing
-
-    def _state(self) -> tuple[int, int, int]:
-        """The object's revision, its bits, and the port of the lowest one; revision 0 where there is no object."""
-        record = self.cache.get(NAME)
-        if record is None:
-            return 0, 0, self._allocator.low
-        if record.revision != self._known[0]:
-            bits, low = decoded(orjson.loads(record.item)["metadata"]["value"].encode())
-            self._known = record.revision, bits, low
-        return self._known
-
-    def _is_taken(self, port: int) -> bool:
-        _, bits, low = self._state()
-        return port >= low and bool(bits >> (port - low) & 1)
 
     # --- writing
 
@@ -185,7 +210,7 @@ class SharedPorts:
         await self._lock.acquire()
         try:
             for _ in range(ATTEMPTS):
-                revision, bits, low = self._state()
+                revision, bits, low = self._recorded.state()
                 before = ports_in(bits, low)
                 if not revision:
                     before |= self._allocator.held()
@@ -244,7 +269,7 @@ class SharedPorts:
     async def _repair(self, services: WatchCache) -> None:
         await self._lock.acquire()
         try:
-            revision, bits, low = self._state()
+            revision, bits, low = self._recorded.state()
             await services.wait_until(revision)
             before, held = ports_in(bits, low), self._allocator.held()
             lost = before - held - self._allocator.under_way()

@@ -18,10 +18,12 @@ from ....api.storage import Write
 from ....storage.cache.record import Draft, Record
 from ....storage.errors import KeyExists, KeyNotFound
 from ...generic.allocation import NOTHING, Hold, TakenMeanwhile
+from ...generic.environment import StoredResource, StoreEnvironment
 from ...generic.store import Store
 from ...generic.updates import UpdateRules
 from .allocator import Reservation, ServiceAllocator, holdings
 from .ipaddresses import GROUP, IPAddressStore, canonical
+from .serverallocators import ServiceAllocators
 from .validation import cluster_ip_causes, is_headless
 
 if TYPE_CHECKING:
@@ -116,21 +118,31 @@ def complete_families(spec: JSONObject, first: str) -> None:
 class ServiceStore(Store):
     """Services, with what they hold of the server's ranges."""
 
-    context: Stores
+    def __init__(
+        self, resource: StoredResource, environment: StoreEnvironment, allocators: ServiceAllocators, stores: Stores
+    ) -> None:
+        """
+        @param allocators: What services allocate from.
+        @param stores: Where the objects of addresses are.
+        """
+        self._allocators = allocators
+        self._services = allocators.services
+        self._stores = stores
+        super().__init__(resource, environment)
 
     def loaded(self) -> None:
         """What stored services hold is taken."""
-        self.context.follow_holdings(self.cache, holdings)
+        self._allocators.follow(self.cache, holdings)
 
     def complete(self, obj: JSONObject) -> None:
         """Services of old releases do not tell their families."""
         super().complete(obj)
-        complete_families(obj["spec"], self.context.services.families[0])
+        complete_families(obj["spec"], self._services.families[0])
 
     @property
     def addresses(self) -> IPAddressStore | None:
         """The objects of addresses; L{None} where --runtime-config has switched them off."""
-        store = self.context.find(GROUP, "ipaddresses")
+        store = self._stores.find(GROUP, "ipaddresses")
         return store if isinstance(store, IPAddressStore) else None
 
     def reserve(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> Hold:
@@ -139,7 +151,7 @@ class ServiceStore(Store):
 
         @raise APIStatusError: What is asked for can not be had (422).
         """
-        allocator = self.context.services
+        allocator = self._services
         spec = orjson.dumps(obj["spec"])
         reservation = allocator.allocate(obj, old, dry_run=dry_run)
         writes: list[Write] = []
@@ -212,7 +224,7 @@ class ServiceStore(Store):
         if causes:
             raise self.invalid(obj["metadata"].get("name", ""), causes)
         wanted = {"metadata": obj["metadata"], "spec": orjson.loads(orjson.dumps(spec))}
-        self.context.services.settle(self.context.services.allocate(wanted, old, dry_run=dry_run))
+        self._services.settle(self._services.allocate(wanted, old, dry_run=dry_run))
 
     async def commit(
         self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING, charges: Sequence[Charge] = ()
@@ -222,7 +234,7 @@ class ServiceStore(Store):
 
         @raise TakenMeanwhile: Another server, or a client, has an address or port by now.
         """
-        addresses, ports = self.addresses, self.context.shared_ports
+        addresses, ports = self.addresses, self._allocators.shared_ports
         taken: Sequence[int] = ()
         freed: Sequence[int] = ()
         if isinstance(hold, ServiceHold):

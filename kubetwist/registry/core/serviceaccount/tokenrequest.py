@@ -17,11 +17,11 @@ from ....api.resource import GroupResource, GroupVersionKind, JSONObject
 from ....interfaces import INamedCreator
 from ...generic import deletion
 from ...generic.keys import check_key
-from .tokens import EXTENDED_SECONDS, RENEWED_SECONDS, TokenIssuer, check_expiry, check_token_request, token_claims
+from .tokens import EXTENDED_SECONDS, RENEWED_SECONDS, check_expiry, check_token_request, token_claims
 
 if TYPE_CHECKING:
     from ...generic.store import Store
-    from ...stores import Stores
+    from ...servercontext import ServerContext
 
 
 TOKEN_REQUEST = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
@@ -33,10 +33,10 @@ BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 class TokenRequests:
     """C{serviceaccounts/token}: tokens for an account, signed by the server's L{TokenIssuer}."""
 
-    def __init__(self, accounts: Store, stores: Stores, context: Any) -> None:
+    def __init__(self, accounts: Store, context: ServerContext) -> None:
         self._accounts = accounts
-        self._stores = stores
-        self._context = context
+        self._stores = context.stores
+        self._issuer = context.token_issuer
         self.info = accounts.info
 
     async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
@@ -53,7 +53,7 @@ class TokenRequests:
                 f" ({owner['uid']})"
             )
             raise APIStatusError.conflict(GroupResource("authentication.k8s.io", "TokenRequest"), name, why)
-        issuer: TokenIssuer | None = getattr(self._context, "token_issuer", None)
+        issuer = self._issuer
         if issuer is None:
             raise APIStatusError.service_unavailable("no issuer of service account tokens is configured")
         spec = obj.get("spec") or {}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
 from hypothesis import given
 from hypothesis.strategies import lists, sampled_from
 
@@ -28,13 +29,14 @@ class ConnectionCase(StoreTestCase):
     """Connections of some pods, services and nodes."""
 
     resources = ("pods", "services", "endpoints", "nodes")
+    rules = ConnectionRules()
 
     def leads(self, resource: str, subresource: str, name: str, path: str = "", **query: Any) -> Target | None:
         """Where it leads."""
         info = self.store(resource).info
         part = info.subresource(subresource)
         assert part is not None
-        connection = connection_storage(info, part, self.stores, None)
+        connection = connection_storage(info, part, evolve(self.server.context, connection_rules=self.rules))
         lists = {key: value if isinstance(value, list) else [value] for key, value in query.items()}
         results: list[Any] = []
         Deferred.fromCoroutine(connection.connect(self.scope, name, path, lists)).addBoth(results.append)
@@ -114,11 +116,11 @@ class KubeletTests(ConnectionCase):
         self.node(addresses=known)
         self.assertEqual(self.shown("pods", "log", "p"), "https://h:10250/containerLogs/default/p/main?")
         self.tell("nodes", "n", daemonEndpoints={"kubeletEndpoint": {"Port": 10300}})
-        self.stores.connection_rules = ConnectionRules(("ExternalIP", "InternalIP"), 10251)
+        self.rules = ConnectionRules(("ExternalIP", "InternalIP"), 10251)
         self.assertEqual(self.shown("pods", "log", "p"), "https://10.1.2.3:10300/containerLogs/default/p/main?")
         self.tell("nodes", "n", daemonEndpoints={"kubeletEndpoint": {"Port": 0}})
         self.assertEqual(self.shown("nodes", "proxy", "n", "/pods"), "https://10.1.2.3:10251/pods")
-        self.stores.connection_rules = ConnectionRules(("ExternalIP",))
+        self.rules = ConnectionRules(("ExternalIP",))
         told = "no preferred addresses found; known addresses: [{InternalIP 10.1.2.3} {Hostname h}]"
         self.assertEqual(self.why("pods", "log", "p"), (500, told))
 
@@ -216,7 +218,7 @@ class ProxyTests(ConnectionCase):
         for address in bad:
             self.tell("nodes", "n", addresses=[{"type": "InternalIP", "address": address}])
             self.assertEqual(self.why("nodes", "proxy", "n"), refused, address)
-        self.stores.connection_rules = ConnectionRules(loopback=True)
+        self.rules = ConnectionRules(loopback=True)
         self.tell("nodes", "n", addresses=[{"type": "InternalIP", "address": "127.0.0.1"}])
         self.assertEqual(self.shown("nodes", "proxy", "n"), "https://127.0.0.1:10250")
         self.tell("nodes", "n", addresses=[{"type": "InternalIP", "address": "169.254.169.254"}])

@@ -11,12 +11,12 @@ from twisted.internet.defer import Deferred
 
 from kubetwist.api.options import CreateOptions, DeleteOptions, UpdateOptions
 from kubetwist.api.requestscope import RequestScope
+from kubetwist.registry.assembly import ResourceRegistry
 from kubetwist.registry.core.service.addressranges import AddressRange
 from kubetwist.registry.core.service.ipaddresses import ALLOCATOR, MANAGED_BY, IPAddressStore
 from kubetwist.registry.core.service.ipallocator import ClusterIPAllocator
 from kubetwist.registry.core.service.numberallocator import AllocationError
 from kubetwist.registry.generic.parts import status_rules
-from kubetwist.registry.stores import Stores
 from kubetwist.storage.errors import StorageUnavailable
 from tests.registry.storetools import StoreTestCase
 
@@ -54,7 +54,7 @@ class IPAddressTests(StoreTestCase):
         self.assertEqual(obj["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"])
         self.delete(self.services, "s")
         self.assertIsNone(self.address(ip))
-        self.assertFalse(self.stores.services.ips["IPv4"].has(ip))
+        self.assertFalse(self.server.registry.allocators.services.ips["IPv4"].has(ip))
 
     def test_type_change(self) -> None:
         """An update that lets an address go deletes its object."""
@@ -78,7 +78,7 @@ class IPAddressTests(StoreTestCase):
         self.assertNotIn(wrong, refusal(service("t", "10.0.0.7", sessionAffinity="X")))
         self.assertIn(wrong, refusal(service("t", "10.0.0.8", sessionAffinity="X")))
         self.assertIn("spec.clusterIPs[0]: Invalid value", refusal(service("t", "x", sessionAffinity="X")))
-        self.assertFalse(self.stores.services.ips["IPv4"].has("10.0.0.8"))
+        self.assertFalse(self.server.registry.allocators.services.ips["IPv4"].has("10.0.0.8"))
 
         def change(stored: Any) -> Any:
             stored["spec"].update(sessionAffinity="X", ipFamilyPolicy="RequireDualStack")
@@ -106,7 +106,7 @@ class IPAddressTests(StoreTestCase):
             Deferred.fromCoroutine(self.services.create(self.scope, obj, CreateOptions())), StorageUnavailable
         )
         self.assertIsNone(self.address("10.0.0.7"))
-        self.assertFalse(self.stores.services.ips["IPv4"].has("10.0.0.7"))
+        self.assertFalse(self.server.registry.allocators.services.ips["IPv4"].has("10.0.0.7"))
 
     def test_clients_own(self) -> None:
         """An address that a client has taken is not given to services, until the client lets it go."""
@@ -128,15 +128,15 @@ class IPAddressTests(StoreTestCase):
         self.services.strategy.default(obj)
         error = self.refused(self.services.create(self.scope, obj, CreateOptions()))
         self.assertIn("already allocated", error.message)
-        self.assertTrue(self.stores.services.ips["IPv4"].has("10.0.0.9"))
+        self.assertTrue(self.server.registry.allocators.services.ips["IPv4"].has("10.0.0.9"))
 
     def test_deleted_by_a_client(self) -> None:
         """An address whose object somebody deletes stays the service's, and can still go with it."""
         self.made(self.services, service("s", "10.0.0.9"))
         self.delete(self.addresses, "10.0.0.9")
-        self.assertTrue(self.stores.services.ips["IPv4"].has("10.0.0.9"))
+        self.assertTrue(self.server.registry.allocators.services.ips["IPv4"].has("10.0.0.9"))
         self.delete(self.services, "s")
-        self.assertFalse(self.stores.services.ips["IPv4"].has("10.0.0.9"))
+        self.assertFalse(self.server.registry.allocators.services.ips["IPv4"].has("10.0.0.9"))
 
     def test_repair(self) -> None:
         """At start missing objects are made, and ours that no service has are deleted; clients' own stay."""
@@ -154,10 +154,9 @@ class IPAddressTests(StoreTestCase):
         self.made(self.services, service("s", "10.0.0.9", type="NodePort"))
         port = self.stored(self.services, "s")["spec"]["ports"][0]["nodePort"]
         self.successResultOf(self.server.backend.commit([self.addresses.taking("10.0.0.8", "default", "gone")]))
-        again = Stores(self.server.backend, self.server.clock)
-        again.add(self.server.infos)
+        again = ResourceRegistry(self.server.backend, self.server.clock, self.server.infos)
         self.successResultOf(Deferred.fromCoroutine(again.start()))
-        allocator = again.services
+        allocator = again.allocators.services
         self.assertTrue(allocator.ips["IPv4"].has("10.0.0.9") and allocator.ips["IPv4"].has("10.0.0.8"))
         self.assertTrue(allocator.ports.in_use(port))
 
@@ -211,7 +210,7 @@ class FurtherRangeTests(StoreTestCase):
         self.made(self.services, service("t", "10.77.0.6"))
         self.successResultOf(self.ranges.delete(RequestScope(""), "more", DeleteOptions()))
         self.assertIn("does not match", self.refusal("10.77.0.7"))
-        self.assertTrue(self.stores.services.ips["IPv4"].has("10.77.0.5"))
+        self.assertTrue(self.server.registry.allocators.services.ips["IPv4"].has("10.77.0.5"))
 
     def test_when_full(self) -> None:
         """Who does not choose has an address of it only when there is none left of the other range."""

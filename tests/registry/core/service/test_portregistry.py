@@ -103,14 +103,14 @@ class SharedNumbersTests(SharedStoresTestCase):
         """A port is in the object as long as a service has it, and both servers know."""
         made = self.make(self.one, "services", service("a"))
         self.assertEqual(self.stored(), {port_of(made)})
-        self.assertTrue(self.other.services.ports.in_use(port_of(made)))
+        self.assertTrue(self.allocators(self.other).services.ports.in_use(port_of(made)))
         changed = self.change(self.other, "services", {**made, "spec": {**made["spec"], "type": "ClusterIP"}})
         self.assertNotIn("nodePort", changed["spec"]["ports"][0])
         self.assertEqual(self.stored(), set())
         again = self.make(self.other, "services", service("b", port_of(made)))
         self.delete(self.one, "services", "b")
         self.assertEqual(self.stored(), set())
-        self.assertFalse(self.other.services.ports.in_use(port_of(again)))
+        self.assertFalse(self.allocators(self.other).services.ports.in_use(port_of(again)))
 
     def test_taken_at_the_other(self) -> None:
         """What a service has that was made at one server is refused to those of the other."""
@@ -147,8 +147,8 @@ class SharedNumbersTests(SharedStoresTestCase):
 
             def rival(number: int = number) -> None:
                 # The very numbers that the other service is about to get.
-                taken = self.one.services.ports.under_way()
-                (address,) = self.one.services.ips["IPv4"].under_way()
+                taken = self.allocators(self.one).services.ports.under_way()
+                (address,) = self.allocators(self.one).services.ips["IPv4"].under_way()
                 self.make(self.other, "services", service(f"rival{number}", *taken, str(IPv4Address(address))))
 
             self.meddle(self.one).before.append(rival)
@@ -164,7 +164,7 @@ class SharedNumbersTests(SharedStoresTestCase):
         made["spec"] = {**made["spec"], "type": "NodePort"}
 
         def rival() -> None:
-            self.make(self.other, "services", service("rival", *self.one.services.ports.under_way()))
+            self.make(self.other, "services", service("rival", *self.allocators(self.one).services.ports.under_way()))
 
         self.meddle(self.one).before.append(rival)
         changed = self.change(self.one, "services", made)
@@ -189,8 +189,9 @@ class SharedNumbersTests(SharedStoresTestCase):
         """What services have and the object does not say is added at once; what no service has goes after a while."""
         made = self.make(self.one, "services", service("a", 30001))
         self.done(self.backend.commit([Write(KEY, encoded(30000, 30009, [30005]), None)]))
-        assert self.one.shared_ports is not None
-        self.done(self.one.shared_ports.repair(self.one.get("", "services").cache))
+        shared_ports = self.allocators(self.one).shared_ports
+        assert shared_ports is not None
+        self.done(shared_ports.repair(self.one.get("", "services").cache))
         self.assertEqual(self.stored(), {port_of(made), 30005})
         for _ in range(LEAK_ROUNDS - 2):
             self.clock.advance(REPAIR)
@@ -209,7 +210,7 @@ class SharedNumbersTests(SharedStoresTestCase):
     def test_other_range(self) -> None:
         """A server with another range takes over what is in it."""
         self.done(self.backend.commit([Write(KEY, encoded(29990, 30005, [29995, 30003]), 0)]))
-        self.assertTrue(self.one.services.ports.in_use(30003))
+        self.assertTrue(self.allocators(self.one).services.ports.in_use(30003))
         self.make(self.one, "services", service("a", 30001))
         self.assertEqual(self.stored(), {30001, 30003})
 
@@ -225,6 +226,6 @@ class SharedNumbersTests(SharedStoresTestCase):
         for cache in (stores.get("", "services").cache, stores.get("networking.k8s.io", "ipaddresses").cache):
             cache.ended(RevisionCompacted(1, 2))
         self.clock.advance(1)
-        known = stores.services
+        known = self.allocators(stores).services
         self.assertEqual(known.ports.held(), {30002, 30003})
         self.assertEqual([known.ips["IPv4"].has(f"10.0.0.{last}") for last in (5, 6, 7)], [False, True, True])

@@ -27,7 +27,6 @@ from kubetwist.api.requestscope import RequestScope
 from kubetwist.interfaces import INamedCreator
 from kubetwist.registry.core.serviceaccount.tokenrequest import TokenRequests
 from kubetwist.registry.core.serviceaccount.tokens import BadSigningKey, TokenIssuer
-from kubetwist.resources.apis import ServerContext
 from tests.registry.storetools import StoreTestCase
 from tests.resources.server import pod
 
@@ -91,10 +90,13 @@ class TokenRequestTests(StoreTestCase):
         super().setUp()
         self.accounts = self.store("serviceaccounts")
         self.account = self.made(self.accounts, {"metadata": {"name": "robot"}})
-        self.context = ServerContext(self.server.authorizer, lambda token: None)
-        self.context.token_issuer = TokenIssuer.load(KEY, "https://here", ["https://here"])
-        self.requests = TokenRequests(self.accounts, self.stores, self.context)
+        self.issuer = TokenIssuer.load(KEY, "https://here", ["https://here"])
+        self.use_issuer(self.issuer)
         verifyObject(INamedCreator, self.requests)
+
+    def use_issuer(self, issuer: TokenIssuer | None) -> None:
+        """Have tokens issued by it."""
+        self.requests = TokenRequests(self.accounts, evolve(self.server.context, token_issuer=issuer))
 
     def asked(self, name: str = "robot", meta: Any = None, **spec: Any) -> Any:
         """The call."""
@@ -131,7 +133,7 @@ class TokenRequestTests(StoreTestCase):
 
     def test_limit(self) -> None:
         """A limit shortens what is asked for, with a warning; what pods renew lives longer, unless that is off."""
-        self.context.token_issuer = evolve(self.context.token_issuer, longest=3600)
+        self.use_issuer(evolve(self.issuer, longest=3600))
         answer = self.successResultOf(Deferred.fromCoroutine(self.asked(expirationSeconds=7200)))
         said = self.claims(answer)
         self.assertEqual((answer["spec"]["expirationSeconds"], said["exp"] - said["iat"]), (3600, 3600))
@@ -141,7 +143,7 @@ class TokenRequestTests(StoreTestCase):
         self.made(self.store("pods"), running)
         reference = {"kind": "Pod", "apiVersion": "v1", "name": "p"}
         for extend, seconds in ((True, 365 * 24 * 3600), (False, 3607)):
-            self.context.token_issuer = evolve(self.context.token_issuer, longest=7200, extend=extend)
+            self.use_issuer(evolve(self.issuer, longest=7200, extend=extend))
             answer = self.successResultOf(
                 Deferred.fromCoroutine(self.asked(boundObjectRef=reference, expirationSeconds=3607))
             )
@@ -209,5 +211,5 @@ class TokenRequestTests(StoreTestCase):
 
     def test_no_issuer(self) -> None:
         """Without an issuer there are no tokens."""
-        self.context.token_issuer = None
+        self.use_issuer(None)
         self.assertEqual(self.refused(self.asked()).code, 503)

@@ -1,0 +1,130 @@
+"""What admission plugins see of a server: L{kubetwist.admission.attributes.AdmissionContext} over its stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from twisted.internet.interfaces import IReactorTime
+
+from ..admission.attributes import Commit
+from ..api.errors import APIStatusError
+from ..api.options import CreateOptions
+from ..api.requestscope import RequestScope
+from ..api.resource import GroupResource, JSONObject
+from ..api.storage import Write
+from ..interfaces import IAuthorizer
+from ..storage.errors import KeyNotFound, RevisionConflict
+from .generic.bootstrap import SERVER
+from .generic.objectwait import appeared
+from .generic.store import Store
+from .generic.updates import ATTEMPTS
+from .stores import Stores, seen
+from .versions import Versions
+
+if TYPE_CHECKING:
+    from ..client.factory import Outgoing
+    from ..schema.definitions import Definitions
+
+#: The release of a server without definitions.
+NEWEST: Final = "1.36"
+
+
+class ServerAdmissionContext:
+    """
+    What admission plugins see of this server.
+
+    Methods without docstrings here are described by L{kubetwist.admission.attributes.AdmissionContext}.
+
+    @ivar stores: The stores; those of built-in resources are there before the first write.
+    @ivar definitions: The types of the release; L{None} in servers that know no types.
+    @ivar versions: Converts objects between the versions that are served.
+    @ivar reactor: The reactor, or a clock in tests.
+    @ivar authorizer: Decides on further permissions; L{None} allows none.
+    @ivar outgoing: Calls other servers; L{None} where no server is called.
+    @ivar toleration_seconds: How long pods stay on nodes that are not ready, and on unreachable ones.
+    """
+
+    def __init__(
+        self,
+        stores: Stores,
+        reactor: IReactorTime,
+        *,
+        definitions: Definitions | None = None,
+        authorizer: IAuthorizer | None = None,
+        outgoing: Outgoing | None = None,
+        toleration_seconds: tuple[int, int] = (300, 300),
+    ) -> None:
+        self.stores = stores
+        self.reactor = reactor
+        self.definitions = definitions
+        self.authorizer = authorizer
+        self.outgoing = outgoing
+        self.toleration_seconds = toleration_seconds
+        self.versions = Versions(stores, definitions)
+        # Plugins call these for every request, which therefore costs no further call.
+        self.lookup = stores.lookup
+        self.lookup_all = stores.lookup_all
+        self.view = stores.view
+        self.views = stores.views
+        self.loaders = stores.loaders
+        self.load = stores.load
+        self.resources_of = stores.resources_of
+
+    @property
+    def release(self) -> str:
+        """See L{kubetwist.admission.attributes.AdmissionContext.release}."""
+        return NEWEST if self.definitions is None else self.definitions.minor
+
+    async def appears(self, group: str, resource: str, namespace: str, name: str, seconds: float) -> JSONObject | None:
+        """See L{kubetwist.admission.attributes.AdmissionContext.appears}."""
+        store = self.stores.loaded(group, resource)
+        if store is None:
+            return None
+        record = await appeared(store.cache, store.key(namespace, name), seconds, self.reactor)
+        return None if record is None else seen(record)
+
+    async def create(self, group: str, resource: str, namespace: str, obj: JSONObject) -> None:
+        """See L{kubetwist.admission.attributes.AdmissionContext.create}."""
+        store = self.stores.get(group, resource)
+        store.strategy.default(obj)
+        await store.create(RequestScope(namespace), obj, CreateOptions())
+
+    async def commit_with(
+        self,
+        commit: Commit,
+        group: str,
+        resource: str,
+        namespace: str,
+        names: Sequence[str],
+        change: Callable[[JSONObject], None],
+    ) -> int:
+        """See L{kubetwist.admission.attributes.AdmissionContext.commit_with}."""
+        store = self.stores.get(group, resource)
+        for _ in range(ATTEMPTS):
+            writes = [write for name in names if (write := self._amendment(store, namespace, name, change))]
+            try:
+                revision = await commit(writes)
+            except (RevisionConflict, KeyNotFound) as error:
+                if all(error.key != write.key for write in writes):
+                    raise
+                # Somebody else has written one of them: begin again with that.
+                await store.cache.seen(error.revision)
+                continue
+            await store.cache.seen(revision)
+            return revision
+        raise APIStatusError.modified(GroupResource(group, resource), names[0])
+
+    def _amendment(self, store: Store, namespace: str, name: str, change: Callable[[JSONObject], None]) -> Write | None:
+        """The write that changes the status of an object; L{None} where nothing changes."""
+        key = store.key(namespace, name)
+        record = store.cache.get(key)
+        if record is None:
+            return None
+        old, new = store.load(record), store.load(record)
+        change(new)
+        if new == old:
+            return None
+        store.own(old, new, "status", SERVER)
+        draft = store.draft(new)
+        return Write(store.path(key), store.value(draft), record.revision, store.ttl, draft)

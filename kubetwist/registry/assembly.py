@@ -1,0 +1,225 @@
+"""
+The stores of a server with all that they share, constructed in the order of their dependencies.
+
+The container of stores comes first: what reads objects later is constructed with it. Then come allocators, caches, the
+admission context, the admission chain, and last the stores, which need all of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from attrs import evolve, frozen
+
+from twisted.internet.interfaces import IReactorTime
+
+from ..admission.chain import AdmissionChain
+from ..interfaces import IAuthorizer, IStorageBackend
+from ..schema.structural import OBJECT_META
+from .admissioncontext import ServerAdmissionContext
+from .apiextensions.store import DefinitionStore
+from .apiextensions.strategy import CustomResourceDefinitionStrategy
+from .core.namespace.store import NamespaceStore
+from .core.service.ipaddresses import IPAddressStore
+from .core.service.serverallocators import ServiceAllocators
+from .core.service.store import ServiceStore
+from .generic.caches import WatchCaches
+from .generic.environment import StoredResource, StoreEnvironment
+from .generic.fieldmanager.serverfields import ServerFields
+from .generic.fieldselectors import selectable_fields
+from .generic.resourceinfo import ResourceInfo
+from .generic.store import Store
+from .generic.storedprotobuf import StoredProtobuf
+from .generic.strategy import Strategy
+from .networking.store import ServiceCIDRStore
+from .rbac.ruleresolver import GROUP as RBAC
+from .rbac.ruleresolver import Grants
+from .rbac.store import BindingStore, RoleStore
+from .resource.store import ClaimStore
+from .scheduling.store import PriorityClassStore
+from .stores import Stores
+from .strategies import strategy_for
+
+if TYPE_CHECKING:
+    from ..client.factory import Outgoing
+    from ..schema.definitions import Definitions
+
+EXTENSIONS: Final = "apiextensions.k8s.io"
+#: Constructs the store of a resource.
+StoreFactory = Callable[[StoredResource, StoreEnvironment], Store]
+#: Constructs the admission chain from what its plugins see of the server.
+AdmissionFactory = Callable[[ServerAdmissionContext], AdmissionChain]
+
+
+@frozen(kw_only=True)
+class RegistryOptions:
+    """
+    How the objects of a server are kept.
+
+    @ivar prefix: The prefix of all keys in the backend.
+    @ivar event_ttl: Seconds that events are kept; L{None} for ever.
+    @ivar service_ranges: Where cluster IPs come from: one range, or one of each family.
+    @ivar node_ports: The first and the last node port.
+    @ivar delete_workers: How many objects one C{deletecollection} deletes at a time.
+    @ivar cache_sizes: The minimum number of past events that are kept, by resource (C{"deployments.apps"}); 0 has reads
+        answered by the backend instead of the cache.
+    @ivar default_cache_size: The same for all other resources.
+    @ivar protobuf: Whether objects are stored as protobuf, where kube-apiserver does so, and not as JSON.
+    @ivar open_gates: The feature gates that were opened.
+    @ivar allow_privileged: Whether containers may be privileged.
+    @ivar toleration_seconds: How long pods stay on nodes that are not ready, and on unreachable ones.
+    """
+
+    prefix: str = "/registry/"
+    event_ttl: float | None = 3600.0
+    service_ranges: Sequence[str] = ("10.0.0.0/24",)
+    node_ports: tuple[int, int] = (30000, 32767)
+    delete_workers: int = 1
+    cache_sizes: Mapping[str, int] | None = None
+    default_cache_size: int = 100
+    protobuf: bool = False
+    open_gates: Collection[str] = ()
+    allow_privileged: bool = True
+    toleration_seconds: tuple[int, int] = (300, 300)
+
+
+def _no_plugins(context: ServerAdmissionContext) -> AdmissionChain:
+    return AdmissionChain((), context.reactor)
+
+
+class ResourceRegistry:
+    """
+    The stores of a server, and what they share.
+
+    @ivar stores: All stores; custom resources are added when they are served.
+    @ivar grants: What roles and bindings say now.
+    @ivar allocators: What services allocate from.
+    @ivar caches: Creates the watch caches of custom resources.
+    @ivar context: What admission plugins see of the server.
+    @ivar admission: The admission plugins.
+    @ivar environment: What the stores of built-in resources share.
+    @ivar custom_environment: What the stores of custom resources share.
+    """
+
+    def __init__(
+        self,
+        backend: IStorageBackend,
+        reactor: IReactorTime,
+        infos: Iterable[ResourceInfo] = (),
+        *,
+        definitions: Definitions | None = None,
+        options: RegistryOptions = RegistryOptions(),
+        grants: Grants | None = None,
+        authorizer: IAuthorizer | None = None,
+        outgoing: Outgoing | None = None,
+        admission: AdmissionFactory = _no_plugins,
+    ) -> None:
+        """
+        @param infos: The built-in resources.
+        @param definitions: The types of the release; without them, owners of the fields that the server writes are not
+            recorded, and protobuf is not read.
+        @param grants: What roles and bindings say, if an authorizer asks it as well; its container of stores is filled.
+        @param authorizer: Asked where a write needs more than what its request was allowed for; L{None} allows no more.
+        @param outgoing: Calls other servers; L{None} where no server is called.
+        @param admission: Constructs the admission chain; by default one without plugins.
+        """
+        self.grants = Grants(Stores()) if grants is None else grants
+        self.stores = self.grants.stores
+        self.allocators = ServiceAllocators(
+            backend,
+            reactor,
+            prefix=options.prefix,
+            ranges=options.service_ranges,
+            node_ports=options.node_ports,
+            protobuf=options.protobuf,
+        )
+        self.caches = WatchCaches(
+            backend,
+            reactor,
+            prefix=options.prefix,
+            sizes=options.cache_sizes,
+            default_size=options.default_cache_size,
+        )
+        self.context = ServerAdmissionContext(
+            self.stores,
+            reactor,
+            definitions=definitions,
+            authorizer=authorizer,
+            outgoing=outgoing,
+            toleration_seconds=options.toleration_seconds,
+        )
+        self.admission = admission(self.context)
+        self.environment = StoreEnvironment(
+            backend,
+            self.admission,
+            self.context,
+            prefix=options.prefix,
+            fields=None if definitions is None else ServerFields(definitions),
+            protobuf=None if definitions is None else StoredProtobuf(definitions),
+            stores_protobuf=options.protobuf,
+            delete_workers=options.delete_workers,
+            allows_privileged=options.allow_privileged,
+            discards_unreadable="AllowUnsafeMalformedObjectDeletion" in options.open_gates,
+        )
+        # Owners of the fields of custom resources are known to their versions, and they have no protobuf.
+        self.custom_environment = evolve(self.environment, fields=None, protobuf=None)
+        factories = self._factories(authorizer)
+        for info in infos:
+            make = factories.get((info.group, info.resource), Store)
+            store = make(self._resource(info, options), self.environment) if info.stored else None
+            self.stores.add(info, store)
+
+    def _factories(self, authorizer: IAuthorizer | None) -> dict[tuple[str, str], StoreFactory]:
+        """Return what constructs the stores of resources whose storage does more than the generic store does."""
+        roles = partial(RoleStore, grants=self.grants, authorizer=authorizer)
+        bindings = partial(BindingStore, grants=self.grants, authorizer=authorizer)
+        claims = partial(ClaimStore, stores=self.stores)
+        return {
+            ("", "namespaces"): NamespaceStore,
+            ("", "services"): partial(ServiceStore, allocators=self.allocators, stores=self.stores),
+            ("networking.k8s.io", "ipaddresses"): partial(
+                IPAddressStore, allocators=self.allocators, stores=self.stores
+            ),
+            ("networking.k8s.io", "servicecidrs"): partial(ServiceCIDRStore, allocators=self.allocators),
+            (RBAC, "clusterroles"): roles,
+            (RBAC, "roles"): roles,
+            (RBAC, "clusterrolebindings"): bindings,
+            (RBAC, "rolebindings"): bindings,
+            (EXTENSIONS, "customresourcedefinitions"): DefinitionStore,
+            ("scheduling.k8s.io", "priorityclasses"): PriorityClassStore,
+            ("resource.k8s.io", "resourceclaims"): claims,
+            ("resource.k8s.io", "resourceclaimtemplates"): claims,
+        }
+
+    def _resource(self, info: ResourceInfo, options: RegistryOptions) -> StoredResource:
+        return StoredResource(
+            info,
+            self._strategy(info, options),
+            partial(self.caches.shared, info),
+            selectable=selectable_fields(info.storage_group, info.resource),
+            ttl=options.event_ttl if info.key_prefix == "events" else None,
+            cached=self.caches.answers_reads(info),
+        )
+
+    def _strategy(self, info: ResourceInfo, options: RegistryOptions) -> Strategy:
+        definitions = self.context.definitions
+        if definitions is not None and info.kind == "CustomResourceDefinition" and info.group == EXTENSIONS:
+            return CustomResourceDefinitionStrategy(definitions.struct(OBJECT_META))
+        strategy = strategy_for(info.group, info.kind)
+        return strategy.with_gates(options.open_gates) if options.open_gates else strategy
+
+    async def start(self) -> None:
+        """
+        Load what is stored of all built-in resources; the stores serve from then on.
+
+        @raise StorageError: The storage cannot be read.
+        """
+        await self.allocators.start()
+        await self.stores.start()
+
+    def stop(self) -> None:
+        """End all watches, those of clients and those of the backend."""
+        self.allocators.stop()
+        self.stores.stop()

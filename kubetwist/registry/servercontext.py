@@ -1,0 +1,41 @@
+"""What storage objects without objects of their own, such as reviews and connections, use of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen
+
+from ..interfaces import IAuthorizer
+from .core.node.kubelets import ConnectionRules
+from .generic.environment import StoreEnvironment
+from .stores import Stores
+
+if TYPE_CHECKING:
+    from ..client.factory import Outgoing
+    from .core.serviceaccount.tokens import TokenIssuer
+
+
+@frozen(eq=False)
+class ServerContext:
+    """
+    What such storage objects use of the server.
+
+    @ivar stores: All stores.
+    @ivar environment: The admission chain, and what its plugins see of the server.
+    @ivar authorizer: Decides what access reviews ask.
+    @ivar user_of_token: Given a token and audiences, returns whose it is, for token reviews:
+        L{kubetwist.server.config.ServerConfig.user_of_token}.
+    @ivar token_issuer: Issues service account tokens; L{None} without one.
+    @ivar outgoing: Calls other servers; L{None} where no server is called.
+    @ivar connection_rules: Which addresses may be connected to, and how kubelets are found.
+    """
+
+    stores: Stores
+    environment: StoreEnvironment
+    authorizer: IAuthorizer
+    user_of_token: Callable[[str, Sequence[str]], Any]
+    token_issuer: TokenIssuer | None = None
+    outgoing: Outgoing | None = None
+    connection_rules: ConnectionRules = field(factory=ConnectionRules)

@@ -1,0 +1,89 @@
+"""Tests for L{kubetwist.registry.admissioncontext}."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kubetwist.admission.attributes import AdmissionContext
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.storage import Write
+from kubetwist.storage.errors import RevisionConflict
+from tests.registry.storetools import StoreTestCase
+from tests.resources.server import Server, definitions
+
+
+class ServerAdmissionContextTests(StoreTestCase):
+    """Tests for L{ServerAdmissionContext}."""
+
+    resources = ("configmaps", "namespaces", "resourcequotas")
+
+    def setUp(self) -> None:
+        """Empty stores."""
+        super().setUp()
+        self.context: AdmissionContext = self.server.registry.context
+
+    def test_release(self) -> None:
+        """The release is that of the definitions; the newest one without definitions."""
+        self.assertEqual(self.context.release, "1.36")
+        self.assertEqual(Server("configmaps", types=definitions()).registry.context.release, definitions().minor)
+
+    def test_create(self) -> None:
+        """The server creates an object with defaults, which plugins find at once."""
+        created = self.context.create("", "namespaces", "", {"metadata": {"name": "a"}})
+        self.successResultOf(Deferred.fromCoroutine(created))  # type: ignore[arg-type]
+        found = self.context.lookup("", "namespaces", "", "a")
+        assert found is not None
+        self.assertEqual(found["spec"], {"finalizers": ["kubernetes"]})
+        self.assertEqual(len(self.context.views("", "namespaces")), 1)
+
+    def test_appears(self) -> None:
+        """An object is waited for, but no longer than it is told to."""
+        waiting = Deferred.fromCoroutine(self.context.appears("", "configmaps", "default", "a", 5.0))  # type: ignore[arg-type]
+        self.assertNoResult(waiting)
+        self.made(self.store("configmaps"), {"metadata": {"name": "a"}})
+        self.server.clock.advance(1)
+        self.assertIsNotNone(self.successResultOf(waiting))
+        waiting = Deferred.fromCoroutine(self.context.appears("", "configmaps", "default", "b", 5.0))  # type: ignore[arg-type]
+        self.server.clock.advance(5)
+        self.assertIsNone(self.successResultOf(waiting))
+
+    def commit(self, commit: Any) -> Deferred[int]:
+        """Count in the status of a quota, in the transaction of a write."""
+
+        def change(obj: Any) -> None:
+            obj.setdefault("status", {})["used"] = {"pods": "1"}
+
+        return Deferred.fromCoroutine(
+            self.context.commit_with(commit, "", "resourcequotas", "default", ["q", "gone"], change)  # type: ignore[arg-type]
+        )
+
+    def test_commit_with(self) -> None:
+        """The status of existing objects is changed with the write; after a conflict, from their new state."""
+        self.made(self.store("resourcequotas"), {"metadata": {"name": "q"}, "spec": {}})
+        attempts: list[int] = []
+
+        async def commit(writes: Sequence[Write]) -> int:
+            attempts.append(len(writes))
+            if len(attempts) == 1:
+                raise RevisionConflict(writes[0].key, self.server.backend.revision)
+            revision: int = await self.server.backend.commit(writes)
+            return revision
+
+        self.successResultOf(self.commit(commit))
+        self.assertEqual(attempts, [1, 1])
+        found = self.context.lookup("", "resourcequotas", "default", "q")
+        assert found is not None
+        self.assertEqual(found["status"], {"used": {"pods": "1"}})
+
+    def test_conflicts(self) -> None:
+        """A status that others change all the time is given up (409)."""
+        self.made(self.store("resourcequotas"), {"metadata": {"name": "q"}, "spec": {}})
+
+        async def commit(writes: Sequence[Write]) -> int:
+            raise RevisionConflict(writes[0].key, self.server.backend.revision)
+
+        error = self.failureResultOf(self.commit(commit), APIStatusError).value
+        self.assertEqual(error.code, 409)
