@@ -1,4 +1,4 @@
-"""Requests that want seats."""
+"""A clock whose calls without delay are made at once."""
 
 from __future__ import annotations
 

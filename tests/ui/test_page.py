@@ -5,93 +5,19 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
-from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.authentication.sessions import SessionAuthenticator, Sessions
-from kubetwist.authentication.signinlinks import SignInLinks
-from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
-from kubetwist.filters.stack import with_filters
-from kubetwist.http.site import traverse
-from kubetwist.ui.assets import STATIC, SWAGGER_UI, UI, read_assets
+from kubetwist.authentication.union import TokenFinding
 from kubetwist.ui.page import POLICY, with_pages
-from tests.http.harness import Allow, Answer, Client, Leaf, echo, make_site
-
-COOKIE = "__Host-kubetwist-6443"
-JSON = {"Content_Type": "application/json"}
+from tests.http.harness import Client, make_site
+from tests.ui.pagecase import COOKIE, JSON, AtOnce, FilesTestCase, PageTestCase
 
 
-class AtOnce:
-    """A reactor whose threads are this one."""
-
-    def getThreadPool(self) -> AtOnce:
-        """Itself."""
-        return self
-
-    def callInThreadWithCallback(self, done: Any, call: Any, *arguments: Any) -> None:
-        """Call it now."""
-        done(True, call(*arguments))
-
-    def callFromThread(self, call: Any, *arguments: Any) -> None:
-        """Likewise."""
-        call(*arguments)
-
-
-class PageTestCase(SynchronousTestCase):
-    """A server with the page in front, and behind it whoever is signed in may do anything."""
-
-    def setUp(self) -> None:
-        """With one token that is known."""
-        self.finding: Any = None
-        clock = Clock()
-        authenticator = SessionAuthenticator(
-            Sessions(clock.seconds), lambda: COOKIE.encode(), self.user_of_token, SignInLinks(clock.seconds)
-        )
-        self.authenticator = authenticator
-        self.handler = handler = with_filters(
-            traverse(Leaf(echo)),
-            reactor=clock,
-            authenticator=AuthenticatorUnion([authenticator]),
-            authorizer=Allow(),
-        )
-        self.site = make_site(with_pages(handler, authenticator, AtOnce()), clock)
-
-    def user_of_token(self, token: str) -> Any:
-        """Only one is known."""
-        if self.finding is not None:
-            return self.finding
-        return TokenFinding(UserInfo("alice", groups=("qa",)) if token == "good" else None)
-
-    def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
-        """One request."""
-        return Client(self.site).request(method, path, body, **headers)
-
-    def sign_in(self, token: str = "good", **headers: str) -> Answer:
-        """Try to."""
-        body = json.dumps({"token": token}).encode()
-        return self.ask("POST", "/ui/session", body, **{**JSON, "X_Kubetwist_UI": "1", **headers})
-
-    def session(self) -> dict[str, str]:
-        """The headers of who is signed in."""
-        answer = self.sign_in()
-        cookie = answer.header("Set-Cookie")
-        assert cookie is not None
-        return {"Cookie": cookie.partition(";")[0], "X_Kubetwist_UI": json.loads(answer.body)["key"]}
-
-
-class FilesTests(PageTestCase):
+class FilesTests(FilesTestCase):
     """What is served to everyone."""
-
-    def folder(self, place: str = "/ui") -> str:
-        """Where the files of a page are."""
-        page = self.ask("GET", f"{place}/").body.decode()
-        found = re.search(rf'href="({place}/[0-9a-f]{{16}})/icon.svg"', page)
-        assert found is not None, page
-        return found[1]
 
     def test_api_clients(self) -> None:
         """Clients that do not accept HTML find no page at the paths that lead to one, but the API's answer."""
@@ -173,24 +99,6 @@ class FilesTests(PageTestCase):
         self.site = make_site(with_pages(self.handler, self.authenticator, AtOnce(), swagger_ui=False), Clock())
         self.assertEqual(self.ask("GET", "/swagger-ui/").code, 401)
         self.assertIn(b'name="swagger-ui" content="no"', self.ask("GET", "/ui/").body)
-
-    def test_small(self) -> None:
-        """All files of the page together are less than 300 kB, packed; those of Swagger UI are what they are."""
-        ui, swagger = read_assets(UI), read_assets(SWAGGER_UI)
-        self.assertLess(sum(len(one.packed) for one in (ui.page, *ui.files.values())), 300_000)
-        self.assertLess(sum(len(one.packed) for one in (swagger.page, *swagger.files.values())), 600_000)
-
-    def test_self_contained(self) -> None:
-        """No file but those of others takes a string for HTML or a script, or names another host."""
-        own = [path for folder in ("", "swagger") for path in (STATIC / folder).iterdir() if path.is_file()]
-        self.assertGreater(len(own), 5)
-        for path in own:
-            text = path.read_text("utf-8")
-            for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("):
-                self.assertNotIn(word, text, path.name)
-            self.assertEqual(re.findall(r"https?://(?!www\.w3\.org/2000/svg)[^\s\"']+", text), [], path.name)
-        for page in (STATIC / "index.html", STATIC / "swagger" / "index.html"):
-            self.assertNotRegex(page.read_text("utf-8"), r"<script(?![^>]* src=)|<style|style=|\son\w+=")
 
 
 class SessionTests(PageTestCase):

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.ui.signingin}: what the audit is told of signing in and out; the rest is in C{test_page.py}."""
+"""Tests for L{kubetwist.ui.signingin}: audit events of signing in and out; the rest is in C{test_page.py}."""
 
 from __future__ import annotations
 

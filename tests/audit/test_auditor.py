@@ -1,0 +1,106 @@
+"""Tests for L{kubetwist.audit.auditor}."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from twisted.internet.defer import ensureDeferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import UserInfo
+from kubetwist.audit.auditor import Auditor
+from kubetwist.audit.failures import Counts
+from kubetwist.http.requestinfo import request_info_of
+
+from .events import Kept, event
+
+JANE = UserInfo("jane")
+
+
+class Ruled:
+    """A policy with one ruling."""
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+
+    def ruling(self, info: Any, user: UserInfo | None) -> Any:
+        """The ruling."""
+        return SimpleNamespace(level=self.level, omitted=(), omit_managed_fields=False)
+
+
+def request(**fields: bytes) -> Any:
+    """A request with header fields; C{_} in a name stands for a hyphen."""
+    return SimpleNamespace(
+        info=request_info_of(b"GET", b"/api/v1/namespaces/n/pods/p"),
+        fields={name.replace("_", "-").encode(): [value] for name, value in fields.items()},
+        audit_id="id",
+        uri=b"/api/v1/namespaces/n/pods/p",
+        received=1.0,
+        connection=SimpleNamespace(remembered={}),
+        client=SimpleNamespace(host="10.0.0.9"),
+    )
+
+
+class AuditorTests(SynchronousTestCase):
+    """Tests for L{Auditor}."""
+
+    def auditor(self, level: int, *backends: Kept) -> Auditor:
+        """An auditor whose policy has one level."""
+        policy: Any = Ruled(level)
+        return Auditor(policy, backends, False, Counts())
+
+    def test_not_told(self) -> None:
+        """A request of level None leaves no trail, but is counted."""
+        auditor = self.auditor(0)
+        self.assertIsNone(auditor.trail(request(), JANE))
+        self.assertEqual(auditor.counts.levels, [1, 0, 0, 0])
+
+    def test_about(self) -> None:
+        """A trail knows who sent the request, from where and with what."""
+        trail = self.auditor(1).trail(request(user_agent=b"kubectl", x_forwarded_for=b"10.1.1.1"), JANE)
+        assert trail is not None
+        about = trail.about
+        self.assertEqual((about.user, about.verb, about.audit_id), (JANE, "get", "id"))
+        kept = Kept()
+        auditor = self.auditor(1, kept)
+        trail = auditor.trail(request(user_agent=b"kubectl", x_forwarded_for=b"10.1.1.1"), JANE)
+        assert trail is not None
+        trail.received()
+        self.assertIn(b'"sourceIPs":["10.1.1.1","10.0.0.9"]', kept.events[0].json())
+        self.assertIn(b'"userAgent":"kubectl"', kept.events[0].json())
+
+    def test_policy_is_replaced(self) -> None:
+        """Another policy decides from the next request on."""
+        auditor = self.auditor(0)
+        policy: Any = Ruled(2)
+        auditor.use(policy)
+        trail = auditor.trail(request(), JANE)
+        assert trail is not None
+        self.assertEqual(trail.level, 2)
+
+    def test_all_backends(self) -> None:
+        """Every backend gets every event; the result waits for those that write, and is bad if one of them fails."""
+        plain, one, other = Kept(), Kept(waits=True), Kept(waits=True)
+        self.assertIsNone(self.auditor(1, plain).emit(event()))
+        auditor = self.auditor(1, plain, one, other)
+        written = auditor.emit(event())
+        assert written is not None
+        self.assertEqual([len(backend.events) for backend in (plain, one, other)], [2, 1, 1])
+        self.assertNoResult(written)
+        one.answer()
+        other.answer(False)
+        self.assertIs(self.successResultOf(written), False)
+        self.assertEqual(auditor.counts.events, 1)
+
+    def test_stop(self) -> None:
+        """A backend that cannot be stopped does not keep the others from it."""
+
+        class Broken(Kept):
+            async def stop(self) -> None:
+                raise ValueError("broken")
+
+        kept = Kept()
+        self.successResultOf(ensureDeferred(self.auditor(1, Broken(), kept).stop()))
+        self.assertTrue(kept.stopped)
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)

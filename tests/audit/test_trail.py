@@ -1,0 +1,141 @@
+"""Tests for L{kubetwist.audit.trail}."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+from attrs import evolve
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.authorization import Decision, Verdict
+from kubetwist.audit import trail as module
+from kubetwist.audit.trail import SLOW, Trail
+from kubetwist.http.requestinfo import request_info_of
+
+from .events import ABOUT, Kept
+
+LEVELS = {"Metadata": 1, "Request": 2, "RequestResponse": 3}
+
+
+class TrailTests(SynchronousTestCase):
+    """Tests for L{Trail}."""
+
+    def setUp(self) -> None:
+        """Have a clock that stands where the request was received."""
+        self.now = ABOUT.received
+        self.patch(module, "time", lambda: self.now)
+        self.kept = Kept()
+
+    def trail(self, level: str = "Metadata", path: bytes = b"/api/v1/namespaces/n/pods", omitted: Any = ()) -> Trail:
+        """A trail of a GET."""
+        ruling: Any = SimpleNamespace(level=LEVELS[level], omitted=omitted, omit_managed_fields=False)
+        about = evolve(ABOUT, level=ruling.level)
+        return Trail(about, request_info_of(b"GET", path), ruling, self.kept.process)
+
+    def events(self) -> list[dict[str, Any]]:
+        """What was emitted, as JSON."""
+        return [json.loads(event.json()) for event in self.kept.events]
+
+    def test_stages(self) -> None:
+        """A request has one event when it arrives and one when it is complete, whatever comes afterwards."""
+        trail = self.trail()
+        trail.received()
+        trail.begun(200)
+        trail.complete()
+        trail.complete()
+        trail.panicked("late")
+        self.assertEqual([one["stage"] for one in self.events()], ["RequestReceived", "ResponseComplete"])
+        self.assertEqual(self.events()[1]["responseStatus"]["code"], 200)
+
+    def test_long_running(self) -> None:
+        """A watch has an event when its answer begins, too."""
+        trail = self.trail(path=b"/api/v1/pods?watch=true")
+        trail.begun(200)
+        trail.begun(500)
+        self.assertEqual([one["stage"] for one in self.events()], ["ResponseStarted"])
+
+    def test_omitted(self) -> None:
+        """Stages that the policy omits are not told."""
+        trail = self.trail(omitted=("RequestReceived",))
+        trail.received()
+        trail.begun(200)
+        trail.complete()
+        self.assertEqual([one["stage"] for one in self.events()], ["ResponseComplete"])
+
+    def test_gone(self) -> None:
+        """A client that goes before it is answered closed the connection early."""
+        trail = self.trail()
+        trail.complete()
+        status = self.events()[0]["responseStatus"]
+        self.assertEqual((status["message"], status["code"]), ("Connection closed early", 200))
+
+    def test_panic(self) -> None:
+        """A bug is told as a failure, and ends the trail."""
+        trail = self.trail()
+        trail.panicked("oops")
+        trail.complete()
+        [one] = self.events()
+        self.assertEqual((one["stage"], one["responseStatus"]["message"]), ("Panic", "APIServer panic'd: oops"))
+
+    def test_annotations(self) -> None:
+        """The first annotation of a key stays; those for higher levels are left out."""
+        trail = self.trail()
+        trail.annotate("a", "1")
+        trail.annotate("a", "2")
+        trail.annotate("b", "1", "Request")
+        trail.begun(200)
+        trail.complete()
+        self.assertEqual(self.events()[0]["annotations"], {"a": "1"})
+
+    def test_decisions(self) -> None:
+        """The verdict is an annotation; one that could not be reached has a reason, but no decision."""
+        for verdict, method, expected in (
+            (Verdict(Decision.ALLOW, "why"), Trail.allowed_by, {"decision": "allow", "reason": "why"}),
+            (Verdict(Decision.DENY, "no"), Trail.refused_by, {"decision": "forbid", "reason": "no"}),
+            (Verdict(Decision.NO_OPINION, error="x"), Trail.refused_by, {"reason": "internal error"}),
+        ):
+            self.kept.events.clear()
+            trail = self.trail()
+            method(trail, verdict)
+            trail.begun(200)
+            trail.complete()
+            wanted = {f"authorization.k8s.io/{name}": text for name, text in expected.items()}
+            self.assertEqual(self.events()[0]["annotations"], wanted)
+
+    def test_objects(self) -> None:
+        """Objects are told from the level on that has them, and encoded only then."""
+        for level, told in (("Metadata", []), ("Request", ["r"]), ("RequestResponse", ["r", "a"])):
+            self.kept.events.clear()
+            trail = self.trail(level)
+            encoded: list[str] = []
+
+            def encode(encoded: list[str] = encoded) -> bytes:
+                encoded.append("r")
+                return b'{"metadata":{"name":"p"}}'
+
+            trail.sent({"name": "p", "uid": "u"}, encode)
+            trail.answered_object(b'{"kind":"Pod"}')
+            trail.begun(201)
+            trail.complete()
+            [one] = self.events()
+            self.assertEqual(one["objectRef"]["uid"], "u")
+            self.assertEqual("requestObject" in one, "r" in told, level)
+            self.assertEqual("responseObject" in one, "a" in told, level)
+            self.assertEqual(encoded, told[:1])
+
+    def test_slow(self) -> None:
+        """Of a slow request it is told where its time went; of a watch it is not."""
+        for path, told in ((b"/api/v1/pods", True), (b"/api/v1/pods?watch=true", False)):
+            self.now = ABOUT.received
+            self.kept.events.clear()
+            trail = self.trail(path=path)
+            trail.times["etcd"] = 0.25
+            trail.begun(200)
+            self.now += SLOW * 2
+            trail.complete()
+            annotations = self.events()[-1].get("annotations", {})
+            self.assertEqual(annotations.get("apiserver.latency.k8s.io/etcd"), "250ms" if told else None)
+            self.assertEqual(annotations.get("apiserver.latency.k8s.io/total"), "1s" if told else None)

@@ -1,0 +1,32 @@
+"""Tests for L{kubetwist.authorization.webhookmetrics}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.authorization.webhookmetrics import WebhookTally
+from tests.metrics.reading import told
+
+
+class TallyTests(SynchronousTestCase):
+    """Tests for L{WebhookTally}."""
+
+    def test_results(self) -> None:
+        """Questions are counted and timed by webhook and result; those that others decided once more."""
+        tally = WebhookTally()
+        tally.asked("a", "success", 0.25)
+        tally.asked("a", "success", 0.25)
+        tally.asked("a", "timeout", 3.0, ignored=True)
+        tally.asked("b", "error", 0.1)
+        found = told(*tally.readings())
+        counts = {
+            (dict(labels)["name"], dict(labels)["result"]): count
+            for labels, count in found["apiserver_authorization_webhook_evaluations_total"].items()
+        }
+        self.assertEqual(counts, {("a", "success"): 2, ("a", "timeout"): 1, ("b", "error"): 1})
+        self.assertEqual(
+            found["apiserver_authorization_webhook_evaluations_fail_open_total"],
+            {(("name", "a"), ("result", "timeout")): 1},
+        )
+        seconds = found["apiserver_authorization_webhook_duration_seconds_sum"]
+        self.assertEqual(seconds[(("name", "a"), ("result", "success"))], 0.5)

@@ -1,0 +1,109 @@
+"""Tests for L{kubetwist.flowcontrol.dumps}."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import UserInfo
+from kubetwist.flowcontrol.dumps import dump_levels, dump_queues, dump_requests
+from kubetwist.flowcontrol.levels import FlowControl
+from kubetwist.flowcontrol.queues import Limits, Ticket
+from kubetwist.flowcontrol.turns import Turns
+from kubetwist.http.requestinfo import request_info_of
+
+PATH = b"/apis/apps/v1/namespaces/n/deployments/d/scale"
+
+
+def rows(table: str) -> list[list[str]]:
+    """The cells of a table."""
+    return [[cell.strip() for cell in line.split(",")] for line in table.splitlines()]
+
+
+class DumpTests(SynchronousTestCase):
+    """Tests for the tables of priority and fairness."""
+
+    def setUp(self) -> None:
+        """Have the levels that are always there, one of them with a request that runs and one that waits."""
+        self.clock = Clock()
+        self.flow = FlowControl(self.clock, 20, 15.0, Turns(self.clock))
+        self.queues = self.flow.levels["catch-all"].queues
+        self.queues.adjust(Limits(1, 2, 1, 5))
+
+    def ticket(self, user: str) -> Ticket:
+        """A request of a user."""
+        info = request_info_of(b"GET", PATH)
+        assigned = SimpleNamespace(schema=SimpleNamespace(name="catch-all"), flow=user)
+        request: Any = SimpleNamespace(assigned=assigned, info=info, user=UserInfo(user))
+        return Ticket(request, 1, 0.0)
+
+    def busy(self, waiting: str = "bob") -> None:
+        """Have alice's request run and another one wait."""
+        self.queues.begin(self.ticket("alice"), 0.0)
+        self.assertTrue(self.queues.enqueue(self.ticket(waiting), iter([1])))
+
+    def test_levels(self) -> None:
+        """Each level has a row, in the order of their names."""
+        self.busy()
+        head, catch_all, exempt = rows(dump_levels(self.flow))
+        self.assertEqual(
+            head[:6],
+            ["PriorityLevelName", "ActiveQueues", "IsIdle", "IsQuiescing", "WaitingRequests", "ExecutingRequests"],
+        )
+        self.assertEqual(catch_all[:6], ["catch-all", "1", "false", "false", "1", "1"])
+        self.assertEqual(exempt[:6], ["exempt", "0", "true", "false", "0", "0"])
+
+    def test_queues(self) -> None:
+        """A queue has a row with its number and those who wait in it."""
+        self.busy()
+        [queue] = [row for row in rows(dump_queues(self.flow))[1:] if row[2] != "0"]
+        self.assertEqual(queue[:5], ["catch-all", "1", "1", "0", "0"])
+
+    def test_requests(self) -> None:
+        """Those who wait have a place in a queue, those who run without having waited have none."""
+        self.busy()
+        table = rows(dump_requests(self.flow, False, 0.0))[1:]
+        self.assertEqual(
+            [row[:5] for row in table],
+            [
+                ["catch-all", "catch-all", "1", "0", "bob"],
+                ["catch-all", "catch-all", "-1", "-1", "alice"],
+            ],
+        )
+        self.assertEqual(table[0][-1], "0001-01-01T00:00:00Z")
+        self.assertNotEqual(table[1][-1], "0001-01-01T00:00:00Z")
+
+    def test_details(self) -> None:
+        """With details a row tells who asks for what."""
+        self.busy()
+        row = rows(dump_requests(self.flow, True, 0.0))[1]
+        self.assertEqual(
+            row[-8:],
+            [
+                "bob",
+                "get",
+                "/apis/apps/v1/namespaces/n/deployments/d/scale",
+                "n",
+                "d",
+                "apps/v1",
+                "deployments",
+                "scale",
+            ],
+        )
+
+    def test_odd_names(self) -> None:
+        """A name with a new line begins no line of its own."""
+        self.busy("b\nob")
+        self.assertEqual(len(rows(dump_requests(self.flow, True, 0.0))), 3)
+        self.assertIn("b?ob", dump_requests(self.flow, False, 0.0))
+
+    def test_aligned(self) -> None:
+        """The columns of all lines begin at the same place."""
+        self.busy()
+        for table in (dump_levels(self.flow), dump_requests(self.flow, True, 0.0)):
+            lines = table.splitlines()
+            begin = lines[0].index(lines[0].split(", ")[1].strip())
+            self.assertTrue(all(line[begin - 1] == " " and line[begin] != " " for line in lines), table)

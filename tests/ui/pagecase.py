@@ -1,0 +1,93 @@
+"""A server with the web page in front."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import UserInfo
+from kubetwist.authentication.sessions import SessionAuthenticator, Sessions
+from kubetwist.authentication.signinlinks import SignInLinks
+from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
+from kubetwist.filters.stack import with_filters
+from kubetwist.http.site import traverse
+from kubetwist.ui.page import with_pages
+from tests.http.harness import Allow, Answer, Client, Leaf, echo, make_site
+
+COOKIE = "__Host-kubetwist-6443"
+
+
+JSON = {"Content_Type": "application/json"}
+
+
+class AtOnce:
+    """A reactor whose threads are this one."""
+
+    def getThreadPool(self) -> AtOnce:
+        """Itself."""
+        return self
+
+    def callInThreadWithCallback(self, done: Any, call: Any, *arguments: Any) -> None:
+        """Call it now."""
+        done(True, call(*arguments))
+
+    def callFromThread(self, call: Any, *arguments: Any) -> None:
+        """Likewise."""
+        call(*arguments)
+
+
+class PageTestCase(SynchronousTestCase):
+    """A server with the page in front, and behind it whoever is signed in may do anything."""
+
+    def setUp(self) -> None:
+        """With one token that is known."""
+        self.finding: Any = None
+        clock = Clock()
+        authenticator = SessionAuthenticator(
+            Sessions(clock.seconds), lambda: COOKIE.encode(), self.user_of_token, SignInLinks(clock.seconds)
+        )
+        self.authenticator = authenticator
+        self.handler = handler = with_filters(
+            traverse(Leaf(echo)),
+            reactor=clock,
+            authenticator=AuthenticatorUnion([authenticator]),
+            authorizer=Allow(),
+        )
+        self.site = make_site(with_pages(handler, authenticator, AtOnce()), clock)
+
+    def user_of_token(self, token: str) -> Any:
+        """Only one is known."""
+        if self.finding is not None:
+            return self.finding
+        return TokenFinding(UserInfo("alice", groups=("qa",)) if token == "good" else None)
+
+    def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
+        """One request."""
+        return Client(self.site).request(method, path, body, **headers)
+
+    def sign_in(self, token: str = "good", **headers: str) -> Answer:
+        """Try to."""
+        body = json.dumps({"token": token}).encode()
+        return self.ask("POST", "/ui/session", body, **{**JSON, "X_Kubetwist_UI": "1", **headers})
+
+    def session(self) -> dict[str, str]:
+        """The headers of who is signed in."""
+        answer = self.sign_in()
+        cookie = answer.header("Set-Cookie")
+        assert cookie is not None
+        return {"Cookie": cookie.partition(";")[0], "X_Kubetwist_UI": json.loads(answer.body)["key"]}
+
+
+class FilesTestCase(PageTestCase):
+    """A test with the tools of several test cases."""
+
+    def folder(self, place: str = "/ui") -> str:
+        """Where the files of a page are."""
+        page = self.ask("GET", f"{place}/").body.decode()
+        found = re.search(rf'href="({place}/[0-9a-f]{{16}})/icon.svg"', page)
+        assert found is not None, page
+        return found[1]
