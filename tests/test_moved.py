@@ -13,6 +13,58 @@ from twisted.trial.unittest import SynchronousTestCase
 import kubetwist
 from kubetwist import _moved
 
+#: What plugins and tests could import in kubetwist 0.1, by the names of then.
+DOCUMENTED = {
+    "kubetwist.admission.attributes": ("AdmissionAttributes", "AdmissionContext"),
+    "kubetwist.admission.factory": ("AdmissionPluginFactory",),
+    "kubetwist.api.authorization": ("AuthorizerAttributes", "Decision", "Verdict"),
+    "kubetwist.api.errors": ("APIStatusError",),
+    "kubetwist.api.podspecs": ("containers", "pod_template"),
+    "kubetwist.api.resource": ("JSONObject", "UserInfo"),
+    "kubetwist.authentication.errors": ("AuthenticationFailed",),
+    "kubetwist.authorizers.rbac": ("RBAC",),
+    "kubetwist.authorizers.union": ("AuthorizerUnion",),
+    "kubetwist.controllers.client": ("Client",),
+    "kubetwist.controllers.context": ("Context",),
+    "kubetwist.controllers.controller": ("Controller",),
+    "kubetwist.controllers.factory": ("ControllerFactory",),
+    "kubetwist.controllers.informers": ("Informer",),
+    "kubetwist.controllers.queue": ("WorkQueue",),
+    "kubetwist.extension": ("ExtensionOptions", "Resource", "make_service"),
+    "kubetwist.outgoing.outgoing": ("Outgoing",),
+    "kubetwist.registry.scope": ("RequestScope",),
+    "kubetwist.registry.store": ("Store",),
+    "kubetwist.registry.strategy": ("Strategy",),
+    "kubetwist.server.errors": ("StartError",),
+    "kubetwist.server.plugins": ("AuthenticatorFactory", "AuthorizerFactory", "StorageBackendFactory"),
+    "kubetwist.server.request": ("KubeRequest",),
+    "kubetwist.storage.errors": ("KeyNotFound", "StorageError"),
+    "kubetwist.storage.etcd": ("EtcdStorage",),
+    "kubetwist.storage.memory": ("MemoryStorage",),
+    "kubetwist.storage.record": ("Record",),
+    "kubetwist.storage.sqlite": ("SQLiteStorage",),
+    "kubetwist.storage.values": ("Page", "StorageEvent", "StoredValue", "Write"),
+    "kubetwist.storage.watchcache": ("Listing", "WatchCache"),
+    "kubetwist.tap": ("Options",),
+    "kubetwist.testing": ("InProcessServer", "KubeAPI", "SubprocessServer"),
+    "kubetwist.testing.admission": ("StubServer", "write"),
+    "kubetwist.testing.history": ("History",),
+    "kubetwist.testing.historycheck": ("violations",),
+    "kubetwist.testing.storage": ("storage_tests",),
+    "kubetwist.testing.trial": ("KubeAPIMixin",),
+    "kubetwist.testing.webhooks": ("WebhookServer",),
+}
+
+
+def forget(before: set[str]) -> None:
+    """Remove modules that were imported by old names from C{sys.modules} and from their packages."""
+    for name in set(sys.modules) - before:
+        module = sys.modules[name]
+        if name.startswith("kubetwist.") and (module.__name__ != name or "__file__" not in vars(module)):
+            del sys.modules[name]
+            parent, _, child = name.rpartition(".")
+            vars(sys.modules.get(parent, kubetwist)).pop(child, None)
+
 
 class TableTests(SynchronousTestCase):
     """Every line of the table is true."""
@@ -46,12 +98,21 @@ class TableTests(SynchronousTestCase):
                 [str(one.message) for one in caught],
             )
 
+    def test_documented(self) -> None:
+        """What plugins and tests could import in the previous release can still be imported."""
+        self.addCleanup(forget, set(sys.modules))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            for module, names in DOCUMENTED.items():
+                found = import_module(module)
+                self.assertEqual([], [name for name in names if not hasattr(found, name)], module)
+
 
 class ImportTests(SynchronousTestCase):
     """Imports of old names give the modules themselves."""
 
     def setUp(self) -> None:
-        """Rename modules, and forget the old names afterwards."""
+        """Rename modules in a table of the test."""
         table = {
             "kubetwist.api.instants": "kubetwist.api.times",
             "kubetwist.oldplace": "kubetwist.api",
@@ -60,16 +121,8 @@ class ImportTests(SynchronousTestCase):
         }
         _moved.read_packages.cache_clear()
         self.patch(_moved, "read_table", lambda: table)
-        self.addCleanup(self.forget, set(sys.modules))
-
-    def forget(self, before: set[str]) -> None:
-        """Remove what was imported by old names."""
-        _moved.read_packages.cache_clear()
-        for name in set(sys.modules) - before:
-            if "instants" in name or "oldplace" in name or "split" in name:
-                del sys.modules[name]
-                parent, _, child = name.rpartition(".")
-                vars(sys.modules.get(parent, kubetwist)).pop(child, None)
+        self.addCleanup(_moved.read_packages.cache_clear)
+        self.addCleanup(forget, set(sys.modules))
 
     def imported(self, name: str) -> tuple[object, list[str]]:
         """Import a module, and return it with the warnings."""
