@@ -525,6 +525,7 @@ class IAuthenticationRequest(Interface):
     path: bytes = Attribute("The path, without the query.")
     fields: dict[bytes, list[bytes]] = Attribute("The header, by names in lower case.")
     audit_id: str = Attribute("The identifier of the request in logs and audit events.")
+    signed_in: bool = Attribute("Whether it has the cookie of a session of the page; set by that authenticator.")
     connection: Any = Attribute("L{kubetwist.http.http1.channel.KubeChannel}: with the client certificate.")
 
     def header(name: bytes) -> bytes | None:

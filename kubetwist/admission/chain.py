@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from time import perf_counter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from attrs import define, field
 
 from twisted.internet.defer import CancelledError
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ..api.errors import APIStatusError
@@ -21,6 +22,9 @@ from ..metrics.registry import Distribution, Reading
 from ..metrics.summaries import Summary
 from .attributes import OPERATIONS, AdmissionAttributes, Reinvocation
 from .limits import Hung, within
+
+if TYPE_CHECKING:
+    from ..interfaces import IAdmissionPlugin
 
 #: Seconds that a plugin may keep a request waiting, unless it says otherwise.
 TIMEOUT: Final = 10.0
@@ -95,7 +99,7 @@ class AdmissionChain:
 
     _log = Logger()
 
-    def __init__(self, plugins: Sequence[Any] = (), reactor: Any = None) -> None:
+    def __init__(self, plugins: Sequence[IAdmissionPlugin] = (), reactor: IReactorTime | None = None) -> None:
         """
         @param reactor: For time limits; L{None} for the global one.
         """
@@ -272,7 +276,7 @@ class AdmissionChain:
         if not step.ignores:
             raise APIStatusError.internal(text) from None
 
-    def _clock(self) -> Any:
+    def _clock(self) -> IReactorTime:
         if self._reactor is None:
             from twisted.internet import reactor
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import orjson
 
 from ..api.decoding import BodyError, decode_yaml, json_type
+from ..api.jsontypes import JSONValue
 from ..api.resource import GroupVersion, JSONObject
 
 _SCHEME: Final = "k8s.io/apiserver/pkg/server/options/admission.go:48"
@@ -27,7 +28,7 @@ class BadAdmission(Exception):
     """The server can not have the admission that it is told to have; the text is one line."""
 
 
-def read_configurations(path: str) -> dict[str, Any]:
+def read_configurations(path: str) -> dict[str, JSONValue]:
     """
     The configurations of admission plugins, decoded, by the plugins' names.
 
@@ -73,7 +74,7 @@ def reason(error: OSError, path: str) -> str:
     return f"open {path}: {(error.strerror or str(error)).lower()}"
 
 
-def _decoded(data: bytes) -> Any:
+def _decoded(data: bytes) -> JSONValue:
     try:
         document = decode_yaml(data)
     except BodyError as error:
@@ -83,11 +84,11 @@ def _decoded(data: bytes) -> Any:
     return document.value
 
 
-def _is_legacy(value: Any) -> bool:
+def _is_legacy(value: JSONValue) -> bool:
     return isinstance(value, dict) and "kind" not in value and any(name in value for name in _LEGACY)
 
 
-def _configurations(value: Any, data: bytes, folder: Path) -> dict[str, Any]:
+def _configurations(value: JSONValue, data: bytes, folder: Path) -> dict[str, JSONValue]:
     check_kind(value, data, "AdmissionConfiguration", _VERSIONS, _SCHEME)
     problems = [f'unknown field "{name}"' for name in value if name not in ("kind", "apiVersion", "plugins")]
     plugins = value.get("plugins") or []
@@ -113,7 +114,7 @@ def _configurations(value: Any, data: bytes, folder: Path) -> dict[str, Any]:
     return found
 
 
-def _configuration(plugin: JSONObject, folder: Path) -> Any:
+def _configuration(plugin: JSONObject, folder: Path) -> JSONValue:
     """What is there for one plugin: within the file, or in another one."""
     inline, path = plugin.get("configuration"), plugin.get("path")
     if inline is not None or not path:
@@ -128,7 +129,7 @@ def _configuration(plugin: JSONObject, folder: Path) -> Any:
         raise ValueError(f"admission plugin configuration {file}: {error}") from error
 
 
-def check_kind(value: Any, data: bytes, kind: str, versions: tuple[str, ...], scheme: str) -> None:
+def check_kind(value: JSONValue, data: bytes, kind: str, versions: tuple[str, ...], scheme: str) -> None:
     """
     Compare what a configuration says that it is with what it should be.
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from twisted.plugin import IPlugin
 from zope.interface import implementer
 
+from ..api.jsontypes import JSONValue
 from ..interfaces import IAdmissionPlugin, IAdmissionPluginFactory
+
+if TYPE_CHECKING:
+    from .attributes import AdmissionContext
 
 
 @implementer(IPlugin, IAdmissionPluginFactory)
@@ -31,7 +35,7 @@ class AdmissionPluginFactory:
     default: bool = True
     after: str = ""
 
-    def make(self, server: Any, configuration: Any) -> IAdmissionPlugin:
+    def make(self, server: AdmissionContext, configuration: JSONValue) -> IAdmissionPlugin:
         """@see: L{IAdmissionPluginFactory.make}."""
         module, _, name = self.place.partition(":")
         made = getattr(import_module(module), name)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 
 
 class Hung(Exception):
@@ -19,14 +20,14 @@ class _Limited:
     @ivar done: Fires with the work's result, or fails with L{Hung}.
     """
 
-    def __init__(self, work: Awaitable[Any], seconds: float, clock: Any) -> None:
+    def __init__(self, work: Awaitable[object], seconds: float, clock: IReactorTime) -> None:
         self.done: Deferred[Any] = Deferred(self._cancelled)
         self._waited_for = True
         self._timer = clock.callLater(seconds, self._over)
         self._running = Deferred.fromCoroutine(_run(work))
         self._running.addBoth(self._ended)
 
-    def _ended(self, result: Any) -> None:
+    def _ended(self, result: object) -> None:
         if self._leave():
             self.done.callback(result)
 
@@ -35,7 +36,7 @@ class _Limited:
             self._running.cancel()
             self.done.errback(Hung())
 
-    def _cancelled(self, done: Deferred[Any]) -> None:
+    def _cancelled(self, done: Deferred[object]) -> None:
         # What the work makes of that does not matter any more: whoever waited has gone.
         self._leave()
         self._running.cancel()
@@ -48,11 +49,11 @@ class _Limited:
         return waited
 
 
-async def _run(work: Awaitable[Any]) -> Any:
+async def _run(work: Awaitable[object]) -> object:
     return await work
 
 
-def within(work: Awaitable[Any], seconds: float, clock: Any) -> Deferred[Any]:
+def within(work: Awaitable[object], seconds: float, clock: IReactorTime) -> Deferred[object]:
     """
     Wait for something, but not for ever.
 

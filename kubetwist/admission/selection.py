@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from twisted.plugin import getPlugins
 
+from ..api.jsontypes import JSONValue
 from ..api.providers import interface_error
 from ..interfaces import IAdmissionPluginFactory, IMutatingAdmission, IValidatingAdmission
 from .attributes import AdmissionContext
 from .chain import AdmissionChain
 from .configuration import BadAdmission
 from .traced import TracedChain
+
+if TYPE_CHECKING:
+    from ..interfaces import IAdmissionPlugin
 
 #: The order that plugins are asked in, whatever order they are named in. Others come before L{OTHERS_BEFORE}, by name.
 #: See kubernetes, C{pkg/kubeapiserver/options/plugins.go}.
@@ -67,7 +71,7 @@ class UnknownPlugins(BadAdmission):
     """Plugins that are asked for and not found, found twice, or that can not be made."""
 
 
-def installed(only: Iterable[Any] | None = None) -> dict[str, Any]:
+def installed(only: Iterable[IAdmissionPluginFactory] | None = None) -> dict[str, IAdmissionPluginFactory]:
     """
     Return the factories of installed plugins, by name.
 
@@ -85,7 +89,7 @@ def installed(only: Iterable[Any] | None = None) -> dict[str, Any]:
     return factories
 
 
-def order(factories: Mapping[str, Any]) -> list[str]:
+def order(factories: Mapping[str, IAdmissionPluginFactory]) -> list[str]:
     """
     All plugins in the order that they are asked in.
 
@@ -124,10 +128,10 @@ def build_chain(
     enabled: Iterable[str],
     disabled: Iterable[str],
     server: AdmissionContext,
-    configurations: Mapping[str, Any] | None = None,
+    configurations: Mapping[str, JSONValue] | None = None,
     *,
     traced: bool = False,
-    only: Iterable[Any] | None = None,
+    only: Iterable[IAdmissionPluginFactory] | None = None,
 ) -> AdmissionChain:
     """
     Make the chain of what is found as Twisted plugins.
@@ -152,7 +156,7 @@ def build_chain(
     return make(plugins, getattr(server, "reactor", None))
 
 
-def check_names(enabled: set[str], disabled: set[str], factories: Mapping[str, Any]) -> None:
+def check_names(enabled: set[str], disabled: set[str], factories: Mapping[str, IAdmissionPluginFactory]) -> None:
     """
     Compare what is asked for with what there is.
 
@@ -167,7 +171,7 @@ def check_names(enabled: set[str], disabled: set[str], factories: Mapping[str, A
         raise UnknownPlugins(f"[{' '.join(both)}] in enable-admission-plugins and disable-admission-plugins overlapped")
 
 
-def _made(factory: Any, server: AdmissionContext, configuration: Any) -> Any:
+def _made(factory: IAdmissionPluginFactory, server: AdmissionContext, configuration: JSONValue) -> IAdmissionPlugin:
     try:
         plugin = factory.make(server, configuration)
     except Exception as error:

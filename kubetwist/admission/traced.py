@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..tracing.spans import Span, current, within
 from .attributes import AdmissionAttributes
 from .chain import AdmissionChain
+
+if TYPE_CHECKING:
+    pass
 
 
 class TracedChain(AdmissionChain):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from ..admission.attributes import AdmissionContext
 from ..api.errors import Cause, aggregate
+from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 
 #: Lists in a configuration may not be longer.
@@ -23,7 +24,7 @@ def minor(server: AdmissionContext) -> int:
     return int(server.release.partition(".")[2])
 
 
-def of_kind(configuration: Any, kind: str, api_versions: Collection[str], fields: Collection[str]) -> JSONObject:
+def of_kind(configuration: JSONValue, kind: str, api_versions: Collection[str], fields: Collection[str]) -> JSONObject:
     """
     Make sure that a configuration is of a kind, and has no fields but these.
 
@@ -38,7 +39,7 @@ def of_kind(configuration: Any, kind: str, api_versions: Collection[str], fields
     return only(configuration, {"kind", "apiVersion", *fields}, "")
 
 
-def only(value: Any, fields: Collection[str], path: str) -> JSONObject:
+def only(value: JSONValue, fields: Collection[str], path: str) -> JSONObject:
     """
     An object that has no fields but these; an empty one for nothing.
 
@@ -54,7 +55,7 @@ def only(value: Any, fields: Collection[str], path: str) -> JSONObject:
     return value
 
 
-def items(value: Any, path: str) -> list[Any]:
+def items(value: JSONValue, path: str) -> list[JSONValue]:
     """
     A list; an empty one for nothing.
 
@@ -69,7 +70,7 @@ def items(value: Any, path: str) -> list[Any]:
     return value
 
 
-def text(value: Any, path: str) -> str:
+def text(value: JSONValue, path: str) -> str:
     """
     A string; C{""} for nothing.
 

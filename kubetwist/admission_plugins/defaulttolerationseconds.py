@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import frozen
 
 from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
+from ..api.jsontypes import JSONValue
 from ..interfaces import IMutatingAdmission
+
+if TYPE_CHECKING:
+    from ..admission.attributes import AdmissionContext
 
 TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
@@ -29,7 +33,7 @@ class DefaultTolerationSeconds:
     seconds: tuple[int, int] = (300, 300)
 
     @classmethod
-    def configured(cls, server: Any, configuration: Any) -> DefaultTolerationSeconds:
+    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> DefaultTolerationSeconds:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         return cls(server.toleration_seconds)
 

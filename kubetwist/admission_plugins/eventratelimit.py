@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from attrs import frozen
 
@@ -12,9 +12,13 @@ from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
 from ..api.errors import APIStatusError, Cause, invalid, not_supported
+from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
 from .configurations import InvalidConfiguration, collected, items, of_kind, only
+
+if TYPE_CHECKING:
+    from ..admission.attributes import AdmissionContext
 
 _API_VERSION: Final = "eventratelimit.admission.k8s.io/v1alpha1"
 #: How many namespaces, users or sources are remembered where the configuration does not say.
@@ -110,7 +114,7 @@ class EventRateLimit:
     limits: Sequence[Limit] = ()
 
     @classmethod
-    def configured(cls, server: Any, configuration: Any) -> EventRateLimit:
+    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> EventRateLimit:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         if configuration is None:
             raise InvalidConfiguration("EventRateLimit needs a configuration: limits must not be empty")
@@ -137,7 +141,7 @@ class EventRateLimit:
             raise APIStatusError(429, "TooManyRequests", f"Too many requests: {refusals[-1]}")
 
 
-def _limit(value: Any, path: str, clock: _Clock, causes: list[Cause]) -> Limit:
+def _limit(value: JSONValue, path: str, clock: _Clock, causes: list[Cause]) -> Limit:
     said = only(value, ("type", "qps", "burst", "cacheSize"), path)
     kind = said.get("type") or ""
     if kind not in _KEYS:
@@ -151,7 +155,7 @@ def _limit(value: Any, path: str, clock: _Clock, causes: list[Cause]) -> Limit:
     return Limit(kind, numbers["qps"], numbers["burst"], numbers["cacheSize"] or _REMEMBERED, clock)
 
 
-def _number(value: Any, path: str) -> int:
+def _number(value: JSONValue, path: str) -> int:
     if value is None:
         return 0
     if type(value) is not int or abs(value) > _MOST:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import orjson
 from attrs import frozen
@@ -13,6 +13,7 @@ from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
 from ..api.errors import APIStatusError
+from ..api.jsontypes import JSONValue
 from ..api.podspecs import DEBUGGING, containers
 from ..api.resource import JSONObject
 from ..client.errors import CallError
@@ -22,6 +23,9 @@ from ..client.responses import check_answer
 from ..client.retrying import Backoff, with_backoff
 from ..interfaces import IValidatingAdmission
 from .configurations import InvalidConfiguration, only, text
+
+if TYPE_CHECKING:
+    from ..admission.attributes import AdmissionContext
 
 #: Keys of audit annotations begin with it.
 _PREFIX: Final = "imagepolicywebhook.image-policy.k8s.io/"
@@ -102,7 +106,7 @@ class ImagePolicyWebhook:
     default_allow: bool
 
     @classmethod
-    def configured(cls, server: Any, configuration: Any) -> ImagePolicyWebhook:
+    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> ImagePolicyWebhook:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         said = only(configuration, ("imagePolicy", "podNodeSelectorPluginConfig"), "")
         fields = ("kubeConfigFile", "allowTTL", "denyTTL", "retryBackoff", "defaultAllow")
@@ -117,6 +121,7 @@ class ImagePolicyWebhook:
             raise InvalidConfiguration("imagePolicy.kubeConfigFile is required")
         if not isinstance(policy.get("defaultAllow") or False, bool):
             raise InvalidConfiguration("imagePolicy.defaultAllow: expected true or false")
+        assert server.outgoing is not None, "servers with plugins call others"
         client = server.outgoing.client(read_kubeconfig(path), limit=_LARGEST)
 
         async def post(review: bytes) -> Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import frozen
 
@@ -11,9 +11,13 @@ from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
 from .configurations import minor
+
+if TYPE_CHECKING:
+    from ..admission.attributes import AdmissionContext
 
 _GROUP: Final = "scheduling.k8s.io"
 
@@ -35,7 +39,7 @@ class JobValidation:
     active: bool = True
 
     @classmethod
-    def configured(cls, server: Any, configuration: Any) -> JobValidation:
+    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> JobValidation:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         return cls(minor(server) == 36)
 

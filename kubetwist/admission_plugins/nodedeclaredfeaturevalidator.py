@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from attrs import frozen
 
@@ -11,11 +11,15 @@ from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
 from ..registry.core.pod.resources import amounts
 from .configurations import minor
+
+if TYPE_CHECKING:
+    from ..admission.attributes import AdmissionContext
 
 
 @implementer(IValidatingAdmission)
@@ -33,7 +37,7 @@ class NodeDeclaredFeatureValidator:
     active: bool = True
 
     @classmethod
-    def configured(cls, server: Any, configuration: Any) -> NodeDeclaredFeatureValidator:
+    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> NodeDeclaredFeatureValidator:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         return cls(minor(server) >= 36)
 

@@ -19,6 +19,7 @@ from zope.interface import implementer
 from ..admission.attributes import CREATE, DELETE, UPDATE, AdmissionAttributes
 from ..api.errors import APIStatusError
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..api.resource import GroupResource, JSONObject
 from ..api.users import node_of
 from ..interfaces import IMutatingAdmission
@@ -147,7 +148,7 @@ def _pod_status(attributes: AdmissionAttributes, node: str) -> None:
         raise attributes.forbidden(f"node {quoted(node)} cannot update extended resource claim status")
 
 
-def _claim_statuses(pod: JSONObject) -> list[tuple[Any, Any]]:
+def _claim_statuses(pod: JSONObject) -> list[tuple[JSONValue, JSONValue]]:
     statuses = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
     return [(one.get("name"), one.get("resourceClaimName")) for one in statuses]
 
@@ -268,7 +269,7 @@ def _differences(old: JSONObject, new: JSONObject) -> Iterable[str]:
             yield name
 
 
-def _account(attributes: AdmissionAttributes, node: str) -> Any:
+def _account(attributes: AdmissionAttributes, node: str) -> JSONValue:
     if attributes.operation == CREATE and attributes.subresource == "token":
         return check_token(attributes, _object(attributes), node)
     return None
@@ -305,7 +306,7 @@ def _slice(attributes: AdmissionAttributes, node: str) -> None:
         raise attributes.forbidden(f"can only {verb} ResourceSlice with the same NodeName as the requesting node")
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: JSONValue, other: JSONValue) -> bool:
     """Whether two values mean the same, where nothing is as good as what is empty."""
     if isinstance(one, dict) and isinstance(other, dict):
         return all(same(one.get(name), other.get(name)) for name in {*one, *other})

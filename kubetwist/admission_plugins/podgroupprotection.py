@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import frozen
 
@@ -10,9 +10,13 @@ from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from .configurations import minor
+
+if TYPE_CHECKING:
+    from ..admission.attributes import AdmissionContext
 
 _GROUP: Final = "scheduling.k8s.io"
 _FINALIZERS: Final = {
@@ -44,7 +48,7 @@ class PodGroupProtection:
     closing: bool = True
 
     @classmethod
-    def configured(cls, server: Any, configuration: Any) -> PodGroupProtection:
+    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> PodGroupProtection:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         return cls(minor(server) >= 37)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import frozen
 
@@ -12,10 +12,14 @@ from zope.interface import implementer
 from ..admission.attributes import AdmissionAttributes
 from ..api.errors import APIStatusError
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..api.names import label_value_problems, qualified_name_problems
 from ..api.resource import GroupResource
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from .configurations import only, text
+
+if TYPE_CHECKING:
+    from ..admission.attributes import AdmissionContext
 
 _ANNOTATION: Final = "scheduler.alpha.kubernetes.io/node-selector"
 _DEFAULT: Final = "clusterDefaultNodeSelector"
@@ -35,7 +39,7 @@ class PodNodeSelector:
     selectors: Mapping[str, str] = {}
 
     @classmethod
-    def configured(cls, server: Any, configuration: Any) -> PodNodeSelector:
+    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> PodNodeSelector:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         said = only(configuration, ("podNodeSelectorPluginConfig", "imagePolicy"), "")
         selectors = said.get("podNodeSelectorPluginConfig")

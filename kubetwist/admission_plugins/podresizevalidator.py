@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import frozen
 
@@ -10,10 +10,14 @@ from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..api.quantity import Quantity
 from ..interfaces import IValidatingAdmission
 from ..registry.core.pod.resources import pod_amounts
 from .configurations import minor
+
+if TYPE_CHECKING:
+    from ..admission.attributes import AdmissionContext
 
 #: What is compared, and in which power of ten it is told.
 _COMPARED: Final = (("cpu", -3), ("memory", 0))
@@ -36,7 +40,7 @@ class PodResizeValidator:
     active: bool = True
 
     @classmethod
-    def configured(cls, server: Any, configuration: Any) -> PodResizeValidator:
+    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> PodResizeValidator:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         return cls(minor(server) >= 36)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import frozen
 
@@ -12,11 +12,15 @@ from zope.interface import implementer
 from ..admission.attributes import AdmissionAttributes
 from ..api.decoding import decode_json, json_type
 from ..api.errors import APIStatusError
+from ..api.jsontypes import JSONValue
 from ..api.resource import GroupResource, JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from ..registry.core.pod.qos import qos_class
 from .configurations import InvalidConfiguration, items, of_kind
 from .tolerations import implies, merge_tolerations
+
+if TYPE_CHECKING:
+    from ..admission.attributes import AdmissionContext
 
 _DEFAULTS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
 _ALLOWED: Final = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
@@ -41,7 +45,7 @@ class PodTolerationRestriction:
     allowed: Sequence[JSONObject] = ()
 
     @classmethod
-    def configured(cls, server: Any, configuration: Any) -> PodTolerationRestriction:
+    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> PodTolerationRestriction:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         if configuration is None:
             return cls()
@@ -109,7 +113,7 @@ def _of_namespace(attributes: AdmissionAttributes, annotation: str) -> list[JSON
         raise APIStatusError.unknown(str(error)) from error
 
 
-def _tolerations(value: Any) -> list[JSONObject]:
+def _tolerations(value: JSONValue) -> list[JSONObject]:
     if value is None:
         return []
     if not isinstance(value, list):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import Factory, frozen
 
@@ -13,6 +13,7 @@ from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes, Commit
 from ..api.errors import APIStatusError, Cause, required
+from ..api.jsontypes import JSONValue
 from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
@@ -29,6 +30,9 @@ from ..registry.core.resourcequota.usage import (
     usage,
 )
 from .configurations import collected, items, of_kind, only, text
+
+if TYPE_CHECKING:
+    from ..admission.attributes import AdmissionContext
 
 _ZERO: Final = Quantity.parse("0")
 _API_VERSIONS: Final = (
@@ -71,7 +75,7 @@ class ResourceQuota:
     _locks: dict[str, DeferredLock] = Factory(dict)
 
     @classmethod
-    def configured(cls, server: Any, configuration: Any) -> ResourceQuota:
+    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> ResourceQuota:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         if configuration is None:
             return cls()
@@ -259,7 +263,7 @@ def _shown(scope: JSONObject) -> str:
     return f"{{{scope.get('scopeName', '')} {scope.get('operator', '')} [{' '.join(scope.get('values') or ())}]}}"
 
 
-def _limited(value: Any, path: str, causes: list[Cause]) -> Limited:
+def _limited(value: JSONValue, path: str, causes: list[Cause]) -> Limited:
     said = only(value, ("apiGroup", "resource", "matchContains", "matchScopes"), path)
     resource = text(said.get("resource"), f"{path}.resource")
     if not resource:

@@ -14,6 +14,7 @@ import orjson
 
 from twisted.python.failure import Failure
 
+from ..api.resource import JSONObject
 from ..http.request import KubeRequest
 from .trail import Trail
 
@@ -67,7 +68,7 @@ class AuditedRequest(KubeRequest):
             for key, value, level in early:
                 trail.annotate(key, value, level)
 
-    def tell_status(self, status: dict[str, Any]) -> None:
+    def tell_status(self, status: JSONObject) -> None:
         """What is answered is this Status."""
         if self.audit is not None:
             self.audit.answered_status(status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.logger import Logger
@@ -15,6 +15,10 @@ from .event import About, Event, shown_peer
 from .failures import Counts
 from .policy import NONE, Policy
 from .trail import Trail
+
+if TYPE_CHECKING:
+    from ..http.request import KubeRequest
+    from .auditedrequest import AuditedRequest
 
 _PEER = "audit peer"
 
@@ -53,11 +57,11 @@ class Auditor:
             except Exception:
                 self._log.failure("stopping the audit failed")
 
-    def trail(self, request: Any, user: UserInfo | None) -> Trail | None:
+    def trail(self, request: AuditedRequest, user: UserInfo | None) -> Trail | None:
         """
         Begin to follow a request; L{None} if it is not told of.
 
-        @param request: A L{kubetwist.audit.auditedrequest.AuditedRequest} whose C{info} is known.
+        @param request: Its C{info} is known.
         """
         info = request.info
         ruling = self._policy.ruling(info, user)
@@ -97,7 +101,7 @@ def _first(values: Sequence[bytes] | None) -> bytes | None:
     return None if values is None else values[0]
 
 
-def _peer(request: Any) -> str:
+def _peer(request: KubeRequest) -> str:
     remembered = request.connection.remembered
     peer: str | None = remembered.get(_PEER)
     if peer is None:

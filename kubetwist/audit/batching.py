@@ -7,12 +7,11 @@ Events that nobody waits for: collected, and handed on in batches.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 from attrs import frozen
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from zope.interface import implementer
 
 from ..interfaces import IAuditBackend, IAuditOutput
@@ -66,7 +65,9 @@ class Throttle:
 class Batching:
     """Hands events to an output in batches; nobody waits, and what does not fit into the buffer is lost."""
 
-    def __init__(self, output: IAuditOutput, settings: BatchSettings, reactor: Any, failures: Failures) -> None:
+    def __init__(
+        self, output: IAuditOutput, settings: BatchSettings, reactor: IReactorTime, failures: Failures
+    ) -> None:
         self._output = output
         self._settings = settings
         self._reactor = reactor

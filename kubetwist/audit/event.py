@@ -17,6 +17,7 @@ from attrs import define, evolve, field
 from ..api.addresses import parse_ip, shown_ip
 from ..api.decoding import BodyError, decode_json, decode_yaml
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject, UserInfo
 from .policy import API_VERSION, LEVELS, REQUEST
 
@@ -295,7 +296,7 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
-def _drop_managers(value: Any) -> None:
+def _drop_managers(value: JSONValue) -> None:
     """Take the managed fields out of an object, a list of them, or a Table of them."""
     if not isinstance(value, dict):
         return
@@ -306,5 +307,5 @@ def _drop_managers(value: Any) -> None:
             meta.pop("managedFields", None)
 
 
-def _dicts(value: Any) -> list[Any]:
+def _dicts(value: JSONValue) -> list[JSONObject]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from attrs import define, field
 
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 #: Seconds between two lines about the same trouble.
@@ -34,7 +35,7 @@ class Failures:
 
     _log = Logger()
 
-    def __init__(self, plugin: str, counts: Counts, reactor: Any) -> None:
+    def __init__(self, plugin: str, counts: Counts, reactor: IReactorTime) -> None:
         self._plugin = plugin
         self._counts = counts
         self._reactor = reactor

@@ -7,7 +7,7 @@ The first rule that fits decides; what none fits is not told of. @see: kubernete
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import field, frozen
 
@@ -16,8 +16,12 @@ from twisted.logger import Logger
 from ..api.decoding import BodyError, decode_yaml, json_type
 from ..api.errors import Cause, aggregate, invalid, required
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..api.names import is_dns1123_subdomain_problems
 from ..api.resource import JSONObject, UserInfo
+
+if TYPE_CHECKING:
+    from ..http.requestinfo import RequestInfo
 
 _log = Logger()
 
@@ -65,7 +69,7 @@ class _Resources:
     resources: Sequence[str]
     names: frozenset[str]
 
-    def match(self, info: Any) -> bool:
+    def match(self, info: RequestInfo) -> bool:
         """Whether it means what a request is about."""
         if self.group not in (info.group, "*"):
             return False
@@ -93,7 +97,7 @@ class _Rule:
     namespaces: frozenset[str]
     paths: Sequence[str]
 
-    def match(self, info: Any, user: UserInfo | None) -> bool:
+    def match(self, info: RequestInfo, user: UserInfo | None) -> bool:
         """Whether a request is what it means."""
         if self.users and (user is None or user.name not in self.users):
             return False
@@ -127,7 +131,7 @@ class Policy:
         by_name = any(one.names for rule in self.rules for one in rule.resources)
         object.__setattr__(self, "_by_name", by_name)
 
-    def ruling(self, info: Any, user: UserInfo | None) -> Ruling:
+    def ruling(self, info: RequestInfo, user: UserInfo | None) -> Ruling:
         """
         What to tell of a request.
 
@@ -286,7 +290,7 @@ def _decode(value: JSONObject, type: _Fields, struct: str, path: str) -> Iterato
             value[name] = [one or "" for one in inner]
 
 
-def _mistyped(value: Any, struct: str, path: str, expected: str) -> BadPolicy:
+def _mistyped(value: JSONValue, struct: str, path: str, expected: str) -> BadPolicy:
     return BadPolicy(
         f"failed decoding: json: cannot unmarshal {json_type(value)} into Go struct field {struct}.{path} of type"
         f" {expected}"

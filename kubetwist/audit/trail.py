@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -26,6 +26,7 @@ from .policy import (
 
 if TYPE_CHECKING:
     from ..api.authorization import Verdict
+    from ..http.requestinfo import RequestInfo
 
 #: Of requests that take longer, in seconds, it is told where the time went.
 SLOW: Final = 0.5
@@ -72,7 +73,7 @@ class Trail:
     )
     _log = Logger()
 
-    def __init__(self, about: About, info: Any, ruling: Ruling, emit: Emit) -> None:
+    def __init__(self, about: About, info: RequestInfo, ruling: Ruling, emit: Emit) -> None:
         """
         @param info: L{kubetwist.http.requestinfo.RequestInfo}.
         """

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
 from twisted.logger import Logger
+from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.resource import UserInfo
 from ..api.users import ANONYMOUS, UNAUTHENTICATED
 from ..interfaces import IAuthenticator
+
+if TYPE_CHECKING:
+    from ..interfaces import IAuthenticationRequest
 
 _log = Logger()
 _USER: Final = UserInfo(ANONYMOUS, groups=(UNAUTHENTICATED,))
@@ -27,14 +31,14 @@ class Anonymous:
         """
         self._paths = frozenset(path.encode() for path in paths)
 
-    def authenticate(self, request: Any) -> UserInfo | None:
+    def authenticate(self, request: IAuthenticationRequest) -> UserInfo | None:
         """@see: L{IAuthenticator.authenticate}."""
         if self._paths and unquote_to_bytes(request.path) not in self._paths:
             return None
         return _USER
 
 
-def make(options: Any, server: Any) -> Anonymous | None:
+def make(options: Options, server: Any) -> Anonymous | None:
     """As C{--authentication-config} has it, or else C{--anonymous-auth}."""
     if options["authentication-config"]:
         from .oidc import configured

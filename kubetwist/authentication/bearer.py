@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64decode
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..interfaces import IAuthenticator
 from .errors import AuthenticationFailed
+
+if TYPE_CHECKING:
+    from ..interfaces import IAuthenticationRequest
 
 _EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 #: Bytes of a token; reviews could have longer ones than heads of requests.
@@ -22,7 +26,7 @@ _PROTOCOL: Final = b"base64url.bearer.authorization.k8s.io."
 _ENCODED: Final = re.compile(rb"[A-Za-z0-9_-]+")
 
 
-def bearer_token(request: Any) -> bytes | None:
+def bearer_token(request: IAuthenticationRequest) -> bytes | None:
     """
     The token of a request; L{None} without one.
 
@@ -34,7 +38,7 @@ def bearer_token(request: Any) -> bytes | None:
     return token
 
 
-def _token(request: Any) -> bytes | None:
+def _token(request: IAuthenticationRequest) -> bytes | None:
     values = request.fields.get(b"authorization")
     if values is None:
         return _protocol_token(request) if b"sec-websocket-protocol" in request.fields else None
@@ -47,10 +51,10 @@ def _token(request: Any) -> bytes | None:
     if not rest[0]:
         request.warn(_EXTRA_SPACE)
         return None
-    return rest[0]  # type: ignore[no-any-return]
+    return rest[0]
 
 
-def _protocol_token(request: Any) -> bytes | None:
+def _protocol_token(request: IAuthenticationRequest) -> bytes | None:
     """
     The token among the protocols of a WebSocket.
 
@@ -100,12 +104,12 @@ def without_token(protocols: list[bytes]) -> list[bytes]:
 class UnclaimedTokens:
     """Asked after all who know tokens: one that nobody knows is no missing credential, but a bad one."""
 
-    def authenticate(self, request: Any) -> None:
+    def authenticate(self, request: IAuthenticationRequest) -> None:
         """@see: L{IAuthenticator.authenticate}."""
         if bearer_token(request) is not None:
             raise AuthenticationFailed("invalid bearer token")
 
 
-def make_unclaimed(options: Any, server: Any) -> UnclaimedTokens:
+def make_unclaimed(options: Options, server: Any) -> UnclaimedTokens:
     """The same for everyone."""
     return UnclaimedTokens()

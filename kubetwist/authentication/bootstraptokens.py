@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from hmac import compare_digest
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from twisted.logger import Logger
+from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.go.quote import quoted
-from ..api.resource import UserInfo
+from ..api.resource import JSONObject, UserInfo
 from ..api.times import posix_now, seconds_since_epoch
 from ..interfaces import IAuthenticator
 from .bearer import bearer_token
 from .union import authenticated
+
+if TYPE_CHECKING:
+    from ..interfaces import IAuthenticationRequest
+    from ..registry.stores import Stores
 
 _NAMESPACE: Final = "kube-system"
 _TYPE: Final = "bootstrap.kubernetes.io/token"
@@ -43,7 +48,7 @@ class BootstrapTokens:
 
     _log = Logger()
 
-    def __init__(self, find_stores: Callable[[], Any], now: Callable[[], float] = posix_now) -> None:
+    def __init__(self, find_stores: Callable[[], Stores], now: Callable[[], float] = posix_now) -> None:
         """
         @param find_stores: Called at each request; gives the server's L{kubetwist.registry.stores.Stores}.
         @param now: Tells the time.
@@ -51,7 +56,7 @@ class BootstrapTokens:
         self._find_stores = find_stores
         self._now = now
 
-    def authenticate(self, request: Any) -> UserInfo | None:
+    def authenticate(self, request: IAuthenticationRequest) -> UserInfo | None:
         """@see: L{IAuthenticator.authenticate}."""
         token = bearer_token(request)
         if token is None:
@@ -79,7 +84,7 @@ class BootstrapTokens:
         assert not isinstance(groups, str)
         return authenticated(UserInfo(f"{_USER}{token_id}", groups=groups))
 
-    def _problem(self, secret: Mapping[str, Any], token_id: str, shown: bytes) -> str:
+    def _problem(self, secret: JSONObject, token_id: str, shown: bytes) -> str:
         """Why a token is not good; C{""} when it is. No secret is told."""
         if "deletionTimestamp" in secret["metadata"]:
             return "is deleted and awaiting removal"
@@ -112,17 +117,17 @@ def _groups(extra: str) -> tuple[str, ...] | str:
     return tuple(sorted(groups))
 
 
-def _data(secret: Mapping[str, Any], key: str) -> bytes:
+def _data(secret: JSONObject, key: str) -> bytes:
     try:
         return b64decode((secret.get("data") or {}).get(key) or "")
     except ValueError:
         return b""
 
 
-def _text(secret: Mapping[str, Any], key: str) -> str:
+def _text(secret: JSONObject, key: str) -> str:
     return _data(secret, key).decode("utf-8", "replace")
 
 
-def make(options: Any, server: Any) -> BootstrapTokens | None:
+def make(options: Options, server: Any) -> BootstrapTokens | None:
     """As C{--enable-bootstrap-token-auth} has it."""
     return BootstrapTokens(lambda: server.stores) if options["enable-bootstrap-token-auth"] else None

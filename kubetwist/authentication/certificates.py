@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 from cryptography.x509 import load_pem_x509_certificate
 from OpenSSL import crypto
 
+from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.resource import UserInfo
@@ -19,6 +20,11 @@ from ..interfaces import IAuthenticator
 from ..metrics.registry import Distribution
 from .errors import AuthenticationFailed
 from .union import authenticated
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate, ObjectIdentifier
+
+    from ..interfaces import IAuthenticationRequest
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 _UID = "1.3.6.1.4.1.57683.2"
@@ -96,7 +102,7 @@ class Authorities:
     """
 
     def __init__(
-        self, pool: Pool, tell: Callable[[Any], UserInfo | None] = lambda certificate: None, flag: str = ""
+        self, pool: Pool, tell: Callable[[Certificate], UserInfo | None] = lambda certificate: None, flag: str = ""
     ) -> None:
         """
         @param tell: Finds out whom a verified certificate names, or raises L{AuthenticationFailed}.
@@ -113,7 +119,7 @@ class Authorities:
         for follower in self.followers:
             follower()
 
-    def shown_by(self, request: Any) -> _Shown:
+    def shown_by(self, request: IAuthenticationRequest) -> _Shown:
         """
         What the client of a request has shown.
 
@@ -154,12 +160,12 @@ class ClientCertificates:
     def __init__(self, authorities: Authorities) -> None:
         self._authorities = authorities
 
-    def authenticate(self, request: Any) -> UserInfo | None:
+    def authenticate(self, request: IAuthenticationRequest) -> UserInfo | None:
         """@see: L{IAuthenticator.authenticate}."""
         return self._authorities.shown_by(request).user
 
 
-def user_of(certificate: Any) -> UserInfo | None:
+def user_of(certificate: Certificate) -> UserInfo | None:
     """
     Whom a verified certificate names; L{None} without a common name.
 
@@ -188,21 +194,23 @@ def user_of(certificate: Any) -> UserInfo | None:
     )
 
 
-def common_name(certificate: Any) -> str:
+def common_name(certificate: Certificate) -> str:
     """The last common name, as in Go; C{""} without one."""
     from cryptography.x509.oid import NameOID
 
     return ("", *_subject(certificate, NameOID.COMMON_NAME))[-1]
 
 
-def _subject(certificate: Any, kind: Any) -> tuple[str, ...]:
-    values = tuple(attribute.value for attribute in certificate.subject.get_attributes_for_oid(kind))
-    if not all(isinstance(value, str) for value in values):
-        raise AuthenticationFailed("a part of the subject is no text")
-    return values
+def _subject(certificate: Certificate, kind: ObjectIdentifier) -> tuple[str, ...]:
+    values: list[str] = []
+    for attribute in certificate.subject.get_attributes_for_oid(kind):
+        if not isinstance(attribute.value, str):
+            raise AuthenticationFailed("a part of the subject is no text")
+        values.append(attribute.value)
+    return tuple(values)
 
 
-def _for_clients(certificate: Any) -> bool:
+def _for_clients(certificate: Certificate) -> bool:
     from cryptography.x509 import ExtendedKeyUsage, ExtensionNotFound
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
@@ -213,7 +221,7 @@ def _for_clients(certificate: Any) -> bool:
     return ExtendedKeyUsageOID.CLIENT_AUTH in usages or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usages
 
 
-def _identified(certificate: Any) -> str:
+def _identified(certificate: Certificate) -> str:
     """A certificate as the reference names it in its log: numbers of it, its key and its issuer's key."""
     from cryptography.x509 import AuthorityKeyIdentifier, ExtensionNotFound, SubjectKeyIdentifier
 
@@ -228,7 +236,10 @@ def _identified(certificate: Any) -> str:
 
 
 def watched_authorities(
-    server: Any, paths: Sequence[Path], flag: str, tell: Callable[[Any], UserInfo | None] = lambda certificate: None
+    server: Any,
+    paths: Sequence[Path],
+    flag: str,
+    tell: Callable[[Certificate], UserInfo | None] = lambda certificate: None,
 ) -> Authorities:
     """
     The authorities of files, which are read again when they change.
@@ -275,20 +286,20 @@ def read_authorities(paths: Iterable[Path]) -> bytes:
     return content
 
 
-def client_authorities(options: Any) -> list[Path]:
+def client_authorities(options: Options) -> list[Path]:
     """The files of those whose certificates name users: our own authority, and those of C{--client-ca-file}."""
     own = Path(options["data-dir"]) / "pki" / "ca.crt"
     return [own, Path(options["client-ca-file"])] if options["client-ca-file"] else [own]
 
 
-def make(options: Any, server: Any) -> ClientCertificates:
+def make(options: Options, server: Any) -> ClientCertificates:
     """
     For L{client_authorities}.
 
     @raise BadAuthorities: A file can not be used.
     """
 
-    def tell(certificate: Any) -> UserInfo | None:
+    def tell(certificate: Certificate) -> UserInfo | None:
         # A node can say that it is where this server is. Whoever may ask its kubelet is not to ask us as ourselves.
         credentials = server.kubelet_credentials
         if credentials is not None and credentials.is_shown(certificate):

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ..api.decoding import json_type
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..api.resource import UserInfo
 from .certificates import CREDENTIAL_ID
 from .configuration import JWTConfiguration, Source
@@ -21,7 +22,7 @@ _EMAIL: Final = "email"
 _VERIFIED: Final = "email_verified"
 
 
-def user_of_claims(configuration: JWTConfiguration, claims: Mapping[str, Any]) -> UserInfo:
+def user_of_claims(configuration: JWTConfiguration, claims: Mapping[str, JSONValue]) -> UserInfo:
     """
     The user whom claims name.
 
@@ -54,13 +55,13 @@ def _has_expressions(configuration: JWTConfiguration) -> bool:
     )
 
 
-def _claims_value(claims: Mapping[str, Any]) -> Any:
+def _claims_value(claims: Mapping[str, JSONValue]) -> Any:
     from ..cel.authentication import claims_value
 
     return claims_value(claims)
 
 
-def _evaluated(expression: Any, value: Any, what: str) -> Any:
+def _evaluated(expression: Any, value: JSONValue, what: str) -> Any:
     from ..cel.authentication import ExpressionError
 
     try:
@@ -69,7 +70,7 @@ def _evaluated(expression: Any, value: Any, what: str) -> Any:
         raise AuthenticationFailed(f"oidc: error evaluating {what}: {error}") from error
 
 
-def _check(rules: Sequence[tuple[Any, str]], value: Any, what: str) -> None:
+def _check(rules: Sequence[tuple[Any, str]], value: JSONValue, what: str) -> None:
     results = [(expression, message, _evaluated(expression, value, what)) for expression, message in rules]
     for expression, message, result in results:
         if not isinstance(result, bool):
@@ -79,7 +80,7 @@ def _check(rules: Sequence[tuple[Any, str]], value: Any, what: str) -> None:
             raise AuthenticationFailed(f"oidc: error evaluating {what}: {text}")
 
 
-def _username(source: Source, claims: Mapping[str, Any], value: Any) -> str:
+def _username(source: Source, claims: Mapping[str, JSONValue], value: JSONValue) -> str:
     if source.expression is not None:
         from ..cel.authentication import string_value
 
@@ -104,7 +105,7 @@ def _username(source: Source, claims: Mapping[str, Any], value: Any) -> str:
     return source.prefix + name
 
 
-def _groups(source: Source, claims: Mapping[str, Any], value: Any) -> tuple[str, ...]:
+def _groups(source: Source, claims: Mapping[str, JSONValue], value: JSONValue) -> tuple[str, ...]:
     if source.claim and source.claim in claims:
         said = claims[source.claim]
         what = f"oidc: parse groups claim {quoted(source.claim)}"
@@ -121,7 +122,7 @@ def _groups(source: Source, claims: Mapping[str, Any], value: Any) -> tuple[str,
     return tuple(_strings(source.expression, value, "group claim expression"))
 
 
-def _uid(source: Source, claims: Mapping[str, Any], value: Any) -> str:
+def _uid(source: Source, claims: Mapping[str, JSONValue], value: JSONValue) -> str:
     if source.claim:
         return _claim(claims, source.claim, f"oidc: parse uid claim {quoted(source.claim)}")
     if source.expression is None:
@@ -135,7 +136,9 @@ def _uid(source: Source, claims: Mapping[str, Any], value: Any) -> str:
     return uid
 
 
-def _extra(configuration: JWTConfiguration, claims: Mapping[str, Any], value: Any) -> dict[str, tuple[str, ...]]:
+def _extra(
+    configuration: JWTConfiguration, claims: Mapping[str, JSONValue], value: JSONValue
+) -> dict[str, tuple[str, ...]]:
     extra: dict[str, tuple[str, ...]] = {}
     token_id = claims.get("jti")
     if token_id and isinstance(token_id, str):
@@ -147,7 +150,7 @@ def _extra(configuration: JWTConfiguration, claims: Mapping[str, Any], value: An
     return extra
 
 
-def _strings(expression: Any, value: Any, what: str, shown: str = "") -> list[str]:
+def _strings(expression: Any, value: JSONValue, what: str, shown: str = "") -> list[str]:
     from ..cel.authentication import string_list
 
     result = _evaluated(expression, value, what)
@@ -158,13 +161,13 @@ def _strings(expression: Any, value: Any, what: str, shown: str = "") -> list[st
         raise AuthenticationFailed(f"oidc: error evaluating {what}: {text}") from error
 
 
-def _claim(claims: Mapping[str, Any], name: str, what: str) -> str:
+def _claim(claims: Mapping[str, JSONValue], name: str, what: str) -> str:
     if name not in claims:
         raise AuthenticationFailed(f"{what}: claim not present")
     return _text(claims[name], what)
 
 
-def _text(value: Any, what: str) -> str:
+def _text(value: JSONValue, what: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):

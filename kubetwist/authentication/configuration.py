@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import field, frozen
 
+from twisted.python.usage import Options
+
 from ..api.configurations import (
     BOOL,
     OPTIONAL_STRING,
@@ -167,7 +169,7 @@ def read_configuration(content: bytes, disallowed: Collection[str]) -> Authentic
     return compiled(decode_configuration(content, "AuthenticationConfiguration", versions, _SCHEME), disallowed)
 
 
-def configuration_of_flags(options: Any, disallowed: Collection[str]) -> AuthenticationConfiguration:
+def configuration_of_flags(options: Options, disallowed: Collection[str]) -> AuthenticationConfiguration:
     """
     What the flags C{--oidc-...} say.
 

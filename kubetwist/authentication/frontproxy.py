@@ -7,11 +7,12 @@ Proxies that have authenticated whom they speak for, and say so in headers.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
 from twisted.logger import Logger
+from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.identityheaders import OddHeader, check_names, extra_key, single, text
@@ -27,6 +28,11 @@ from .certificates import (
     watched_authorities,
 )
 from .errors import AuthenticationFailed, RequestRefused
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+    from ..interfaces import IAuthenticationRequest
 
 _log = Logger()
 
@@ -49,7 +55,7 @@ class ProxyHeaders:
     extra: tuple[bytes, ...] = ()
 
     @classmethod
-    def of(cls, options: Any) -> ProxyHeaders:
+    def of(cls, options: Options) -> ProxyHeaders:
         """Those of the flags C{--requestheader-...}."""
         return cls(
             *(
@@ -82,7 +88,7 @@ class FrontProxy:
         self._allowed = allowed
         self._exact = frozenset((*headers.user, *headers.uid, *headers.group))
 
-    def authenticate(self, request: Any) -> UserInfo | None:
+    def authenticate(self, request: IAuthenticationRequest) -> UserInfo | None:
         """@see: L{IAuthenticator.authenticate}."""
         shown = self._authorities.shown_by(request)
         if shown.certificate is None:
@@ -113,7 +119,7 @@ class FrontProxy:
         return UserInfo(user, uid, tuple(groups), extra)
 
 
-def _warn(options: Any) -> None:
+def _warn(options: Options) -> None:
     for flag, kind, usual in (
         ("username-headers", "header", "X-Remote-User"),
         ("group-headers", "header", "X-Remote-Group"),
@@ -130,7 +136,7 @@ def _warn(options: Any) -> None:
             )
 
 
-def make(options: Any, server: Any) -> FrontProxy | None:
+def make(options: Options, server: Any) -> FrontProxy | None:
     """
     As C{--requestheader-client-ca-file} and its kin have it.
 
@@ -153,7 +159,7 @@ def make(options: Any, server: Any) -> FrontProxy | None:
     return FrontProxy(authorities, ProxyHeaders.of(options), allowed)
 
 
-def _bytes(certificate: Any) -> bytes:
+def _bytes(certificate: Certificate) -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding
 
     content: bytes = certificate.public_bytes(Encoding.DER)

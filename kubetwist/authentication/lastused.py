@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from time import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -15,6 +15,9 @@ from ..api.options import UpdateOptions
 from ..api.requestscope import RequestScope
 from ..api.resource import JSONObject
 from ..registry.generic.bootstrap import SERVER
+
+if TYPE_CHECKING:
+    from ..registry.stores import Stores
 
 LABEL: Final = "kubernetes.io/legacy-token-last-used"
 #: Secrets that are written to at a time; of others it is noted when they are used again.
@@ -26,7 +29,7 @@ class LastUsed:
 
     _log = Logger()
 
-    def __init__(self, find_stores: Callable[[], Any], now: Callable[[], float] = time) -> None:
+    def __init__(self, find_stores: Callable[[], Stores], now: Callable[[], float] = time) -> None:
         """
         @param find_stores: Gives the server's L{kubetwist.registry.stores.Stores}.
         @param now: Tells the time.

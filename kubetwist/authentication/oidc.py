@@ -15,17 +15,20 @@ from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from time import perf_counter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from attrs import evolve, frozen
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
+from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.configurations import BadConfiguration
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject, UserInfo
 from ..api.times import posix_now
 from ..interfaces import IAuthenticator
@@ -44,6 +47,10 @@ from .oidckeys import Provider, get
 from .signingalgorithms import SIGNING_ALGORITHMS
 from .tokenparts import decode_part
 from .union import TokenAlone
+
+if TYPE_CHECKING:
+    from ..client.factory import Outgoing
+    from ..interfaces import IAuthenticationRequest
 
 #: Tokens that are remembered.
 REMEMBERED: Final = 4096
@@ -131,7 +138,7 @@ class _Verifier:
             raise AuthenticationFailed("oidc: verify token: it is not what was signed")
         return token.claims
 
-    def _check_claims(self, claims: Mapping[str, Any], now: float) -> None:
+    def _check_claims(self, claims: Mapping[str, JSONValue], now: float) -> None:
         audience = claims.get("aud")
         several = audience if isinstance(audience, list) else [audience]
         meant_for = [one for one in several if isinstance(one, str)]
@@ -200,7 +207,7 @@ class _Authenticator:
 
     # Distributed claims: OpenID Connect Core 1.0, section 5.6.2.
 
-    def _endpoint(self, claims: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def _endpoint(self, claims: Mapping[str, JSONValue]) -> Mapping[str, JSONValue] | None:
         """Where groups are told that the token does not; L{None} when there is no such place."""
         claim = self.configuration.groups.claim
         if not claim or claim in claims or "_claim_names" not in claims:
@@ -222,7 +229,7 @@ class _Authenticator:
             raise AuthenticationFailed(failed + text)
         return endpoint if endpoint.get("endpoint") else None
 
-    async def _resolve(self, claim: str, endpoint: Mapping[str, Any], now: float) -> Any:
+    async def _resolve(self, claim: str, endpoint: Mapping[str, JSONValue], now: float) -> Any:
         from ..client.errors import (
             BadSettings,
             CallError,
@@ -286,8 +293,8 @@ class OpenIDConnectTokens:
 
     def __init__(
         self,
-        outgoing: Any,
-        reactor: Any,
+        outgoing: Outgoing,
+        reactor: IReactorTime,
         implicit_audiences: Sequence[str] = (),
         algorithms: Sequence[str] = SIGNING_ALGORITHMS,
         now: Callable[[], float] = posix_now,
@@ -339,7 +346,7 @@ class OpenIDConnectTokens:
     def _forget(self) -> None:
         self._known.clear()
 
-    def authenticate(self, request: Any) -> Any:
+    def authenticate(self, request: IAuthenticationRequest) -> Any:
         """@see: L{IAuthenticator.authenticate}."""
         raw = bearer_token(request)
         if raw is None or not self._by_issuer:
@@ -429,7 +436,7 @@ def _payload(raw: bytes, keys: Sequence[Any], algorithm: str) -> bytes | None:
     return None
 
 
-def _seconds(claims: Mapping[str, Any], name: str) -> float | None:
+def _seconds(claims: Mapping[str, JSONValue], name: str) -> float | None:
     value = claims.get(name)
     if value is None:
         return None
@@ -496,7 +503,7 @@ def configured(options: Any, server: Any) -> AuthenticationConfiguration:
     return found
 
 
-def make(options: Any, server: Any) -> OpenIDConnectTokens | None:
+def make(options: Options, server: Any) -> OpenIDConnectTokens | None:
     """
     As C{--authentication-config} or the flags C{--oidc-...} have it.
 

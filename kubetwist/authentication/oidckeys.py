@@ -8,17 +8,22 @@ there is one fetch at a time, and one in ten seconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..api.times import posix_now
 from .configuration import Issuer
 from .errors import AuthenticationFailed
+
+if TYPE_CHECKING:
+    from ..client.factory import Outgoing
 
 #: Seconds between two attempts to get to know an issuer, and between two fetches of its keys.
 RETRY: Final = 10.0
@@ -54,7 +59,7 @@ class Provider:
 
     _log = Logger()
 
-    def __init__(self, issuer: Issuer, outgoing: Any, reactor: Any) -> None:
+    def __init__(self, issuer: Issuer, outgoing: Outgoing, reactor: IReactorTime) -> None:
         """
         @param outgoing: L{kubetwist.client.factory.Outgoing}.
         """
@@ -164,7 +169,7 @@ class Provider:
         return decoded(await get(self.outgoing, url, self.issuer.authorities), url)
 
 
-async def get(outgoing: Any, url: str, authorities: bytes, token: str = "", guarded: bool = False) -> bytes:
+async def get(outgoing: Outgoing, url: str, authorities: bytes, token: str = "", guarded: bool = False) -> bytes:
     """
     Fetch something small.
 
@@ -186,7 +191,7 @@ async def get(outgoing: Any, url: str, authorities: bytes, token: str = "", guar
     return body
 
 
-def decoded(body: bytes, url: str) -> Mapping[str, Any]:
+def decoded(body: bytes, url: str) -> Mapping[str, JSONValue]:
     """
     An answer that must be a JSON object.
 
@@ -201,7 +206,7 @@ def decoded(body: bytes, url: str) -> Mapping[str, Any]:
     return value
 
 
-def keys_url(document: Mapping[str, Any], issuer: str) -> str:
+def keys_url(document: Mapping[str, JSONValue], issuer: str) -> str:
     """
     Where the keys are, as discovery tells it.
 
@@ -220,7 +225,7 @@ def keys_url(document: Mapping[str, Any], issuer: str) -> str:
     return url
 
 
-def read_keys(document: Mapping[str, Any]) -> tuple[Key, ...]:
+def read_keys(document: Mapping[str, JSONValue]) -> tuple[Key, ...]:
     """
     The keys of a JSON Web Key Set that can verify tokens; others in it are somebody else's.
 
@@ -239,7 +244,7 @@ def read_keys(document: Mapping[str, Any]) -> tuple[Key, ...]:
     return tuple(found)
 
 
-def _read_key(document: Mapping[str, Any]) -> Key | None:
+def _read_key(document: Mapping[str, JSONValue]) -> Key | None:
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
     from jwt.algorithms import ECAlgorithm, RSAAlgorithm
     from jwt.exceptions import PyJWTError

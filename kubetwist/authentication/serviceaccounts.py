@@ -15,15 +15,17 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from hmac import compare_digest
 from time import perf_counter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import jwt
 import orjson
 from attrs import define, field
 
+from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject, UserInfo
 from ..api.times import posix_now, seconds_since_epoch
 from ..api.users import service_account_groups, service_account_user, split_service_account
@@ -34,6 +36,10 @@ from .lastused import LastUsed
 from .tally import TokenTally
 from .tokenparts import decode_part
 from .union import TokenAlone, authenticated
+
+if TYPE_CHECKING:
+    from ..interfaces import IAuthenticationRequest
+    from ..registry.stores import Stores
 
 #: The issuer of tokens that stand in secrets.
 LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
@@ -78,7 +84,7 @@ class ServiceAccountTokens:
         keys: Sequence[Any],
         issuers: Sequence[str],
         audiences: Sequence[str],
-        find_stores: Callable[[], Any],
+        find_stores: Callable[[], Stores],
         *,
         lookup: bool = True,
         now: Callable[[], float] = posix_now,
@@ -108,7 +114,7 @@ class ServiceAccountTokens:
         self._keys = tuple(keys)
         self._known.clear()
 
-    def authenticate(self, request: Any) -> UserInfo | None:
+    def authenticate(self, request: IAuthenticationRequest) -> UserInfo | None:
         """@see: L{IAuthenticator.authenticate}."""
         token = bearer_token(request)
         if token is None:
@@ -198,7 +204,7 @@ class ServiceAccountTokens:
 
     # The claims.
 
-    def _user(self, found: _Verified, token: bytes, request: Any) -> UserInfo:
+    def _user(self, found: _Verified, token: bytes, request: IAuthenticationRequest) -> UserInfo:
         if found.claims["iss"] == LEGACY_ISSUER:
             return self._legacy_user(found, token, request)
         claims = found.claims
@@ -238,7 +244,7 @@ class ServiceAccountTokens:
             self.tally.count("valid_tokens")
         return found.user
 
-    def _legacy_user(self, found: _Verified, token: bytes, request: Any) -> UserInfo:
+    def _legacy_user(self, found: _Verified, token: bytes, request: IAuthenticationRequest) -> UserInfo:
         claims = found.claims
         named = {"sub": _text(claims, "sub")}
         for part, claim in (
@@ -277,7 +283,7 @@ class ServiceAccountTokens:
             raise AuthenticationFailed("service account token does not match server's copy")
         return secret
 
-    def _check_use(self, secret: JSONObject, account: str, request: Any) -> None:
+    def _check_use(self, secret: JSONObject, account: str, request: IAuthenticationRequest) -> None:
         """Note that a token is used that stands in a secret; some of those are not to be used any more."""
         meta = secret["metadata"]
         namespace, name = meta["namespace"], meta["name"]
@@ -310,7 +316,7 @@ class ServiceAccountTokens:
             raise AuthenticationFailed(f"service account UID ({there}) does not match claim ({uid})")
 
     def _check_bound(
-        self, found: _Verified, resource: str, kind: str, namespace: str, claimed: Mapping[str, Any], now: float
+        self, found: _Verified, resource: str, kind: str, namespace: str, claimed: Mapping[str, JSONValue], now: float
     ) -> None:
         known = self._look_up(found, resource, namespace, _text(claimed, "name"))
         if known is None or _is_gone(known[1], now):
@@ -369,20 +375,20 @@ def _user_of(namespace: str, name: str, uid: str, extra: Mapping[str, tuple[str,
     return authenticated(UserInfo(user, uid, service_account_groups(namespace), extra))
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
     return value if isinstance(value, dict) else {}
 
 
-def _text(claims: Mapping[str, Any], name: str) -> str:
+def _text(claims: Mapping[str, JSONValue], name: str) -> str:
     value = claims.get(name)
     return value if isinstance(value, str) else ""
 
 
-def _listed(audiences: Sequence[Any]) -> str:
+def _listed(audiences: Sequence[JSONValue]) -> str:
     return f"[{' '.join(quoted(str(audience)) for audience in audiences)}]"
 
 
-def make(options: Any, server: Any) -> ServiceAccountTokens | None:
+def make(options: Options, server: Any) -> ServiceAccountTokens | None:
     """Over the server's keys, and its stores, which are there when the first request comes."""
     if not server.token_keys:
         return None

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_urlsafe
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define
 
 from twisted.internet.defer import Deferred
+from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.resource import UserInfo
@@ -24,6 +25,9 @@ from ..interfaces import IAuthenticator
 from .errors import RequestRefused
 from .signinlinks import SignInLinks
 from .union import TokenFinding
+
+if TYPE_CHECKING:
+    from ..interfaces import IAuthenticationRequest
 
 #: The header that has a session's key.
 KEY: Final = b"x-kubetwist-ui"
@@ -146,7 +150,7 @@ class SessionAuthenticator:
         self.cookie = cookie
         self.user_of_token = user_of_token
 
-    def authenticate(self, request: Any) -> Any:
+    def authenticate(self, request: IAuthenticationRequest) -> Any:
         """@see: L{IAuthenticator.authenticate}."""
         fields = request.fields
         if SITE in fields or b"origin" in fields:
@@ -172,7 +176,7 @@ class SessionAuthenticator:
             return found.addCallback(_user)
         return _user(found)
 
-    def _refuse_other_sites(self, request: Any) -> None:
+    def _refuse_other_sites(self, request: IAuthenticationRequest) -> None:
         """
         A browser shows its certificate for whatever page makes it: not to change anything.
 
@@ -188,7 +192,7 @@ class SessionAuthenticator:
             raise RequestRefused("a page of another site has sent it")
 
 
-def from_same_origin(request: Any) -> bool:
+def from_same_origin(request: IAuthenticationRequest) -> bool:
     """Whether it may come from a page of this server, or from no page at all."""
     fields: dict[bytes, list[bytes]] = request.fields
     sites = fields.get(SITE)
@@ -202,7 +206,7 @@ def from_same_origin(request: Any) -> bool:
     return origins[0].partition(b"://")[2].lower() == fields.get(b"host", (b"",))[0].lower()
 
 
-def _shows_certificate(request: Any) -> bool:
+def _shows_certificate(request: IAuthenticationRequest) -> bool:
     """Whether there is a certificate that somebody else could make use of."""
     return bool(request.connection.peer_certificates())
 
@@ -236,7 +240,7 @@ def _user(finding: TokenFinding) -> UserInfo:
     return finding.user
 
 
-def make(options: Any, server: Any) -> SessionAuthenticator:
+def make(options: Options, server: Any) -> SessionAuthenticator:
     """Made where there is the page; the server's port is in the name, as cookies are shared by all ports of a host."""
 
     def cookie() -> bytes:

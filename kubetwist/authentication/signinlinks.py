@@ -6,9 +6,12 @@ from collections.abc import Callable
 from hashlib import sha256
 from ipaddress import ip_address
 from secrets import token_urlsafe
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ..api.resource import UserInfo
+
+if TYPE_CHECKING:
+    from ..http.request import KubeRequest
 
 #: Lifetime of a link, in seconds.
 LIFETIME: Final = 15 * 60.0
@@ -37,7 +40,7 @@ class SignInLinks:
         self._links[_digest(secret)] = (self._now() + LIFETIME, user)
         return secret
 
-    def redeem(self, secret: str, request: Any) -> UserInfo | None:
+    def redeem(self, secret: str, request: KubeRequest) -> UserInfo | None:
         """
         Return the user of a link and forget the link; L{None} if it is unknown, expired, or used from another machine.
         """
@@ -47,7 +50,7 @@ class SignInLinks:
         return user if self._now() < expires else None
 
 
-def is_local(request: Any) -> bool:
+def is_local(request: KubeRequest) -> bool:
     """Return whether the client of a request is on this machine, according to its address and headers."""
     if any(name in request.fields for name in _FORWARDED):
         return False

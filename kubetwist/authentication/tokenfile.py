@@ -7,15 +7,19 @@ from collections.abc import Sequence
 from hashlib import sha256
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twisted.logger import Logger
+from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.resource import UserInfo
 from ..interfaces import IAuthenticator
 from .bearer import bearer_token
 from .union import authenticated
+
+if TYPE_CHECKING:
+    from ..interfaces import IAuthenticationRequest
 
 _log = Logger()
 
@@ -39,7 +43,7 @@ class TokenFile:
         # By digest: how long a look-up of a digest takes tells nothing about the token.
         self._users = {sha256(token.encode()).digest(): authenticated(user) for token, user in users.items()}
 
-    def authenticate(self, request: Any) -> UserInfo | None:
+    def authenticate(self, request: IAuthenticationRequest) -> UserInfo | None:
         """@see: L{IAuthenticator.authenticate}."""
         token = bearer_token(request)
         if token is None:
@@ -87,7 +91,7 @@ def users_of_file(content: bytes, path: Path) -> dict[str, UserInfo]:
     return users
 
 
-def make(options: Any, server: Any) -> TokenFile | None:
+def make(options: Options, server: Any) -> TokenFile | None:
     """As C{--token-auth-file} has it; it is read again when it changes."""
     if not options["token-auth-file"]:
         return None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve, frozen
 from OpenSSL.crypto import X509
@@ -17,7 +17,12 @@ from ..api.users import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED
 from ..interfaces import IAuthenticatorUnion
 from .errors import AuthenticationFailed, RequestRefused
 
+if TYPE_CHECKING:
+    from ..interfaces import IAuthenticationRequest, IAuthenticator
+
 _INVALID: Final = "invalid bearer token"
+#: Authenticators read nothing of a request that L{TokenAlone} does not have.
+_Ask = Callable[[Any], "UserInfo | Deferred[UserInfo | None] | None"]
 
 
 @implementer(IAuthenticatorUnion)
@@ -31,15 +36,15 @@ class AuthenticatorUnion:
     @ivar authenticators: Whom it asks, in that order.
     """
 
-    def __init__(self, authenticators: Sequence[Any], last: Any = None) -> None:
+    def __init__(self, authenticators: Sequence[IAuthenticator], last: IAuthenticator | None = None) -> None:
         """
         @param last: Asked for requests without any credentials.
         """
         self.authenticators = authenticators
-        self._asked = [authenticator.authenticate for authenticator in authenticators]
-        self._last = None if last is None else last.authenticate
+        self._asked: list[_Ask] = [authenticator.authenticate for authenticator in authenticators]
+        self._last: _Ask | None = None if last is None else last.authenticate
 
-    def authenticate(self, request: Any) -> Any:
+    def authenticate(self, request: IAuthenticationRequest | TokenAlone) -> UserInfo | Deferred[UserInfo | None] | None:
         """@see: L{IAuthenticator.authenticate}."""
         failed: list[AuthenticationFailed] = []
         for number, ask in enumerate(self._asked):
@@ -57,7 +62,7 @@ class AuthenticatorUnion:
             return user if AUTHENTICATED in user.groups else authenticated(user)
         return self._at_last(failed, request)
 
-    def user_of_token(self, token: str, audiences: Sequence[str] = ()) -> Any:
+    def user_of_token(self, token: str, audiences: Sequence[str] = ()) -> TokenFinding | Deferred[TokenFinding]:
         """
         Whose bearer token this is, as if a request had come with nothing else.
 
@@ -72,12 +77,15 @@ class AuthenticatorUnion:
         except AuthenticationFailed as error:
             return _nobody(error)
         if isinstance(found, Deferred):
-            found.addCallbacks(request.finding, _failed)
-            return found
+            return found.addCallbacks(request.finding, _failed)
         return request.finding(found)
 
     async def _slowly(
-        self, first: Any, number: int, failed: list[AuthenticationFailed], request: Any
+        self,
+        first: UserInfo | Deferred[UserInfo | None],
+        number: int,
+        failed: list[AuthenticationFailed],
+        request: IAuthenticationRequest | TokenAlone,
     ) -> UserInfo | None:
         """Go on from where somebody had to wait."""
         for place, ask in enumerate(self._asked[number:]):
@@ -95,9 +103,11 @@ class AuthenticatorUnion:
         found = self._at_last(failed, request)
         if isinstance(found, Deferred):
             found = await found
-        return found  # type: ignore[no-any-return]
+        return found
 
-    def _at_last(self, failed: list[AuthenticationFailed], request: Any) -> Any:
+    def _at_last(
+        self, failed: list[AuthenticationFailed], request: IAuthenticationRequest | TokenAlone
+    ) -> UserInfo | Deferred[UserInfo | None] | None:
         if failed:
             raise _together(failed)
         return None if self._last is None else self._last(request)

@@ -10,15 +10,18 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from os import urandom
 from time import perf_counter
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
 from attrs import frozen
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
+from twisted.python.usage import Options
 from zope.interface import implementer
 
+from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject, UserInfo
 from ..client.caching import (
     ExpiringCache,
@@ -37,6 +40,9 @@ from .bearer import bearer_token
 from .errors import AuthenticationFailed
 from .tally import TokenTally
 from .union import TokenAlone, authenticated
+
+if TYPE_CHECKING:
+    from ..interfaces import IAuthenticationRequest
 
 #: Tokens that are remembered, good ones and bad ones.
 REMEMBERED: Final = 32768
@@ -77,7 +83,7 @@ class WebhookTokens:
 
     def __init__(
         self,
-        reactor: Any,
+        reactor: IReactorTime,
         client: Posting,
         audiences: Sequence[str],
         *,
@@ -102,7 +108,7 @@ class WebhookTokens:
         self._secret = urandom(32)
         self.tally = TokenTally()
 
-    def authenticate(self, request: Any) -> Any:
+    def authenticate(self, request: IAuthenticationRequest) -> Any:
         """@see: L{IAuthenticator.authenticate}."""
         token = bearer_token(request)
         if token is None:
@@ -141,7 +147,7 @@ class WebhookTokens:
             digest.update(b"%d:%b" % (len(part), part))
         return digest.digest()
 
-    def _told(self, found: _Found, request: Any) -> UserInfo | None:
+    def _told(self, found: _Found, request: IAuthenticationRequest) -> UserInfo | None:
         if found.error:
             raise AuthenticationFailed(found.error)
         if found.user is not None and isinstance(request, TokenAlone):
@@ -198,7 +204,7 @@ class WebhookTokens:
         return _Found(_user(status.get("user")), audiences)
 
 
-def _user(value: Any) -> UserInfo:
+def _user(value: JSONValue) -> UserInfo:
     user = {} if value is None else value
     if not isinstance(user, Mapping):
         raise ValueError("the user in the TokenReview is no object")
@@ -216,7 +222,7 @@ def _user(value: Any) -> UserInfo:
     )
 
 
-def _string(value: Any, what: str) -> str:
+def _string(value: JSONValue, what: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -224,7 +230,7 @@ def _string(value: Any, what: str) -> str:
     return value
 
 
-def _strings(value: Any, what: str) -> tuple[str, ...]:
+def _strings(value: JSONValue, what: str) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
@@ -232,7 +238,7 @@ def _strings(value: Any, what: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def make(options: Any, server: Any) -> WebhookTokens | None:
+def make(options: Options, server: Any) -> WebhookTokens | None:
     """
     As C{--authentication-token-webhook-config-file} has it.
 

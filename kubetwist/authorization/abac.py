@@ -6,13 +6,14 @@ Attribute-based access control: each line of a file lets somebody do something.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 import orjson
 from attrs import evolve, frozen
 
 from twisted.logger import Logger
+from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.authorization import (
@@ -22,6 +23,7 @@ from ..api.authorization import (
 )
 from ..api.documents import json_type
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..api.resource import (
     JSONObject,
     UserInfo,
@@ -208,7 +210,7 @@ def _oldest(obj: JSONObject, number: int) -> Policy:
     )
 
 
-def _text(obj: Mapping[str, Any], name: str, where: str) -> str:
+def _text(obj: JSONObject, name: str, where: str) -> str:
     value = obj.get(name)
     if value is None:
         return ""
@@ -217,14 +219,14 @@ def _text(obj: Mapping[str, Any], name: str, where: str) -> str:
     return value
 
 
-def _switch(obj: Mapping[str, Any], where: str) -> bool:
+def _switch(obj: JSONObject, where: str) -> bool:
     value = obj.get("readonly")
     if value is not None and not isinstance(value, bool):
         raise ValueError(_mismatch(value, "readonly", where, "bool"))
     return bool(value)
 
 
-def _mismatch(value: Any, name: str, where: str, wanted: str) -> str:
+def _mismatch(value: JSONValue, name: str, where: str, wanted: str) -> str:
     return f"json: cannot unmarshal {json_type(value)} into Go struct field {where}.{name} of type {wanted}"
 
 
@@ -287,7 +289,7 @@ class ABAC:
                 yield None
 
 
-def make(options: Any, server: Any) -> ABAC:
+def make(options: Options, server: Any) -> ABAC:
     """
     Over the file of C{--authorization-policy-file}, which is read again when it changes.
 

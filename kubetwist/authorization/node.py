@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 from attrs import define, field
 
 from twisted.internet.defer import Deferred
+from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.authorization import (
@@ -278,7 +279,7 @@ def _selects(asked: AuthorizerAttributes, node: str) -> bool:
     return ("spec.nodeName", node, True) in asked.field_terms
 
 
-def make(options: Any, server: Any) -> NodeAuthorizer:
+def make(options: Options, server: Any) -> NodeAuthorizer:
     """Return the authorizer of nodes."""
     return NodeAuthorizer(
         lambda: NodeGraph(server.stores, server.reactor),

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 from attrs import define, field
 
+from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.authorization import (
@@ -144,6 +145,6 @@ def aggregated(errors: list[UnknownRole]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def make(options: Any, server: Any) -> RBAC:
+def make(options: Options, server: Any) -> RBAC:
     """Return the authorizer of the roles and bindings of a server."""
     return RBAC(server.grants)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from ..api.authorization import (
@@ -51,7 +52,12 @@ class ReloadedAuthorizer:
     name = "union"
 
     def __init__(
-        self, reactor: Any, outgoing: Outgoing, known: Collection[str], make: Make, tally: WebhookTally | None = None
+        self,
+        reactor: IReactorTime,
+        outgoing: Outgoing,
+        known: Collection[str],
+        make: Make,
+        tally: WebhookTally | None = None,
     ) -> None:
         """
         @param known: The types of authorizers that there are.

@@ -14,7 +14,9 @@ import orjson
 from attrs import frozen
 
 from twisted.internet.defer import CancelledError
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
+from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.authorization import (
@@ -108,7 +110,7 @@ class WebhookAuthorizer:
 
     def __init__(
         self,
-        reactor: Any,
+        reactor: IReactorTime,
         client: Posting,
         rules: WebhookRules,
         backoff: Backoff = USUAL_BACKOFF,
@@ -284,7 +286,7 @@ def review_spec(asked: AuthorizerAttributes) -> JSONObject:
     return spec
 
 
-def make(options: Any, server: Any) -> WebhookAuthorizer:
+def make(options: Options, server: Any) -> WebhookAuthorizer:
     """
     As C{--authorization-webhook-config-file} has it.
 

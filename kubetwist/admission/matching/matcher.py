@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from attrs import define
 
@@ -96,13 +95,13 @@ def _selector(selector: JSONObject | None) -> LabelSelector | str:
         return str(error)
 
 
-def _labels(obj: JSONObject | None) -> Any:
+def _labels(obj: JSONObject | None) -> Mapping[str, str] | None:
     """The labels of an object; L{None} for what can have none."""
     meta = obj.get("metadata") if obj is not None else None
     return None if meta is None else meta.get("labels") or {}
 
 
-def namespace_labels(attributes: AdmissionAttributes) -> Any:
+def namespace_labels(attributes: AdmissionAttributes) -> Mapping[str, str]:
     """
     The labels of the namespace of a request; those that it will have, if the request is about it.
 

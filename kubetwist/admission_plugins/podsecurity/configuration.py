@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from attrs import Factory, frozen
 
 from ...api.errors import Cause, duplicate, invalid
+from ...api.jsontypes import JSONValue
 from ...api.names import is_dns1123_label_problems, is_dns1123_subdomain_problems
 from ...api.resource import JSONObject
 from ..configurations import collected, items, of_kind, only, text
@@ -33,7 +34,7 @@ class Configuration:
     runtime_classes: frozenset[str] = frozenset()
 
 
-def load(configuration: Any) -> Configuration:
+def load(configuration: JSONValue) -> Configuration:
     """
     Read the configuration.
 

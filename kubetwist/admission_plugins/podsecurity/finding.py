@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
 
 from attrs import frozen
 
@@ -66,7 +65,7 @@ def pod_context(spec: JSONObject) -> JSONObject:
     return found or {}
 
 
-def bad_containers(spec: JSONObject, bad: Callable[[JSONObject], Any]) -> list[str]:
+def bad_containers(spec: JSONObject, bad: Callable[[JSONObject], object]) -> list[str]:
     """The names of the containers whose security context something is wrong with."""
     return [name for name, context in contexts(spec) if bad(context)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import field, frozen
 
@@ -13,6 +13,7 @@ from zope.interface import implementer
 from ...admission.attributes import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
+from ...api.jsontypes import JSONValue
 from ...api.podspecs import TEMPLATES, pod_template
 from ...api.resource import GroupKind
 from ...interfaces import IMeasuredAdmission, IValidatingAdmission
@@ -24,6 +25,9 @@ from .judgement import IGNORED, Judge, Judgement
 from .levels import PREFIX, LevelVersion
 from .metrics import PodSecurityTally
 from .standards import Standards
+
+if TYPE_CHECKING:
+    from ...admission.attributes import AdmissionContext
 
 #: After how many pods others get a turn: a few milliseconds' work.
 _SLICE: Final = 50
@@ -51,7 +55,7 @@ class PodSecurity:
         return self.tally.readings()
 
     @classmethod
-    def configured(cls, server: Any, configuration: Any) -> PodSecurity:
+    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> PodSecurity:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         return cls(Judge(load(configuration), Standards(minor(server))))
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...api.decoding import BodyError, decode_yaml
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
+from ...api.jsontypes import JSONValue
 from ...api.objectmeta import creation_causes
 from ...api.resource import GroupVersionKind, JSONObject
 from ...registry.generic.codec import Codec
@@ -35,7 +36,7 @@ _PARTED = re.compile(rb"^---[ \t]*(?:#.*)?$", re.M)
 
 
 def read_manifests(
-    configuration: Any, kind: str, server: ServerAdmissionContext
+    configuration: JSONValue, kind: str, server: ServerAdmissionContext
 ) -> tuple[list[JSONObject], list[JSONObject]]:
     """
     The policies and bindings of the directory that a plugin's configuration names.
@@ -94,7 +95,7 @@ class _Reader:
             except ValueError as error:
                 raise InvalidConfiguration(f"error loading {file}: {error}") from None
 
-    def _take(self, value: Any, file: Path) -> None:
+    def _take(self, value: JSONValue, file: Path) -> None:
         kind = value.get("kind") if isinstance(value, dict) else None
         if kind not in self._kinds:
             raise ValueError(f"unsupported resource type {kind or 'without a kind'}")
@@ -139,7 +140,7 @@ class _Reader:
             )
 
 
-def _items(value: Any) -> Iterator[Any]:
+def _items(value: JSONValue) -> Iterator[JSONValue]:
     """A document, or what is in it if it is a list."""
     if isinstance(value, dict) and value.get("kind") == "List" and value.get("apiVersion") == "v1":
         yield from value.get("items") or ()

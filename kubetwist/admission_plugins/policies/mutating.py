@@ -19,6 +19,7 @@ from ...admission.expressions import ConditionsFailed, Expression, Names, OutOfB
 from ...admission.matching.equivalents import Form
 from ...admission.reinvocation import Rounds, dumped, replace
 from ...api.errors import APIStatusError
+from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind, JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
 from ...interfaces import IMutatingAdmission
@@ -292,7 +293,7 @@ class MutatingAdmissionPolicy:
         self._policies = policies
 
     @classmethod
-    def configured(cls, server: Any, configuration: Any) -> MutatingAdmissionPolicy:
+    def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> MutatingAdmissionPolicy:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         fixed = read_manifests(configuration, cls.name, server)
         return cls(server, Policies(server, "mutatingadmissionpolicies", MutatingPolicy, fixed))

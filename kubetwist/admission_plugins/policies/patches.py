@@ -7,11 +7,12 @@ What mutations do to an object: C{ApplyConfiguration} merges, C{JSONPatch} edits
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from ...api.jsonpatch import FailedTest, PatchError, apply_json_patch
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...schema.merge.types import MergeType, TypedError
 
@@ -23,7 +24,7 @@ class MutationFailed(Exception):
     """A mutation does not work on this object; the failure policy decides. The text is the reference's."""
 
 
-def apply_operations(obj: JSONObject, value: Any) -> JSONObject:
+def apply_operations(obj: JSONObject, value: JSONValue) -> JSONObject:
     """
     Carry out a JSON patch.
 
@@ -49,7 +50,7 @@ def apply_operations(obj: JSONObject, value: Any) -> JSONObject:
     return patched
 
 
-def apply_configuration(obj: JSONObject, value: Any, kind: MergeType) -> JSONObject:
+def apply_configuration(obj: JSONObject, value: JSONValue, kind: MergeType) -> JSONObject:
     """
     Merge what an expression gave into an object.
 
@@ -85,7 +86,7 @@ def apply_configuration(obj: JSONObject, value: Any, kind: MergeType) -> JSONObj
     return merged
 
 
-def _atomic(kind: MergeType | None, value: Any, path: str, depth: int) -> Iterator[str]:
+def _atomic(kind: MergeType | None, value: JSONValue, path: str, depth: int) -> Iterator[str]:
     """The paths of what is of a type that has no parts to be owned."""
     if kind is None or not depth:
         return

@@ -119,14 +119,14 @@ class _Compiled:
 
     # The watch cache's side.
 
-    def send(self, kind: str, record: Record, event: Any) -> None:
+    def send(self, kind: str, record: Record, event: object) -> None:
         """See L{IWatchSink.send}."""
         self._stale = True
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Nothing changed."""
 
-    def end(self, error: Any) -> None:
+    def end(self, error: APIStatusError | None) -> None:
         """The cache starts over: so do we, at the next question."""
         self._watch = None
 

@@ -29,6 +29,7 @@ from ...admission.expressions import (
     settled,
 )
 from ...api.errors import APIStatusError
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
 from ...interfaces import IMeasuredAdmission, IValidatingAdmission
@@ -319,7 +320,7 @@ class ValidatingAdmissionPolicy:
         return self._tally.readings()
 
     @classmethod
-    def configured(cls, server: Any, configuration: Any) -> ValidatingAdmissionPolicy:
+    def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> ValidatingAdmissionPolicy:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         fixed = read_manifests(configuration, cls.name, server)
         return cls(server, Policies(server, "validatingadmissionpolicies", ValidatingPolicy, fixed))

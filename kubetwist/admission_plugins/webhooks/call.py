@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from math import ceil
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -15,6 +15,7 @@ from ...admission.attributes import AdmissionAttributes
 from ...admission.matching.equivalents import Form
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
+from ...api.jsontypes import JSONValue
 from ...api.latency import MUTATING_WEBHOOK, VALIDATING_WEBHOOK, Spending
 from ...client.errors import BadSettings, CallError
 from ...client.responses import check_answer
@@ -165,6 +166,6 @@ def note(attributes: AdmissionAttributes, key: str, value: str, level: str = "Me
         _log.warn("audit annotation {key} of a webhook is left out: {error}", key=key, error=error)
 
 
-def encoded(obj: Any) -> orjson.Fragment:
+def encoded(obj: JSONValue) -> orjson.Fragment:
     """An object within a body that is yet to be written."""
     return orjson.Fragment(orjson.dumps(obj))

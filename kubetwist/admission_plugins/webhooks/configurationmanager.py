@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from zope.interface import implementer
 
 from ...admission.attributes import AdmissionAttributes
+from ...api.errors import APIStatusError
 from ...interfaces import IWatchSink
 from ...storage.errors import StorageUnavailable
 
@@ -48,14 +49,14 @@ class Configurations:
 
     # The watch cache's side.
 
-    def send(self, kind: str, record: Any, event: Any) -> None:
+    def send(self, kind: str, record: object, event: object) -> None:
         """See L{IWatchSink.send}."""
         self._stale = True
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Nothing changed."""
 
-    def end(self, error: Any) -> None:
+    def end(self, error: APIStatusError | None) -> None:
         """The cache starts over: so do we, at the next question."""
         self._watch = None
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from attrs import evolve, frozen
 
 from ...admission.configuration import check_kind
 from ...api.go.quote import quoted
+from ...api.jsontypes import JSONValue
 from ...client.kubeconfig import read_users
 from ...client.restconfig import CallSettings
 
@@ -61,7 +62,7 @@ def _names(target: str) -> Iterator[str]:
             yield f"*.{'.'.join(steps[start:])}"
 
 
-def read_credentials(configuration: Any) -> Credentials:
+def read_credentials(configuration: JSONValue) -> Credentials:
     """
     Read the kubeconfig that a plugin's configuration names. Blocks.
 
@@ -87,5 +88,5 @@ def read_credentials(configuration: Any) -> Credentials:
     return Credentials(*read_users(path))
 
 
-def _is_old(configuration: Any) -> bool:
+def _is_old(configuration: JSONValue) -> bool:
     return isinstance(configuration, dict) and configuration.get("apiVersion") == _VERSIONS[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -16,6 +16,7 @@ from ...api.decoding import BodyError, decode_json
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
 from ...api.jsonpatch import PatchError, apply_json_patch
+from ...api.jsontypes import JSONValue
 from ...registry.versions import Versions
 from .call import CallFailed, ask, encoded, note
 from .review import JSON_PATCH, NULL, Response
@@ -134,7 +135,7 @@ class MutatingCalls:
         return before != dumped(patched)
 
 
-def _operations(webhook: Webhook, response: Response) -> Any:
+def _operations(webhook: Webhook, response: Response) -> JSONValue:
     """The decoded patch; empty for none."""
     if not response.patch:
         return None

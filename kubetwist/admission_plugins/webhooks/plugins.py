@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from zope.interface import implementer
 
 from ...admission.attributes import AdmissionAttributes
+from ...api.jsontypes import JSONValue
 from ...interfaces import IMeasuredAdmission, IMutatingAdmission, IValidatingAdmission
 from ...metrics.registry import Reading
 from ...storage.errors import StorageUnavailable
@@ -37,7 +38,7 @@ class _Webhooks:
         return self._tally.readings()
 
     @classmethod
-    def configured(cls, server: ServerAdmissionContext, configuration: Any) -> Any:
+    def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> Any:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         credentials = None
         if configuration is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from attrs import field, frozen
@@ -16,6 +16,7 @@ from ...admission.matching.equivalents import Form
 from ...api.decoding import BodyError, decode_json, json_type
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 
 GROUP: Final = "admission.k8s.io"
@@ -163,7 +164,7 @@ def _check_v1(review: JSONObject, said: str, uid: str, patch: bytes, patch_type:
         raise BadReview('webhook returned invalid response.patchType of ""')
 
 
-def _typed(value: JSONObject, name: str, kind: type, where: str) -> Any:
+def _typed(value: JSONObject, name: str, kind: type, where: str) -> JSONValue:
     found = value.get(name)
     if found is not None and not isinstance(found, kind):
         go_type = {str: "string", bool: "bool", dict: "map[string]string", list: "[]string"}[kind]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -14,6 +14,7 @@ from twisted.python.failure import Failure
 from ...admission.attributes import AdmissionAttributes
 from ...admission.matching.equivalents import Form
 from ...api.errors import APIStatusError
+from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind
 from ...registry.versions import Versions
 from .call import CallFailed, ask, encoded, note
@@ -86,7 +87,7 @@ class ValidatingCalls:
     async def _shown(self, form: Form) -> _Shown:
         attributes = self._attributes
 
-        async def one(obj: Any) -> orjson.Fragment:
+        async def one(obj: JSONValue) -> orjson.Fragment:
             if obj is None:
                 return NULL
             kind = attributes.object_kind
