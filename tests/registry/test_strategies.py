@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.options import DeleteOptions
+from kubetwist.api.objectmeta import creation_causes, update_causes
 from kubetwist.registry.strategies import strategy_for
-
-CONTAINER = {"name": "c", "image": "app:1"}
-
-
-def defaulted(group: str, kind: str, **parts: Any) -> dict[str, Any]:
-    """An object of C{kind} with its defaults."""
-    obj: dict[str, Any] = {"metadata": {"name": "x"}, **parts}
-    strategy_for(group, kind).default(obj)
-    return obj
+from tests.registry.strategytools import defaulted
 
 
 class LookupTests(SynchronousTestCase):
@@ -135,214 +125,9 @@ class DefaultingTests(SynchronousTestCase):
         strategy_for(*kind).default(again)
         self.assertEqual(again, once)
 
-    def test_pod(self) -> None:
-        """A pod of one container gets everything that kubelets and schedulers read."""
-        spec = defaulted("", "Pod", spec={"containers": [{**CONTAINER, "ports": [{"containerPort": 80}]}]})["spec"]
-        self.assertEqual(
-            spec,
-            {
-                "containers": [
-                    {
-                        "name": "c",
-                        "image": "app:1",
-                        "ports": [{"containerPort": 80, "protocol": "TCP"}],
-                        "imagePullPolicy": "IfNotPresent",
-                        "terminationMessagePath": "/dev/termination-log",
-                        "terminationMessagePolicy": "File",
-                        "resources": {},
-                    }
-                ],
-                "dnsPolicy": "ClusterFirst",
-                "restartPolicy": "Always",
-                "schedulerName": "default-scheduler",
-                "securityContext": {},
-                "terminationGracePeriodSeconds": 30,
-                "enableServiceLinks": True,
-            },
-        )
-
-    def test_pull_policy(self) -> None:
-        """An image is pulled always when it is the newest, said or unsaid, and else once."""
-        for image, policy in (
-            ("nginx", "Always"),
-            ("nginx:latest", "Always"),
-            ("host:5000/nginx", "Always"),
-            ("nginx:1.2", "IfNotPresent"),
-            ("nginx@sha256:0", "IfNotPresent"),
-            ("", "IfNotPresent"),
-        ):
-            spec = defaulted("", "Pod", spec={"containers": [{"name": "c", "image": image}]})["spec"]
-            self.assertEqual(spec["containers"][0]["imagePullPolicy"], policy, image)
-
-    def test_requests_follow_limits(self) -> None:
-        """What a pod limits and does not ask for, it asks for; a template does not."""
-        container = {**CONTAINER, "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}}
-        pod = defaulted("", "Pod", spec={"containers": [container]})
-        self.assertEqual(pod["spec"]["containers"][0]["resources"]["requests"], {"cpu": "500m", "memory": "1Gi"})
-        template = {"spec": {"containers": [{**CONTAINER, "resources": {"limits": {"cpu": "1"}}}]}}
-        deployment = defaulted("apps", "Deployment", spec={"template": template})
-        self.assertEqual(deployment["spec"]["template"]["spec"]["containers"][0]["resources"], {"limits": {"cpu": "1"}})
-
-    def test_host_network(self) -> None:
-        """With the host's network, ports are the host's."""
-        container = {**CONTAINER, "ports": [{"containerPort": 80}]}
-        spec = defaulted("", "Pod", spec={"hostNetwork": True, "containers": [container]})["spec"]
-        self.assertEqual(spec["containers"][0]["ports"][0]["hostPort"], 80)
-
-    def test_probes_and_variables(self) -> None:
-        """Probes have times and thresholds, references to fields a version."""
-        container = {
-            **CONTAINER,
-            "livenessProbe": {"httpGet": {"port": 80}},
-            "readinessProbe": {"grpc": {"port": 1}},
-            "env": [{"name": "N", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
-        }
-        found = defaulted("", "Pod", spec={"containers": [container]})["spec"]["containers"][0]
-        self.assertEqual(
-            found["livenessProbe"],
-            {
-                "httpGet": {"port": 80, "path": "/", "scheme": "HTTP"},
-                "timeoutSeconds": 1,
-                "periodSeconds": 10,
-                "successThreshold": 1,
-                "failureThreshold": 3,
-            },
-        )
-        self.assertEqual(found["readinessProbe"]["grpc"], {"port": 1, "service": ""})
-        self.assertEqual(found["env"][0]["valueFrom"]["fieldRef"]["apiVersion"], "v1")
-
-    def test_volumes(self) -> None:
-        """Volumes have modes; one without a source is an empty directory."""
-        volumes = [
-            {"name": "a"},
-            {"name": "b", "secret": {"secretName": "s"}},
-            {"name": "h", "hostPath": {"path": "/"}},
-        ]
-        spec = defaulted("", "Pod", spec={"volumes": volumes, "containers": [CONTAINER]})["spec"]
-        self.assertEqual(
-            spec["volumes"],
-            [
-                {"name": "a", "emptyDir": {}},
-                {"name": "b", "secret": {"secretName": "s", "defaultMode": 420}},
-                {"name": "h", "hostPath": {"path": "/", "type": ""}},
-            ],
-        )
-
-    def test_deployment(self) -> None:
-        """A deployment rolls, a quarter at a time."""
-        spec = defaulted("apps", "Deployment", spec={"template": {"spec": {"containers": [dict(CONTAINER)]}}})["spec"]
-        rolling = {"maxUnavailable": "25%", "maxSurge": "25%"}
-        self.assertEqual(spec["strategy"], {"type": "RollingUpdate", "rollingUpdate": rolling})
-        self.assertEqual(
-            (spec["replicas"], spec["revisionHistoryLimit"], spec["progressDeadlineSeconds"]), (1, 10, 600)
-        )
-
-    def test_recreate(self) -> None:
-        """A deployment that recreates has nothing to roll."""
-        spec = defaulted("apps", "Deployment", spec={"strategy": {"type": "Recreate"}})["spec"]
-        self.assertEqual(spec["strategy"], {"type": "Recreate"})
-
-    def test_service(self) -> None:
-        """A service is internal to the cluster; ports lead to the same number."""
-        spec = defaulted("", "Service", spec={"ports": [{"port": 80}]})["spec"]
-        self.assertEqual(spec["ports"], [{"port": 80, "protocol": "TCP", "targetPort": 80}])
-        self.assertEqual(
-            (spec["type"], spec["sessionAffinity"], spec["internalTrafficPolicy"]), ("ClusterIP", "None", "Cluster")
-        )
-        self.assertNotIn("externalTrafficPolicy", spec)
-
-    def test_load_balancer(self) -> None:
-        """A balancer's service has node ports and takes traffic from outside."""
-        spec = defaulted("", "Service", spec={"type": "LoadBalancer"})["spec"]
-        self.assertTrue(spec["allocateLoadBalancerNodePorts"])
-        self.assertEqual(spec["externalTrafficPolicy"], "Cluster")
-
-    def test_secret(self) -> None:
-        """C{stringData} goes into C{data}, over what is there."""
-        secret = defaulted("", "Secret", data={"a": "b2xk", "b": "Yg=="}, stringData={"a": "new"})
-        self.assertEqual(secret["data"], {"a": "bmV3", "b": "Yg=="})
-        self.assertEqual(secret["type"], "Opaque")
-        self.assertNotIn("stringData", secret)
-
-    def test_namespace_label(self) -> None:
-        """A namespace can be selected by its name."""
-        self.assertEqual(defaulted("", "Namespace")["metadata"]["labels"], {"kubernetes.io/metadata.name": "x"})
-
-    def test_network_policy_types(self) -> None:
-        """A policy is about egress only when it says something of it."""
-        self.assertEqual(defaulted("networking.k8s.io", "NetworkPolicy")["spec"]["policyTypes"], ["Ingress"])
-        both = defaulted("networking.k8s.io", "NetworkPolicy", spec={"egress": [{}]})
-        self.assertEqual(both["spec"]["policyTypes"], ["Ingress", "Egress"])
-
-    def test_binding_groups(self) -> None:
-        """Users and groups are of the group that roles are of, service accounts of the core one."""
-        subjects = [{"kind": "User", "name": "u"}, {"kind": "ServiceAccount", "name": "s"}]
-        binding = defaulted("rbac.authorization.k8s.io", "RoleBinding", roleRef={"name": "r"}, subjects=subjects)
-        self.assertEqual(binding["roleRef"]["apiGroup"], "rbac.authorization.k8s.io")
-        self.assertEqual(
-            [subject.get("apiGroup") for subject in binding["subjects"]], ["rbac.authorization.k8s.io", None]
-        )
-
-    def test_limit_range(self) -> None:
-        """Limits default to maxima, requests to limits, and else to minima."""
-        item = {"type": "Container", "max": {"cpu": "2"}, "min": {"memory": "1Mi"}}
-        found = defaulted("", "LimitRange", spec={"limits": [item]})["spec"]["limits"][0]
-        self.assertEqual(found["default"], {"cpu": "2"})
-        self.assertEqual(found["defaultRequest"], {"cpu": "2", "memory": "1Mi"})
-
 
 class CreationTests(SynchronousTestCase):
     """Tests for C{prepare_for_create}."""
-
-    def test_status_is_reset(self) -> None:
-        """Clients do not choose the status of what they create."""
-        pod = defaulted("", "Pod", spec={"containers": [dict(CONTAINER)]}, status={"phase": "Running"})
-        strategy_for("", "Pod").prepare_for_create(pod)
-        self.assertEqual(pod["status"], {"phase": "Pending", "qosClass": "BestEffort"})
-
-    def test_gated_pod(self) -> None:
-        """A pod with gates is not to be scheduled, and says so."""
-        spec = {"containers": [dict(CONTAINER)], "schedulingGates": [{"name": "g"}]}
-        pod = defaulted("", "Pod", spec=spec)
-        strategy_for("", "Pod").prepare_for_create(pod)
-        condition = pod["status"]["conditions"][0]
-        self.assertEqual((condition["type"], condition["reason"]), ("PodScheduled", "SchedulingGated"))
-
-    def test_match_label_keys(self) -> None:
-        """Keys whose values are to match become part of the selector."""
-        constraint = {"labelSelector": {}, "matchLabelKeys": ["rev"], "topologyKey": "zone"}
-        spec = {"containers": [dict(CONTAINER)], "topologySpreadConstraints": [constraint]}
-        pod = defaulted("", "Pod", spec=spec)
-        pod["metadata"]["labels"] = {"rev": "1"}
-        strategy_for("", "Pod").prepare_for_create(pod)
-        self.assertEqual(
-            constraint["labelSelector"], {"matchExpressions": [{"key": "rev", "operator": "In", "values": ["1"]}]}
-        )
-
-    def test_job_selector(self) -> None:
-        """A job finds its pods by its own uid, and is labelled as they are."""
-        job = defaulted("batch", "Job", spec={"template": {"spec": {"containers": [dict(CONTAINER)]}}})
-        job["metadata"]["uid"] = "u"
-        strategy_for("batch", "Job").prepare_for_create(job)
-        self.assertEqual(job["spec"]["selector"], {"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}})
-        labels = {
-            "controller-uid": "u",
-            "batch.kubernetes.io/controller-uid": "u",
-            "job-name": "x",
-            "batch.kubernetes.io/job-name": "x",
-        }
-        self.assertEqual(job["spec"]["template"]["metadata"]["labels"], labels)
-        self.assertNotIn("labels", job["metadata"])
-        strategy_for("batch", "Job").complete(job)
-        self.assertEqual(job["metadata"]["labels"], labels)
-
-    def test_job_labels_follow_the_template(self) -> None:
-        """A job whose labels come from its template also has the labels that validation generates there."""
-        template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [dict(CONTAINER)]}}
-        job = defaulted("batch", "Job", spec={"template": template})
-        job["metadata"]["uid"] = "u"
-        strategy_for("batch", "Job").prepare_for_create(job)
-        self.assertEqual(job["metadata"]["labels"]["job-name"], "x")
 
     def test_long_names(self) -> None:
         """Kinds with long names count bytes, and do not check the generateName."""
@@ -352,47 +137,9 @@ class CreationTests(SynchronousTestCase):
             self.assertEqual(strategy.name_problems("a.", True), [])
             self.assertTrue(strategy.name_problems("a.", False))
 
-    def test_namespace_finalizer(self) -> None:
-        """A namespace waits for its contents when it is deleted."""
-        namespace = defaulted("", "Namespace")
-        strategy_for("", "Namespace").prepare_for_create(namespace)
-        self.assertEqual(namespace["spec"]["finalizers"], ["kubernetes"])
-
 
 class UpdateTests(SynchronousTestCase):
     """Tests for the preparation of updates and for generations."""
-
-    def test_main_keeps_status(self) -> None:
-        """The main resource does not write the status."""
-        old = {"metadata": {}, "spec": {}, "status": {"replicas": 2}}
-        obj = {"metadata": {}, "spec": {"replicas": 3}, "status": {"replicas": 9}}
-        strategy_for("apps", "Deployment").prepare_for_update(obj, old)
-        self.assertEqual(obj["status"], {"replicas": 2})
-
-    def test_status_of_ranges(self) -> None:
-        """The status of a range of services does not write labels."""
-        old = {"metadata": {"labels": {"a": "1"}}, "spec": {}}
-        obj = {"metadata": {"labels": {"a": "2"}}, "spec": {}, "status": {}}
-        strategy_for("networking.k8s.io", "ServiceCIDR").prepare_for_status_update(obj, old)
-        self.assertEqual(obj["metadata"]["labels"], {"a": "1"})
-
-    def test_status_keeps_the_rest(self) -> None:
-        """The status subresource writes the status; of a deployment's metadata, annotations but not labels."""
-        old = {"metadata": {"labels": {"a": "1"}}, "spec": {"replicas": 1}}
-        obj = {
-            "metadata": {"labels": {"a": "2"}, "annotations": {"n": "1"}},
-            "spec": {"replicas": 5},
-            "status": {"replicas": 1},
-        }
-        strategy_for("apps", "Deployment").prepare_for_status_update(obj, old)
-        self.assertEqual(
-            obj,
-            {
-                "metadata": {"labels": {"a": "1"}, "annotations": {"n": "1"}},
-                "spec": {"replicas": 1},
-                "status": {"replicas": 1},
-            },
-        )
 
     def test_generation(self) -> None:
         """A generation is made by the spec, not by metadata or status; a slice's labels count, too."""
@@ -405,14 +152,79 @@ class UpdateTests(SynchronousTestCase):
         self.assertTrue(strategy_for("discovery.k8s.io", "EndpointSlice").generation_changes(piece, other))
         self.assertFalse(strategy_for("scheduling.k8s.io", "PriorityClass").generation_changes({"value": 1}, {}))
 
-    def test_grace_period(self) -> None:
-        """A pod on a node has the time its spec gives it; one that runs nowhere, or is finished, has none."""
-        strategy = strategy_for("", "Pod")
-        spec = {"terminationGracePeriodSeconds": 30, "nodeName": "n"}
-        self.assertEqual(strategy.grace_period({"spec": spec}, DeleteOptions()), 30)
-        self.assertEqual(strategy.grace_period({"spec": spec}, DeleteOptions(grace_period_seconds=5)), 5)
-        self.assertEqual(strategy.grace_period({"spec": spec}, DeleteOptions(grace_period_seconds=-3)), 1)
-        self.assertEqual(strategy.grace_period({"spec": {"terminationGracePeriodSeconds": 30}}, DeleteOptions()), 0)
-        done = {"spec": spec, "status": {"phase": "Succeeded"}}
-        self.assertEqual(strategy.grace_period(done, DeleteOptions()), 0)
-        self.assertIsNone(strategy_for("", "ConfigMap").grace_period({}, DeleteOptions()))
+
+class MetadataTests(SynchronousTestCase):
+    """How often the metadata of updates are looked at."""
+
+    def test_update(self) -> None:
+        """The registry looks at it in two ways, and the kinds once, twice or three times more."""
+        old = {"name": "x", "namespace": "ns", "uid": "u"}
+        new = {**old, "labels": {"a b": ""}}
+        for kind, times in (
+            ("Event", 2),
+            ("Service", 3),
+            ("Namespace", 4),
+            ("Node", 4),
+            ("Endpoints", 4),
+            ("PersistentVolume", 4),
+            ("PersistentVolumeClaim", 4),
+        ):
+            strategy = strategy_for("", kind)
+            causes = update_causes(new, old, True, strategy.name_problems, rules=strategy.metadata_update_rules)
+            self.assertEqual([cause.field for cause in causes], ["metadata.labels"] * times, kind)
+
+    def test_generated_names(self) -> None:
+        """Kinds that look at their changes as new objects look at what a name could be made from."""
+        old = {"name": "x", "uid": "u"}
+        new = {**old, "generateName": "A/b"}
+        for group, kind, times in (
+            ("storage.k8s.io", "StorageClass", 2),
+            ("storage.k8s.io", "VolumeAttachment", 2),
+            ("storage.k8s.io", "CSIDriver", 1),
+            ("node.k8s.io", "RuntimeClass", 2),
+            ("rbac.authorization.k8s.io", "ClusterRole", 2),
+            ("resource.k8s.io", "DeviceClass", 1),
+            ("flowcontrol.apiserver.k8s.io", "FlowSchema", 2),
+        ):
+            strategy = strategy_for(group, kind)
+            causes = update_causes(new, old, False, strategy.name_problems, rules=strategy.metadata_update_rules)
+            self.assertEqual([cause.field for cause in causes], ["metadata.generateName"] * times, kind)
+
+    def test_finalizers(self) -> None:
+        """Some kinds take any finalizer."""
+        for group, kind, standard in (
+            ("coordination.k8s.io", "Lease", False),
+            ("node.k8s.io", "RuntimeClass", False),
+            ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding", False),
+            ("storage.k8s.io", "CSINode", True),
+        ):
+            self.assertEqual(strategy_for(group, kind).standard_finalizers, standard, kind)
+
+    def test_names_in_order(self) -> None:
+        """What a name should be is told with the name, before labels."""
+        strategy = strategy_for("apiregistration.k8s.io", "APIService")
+        obj = {"metadata": {"name": "x", "labels": {"a b": ""}}, "spec": {"version": "v1", "group": "g"}}
+        causes = creation_causes(obj["metadata"], False, strategy.names_for(obj))
+        self.assertEqual([cause.field for cause in causes], ["metadata.name", "metadata.labels"])
+
+    def test_status(self) -> None:
+        """Most kinds compare the metadata of a status that is written, some do not look at all."""
+        self.assertEqual(strategy_for("policy", "PodDisruptionBudget").metadata_update_rules, ())
+        for group, kind, rules in (
+            ("flowcontrol.apiserver.k8s.io", "FlowSchema", ()),
+            ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", ()),
+            ("storage.k8s.io", "VolumeAttachment", ("whole",)),
+            ("apps", "Deployment", ("compare",)),
+            ("policy", "PodDisruptionBudget", ()),
+            ("batch", "CronJob", ()),
+        ):
+            self.assertEqual(strategy_for(group, kind).status_metadata_update_rules, rules)
+
+    def test_creation(self) -> None:
+        """Some kinds leave metadata to the registry, which is not asked when they have found something."""
+        for group, kind, told in (
+            ("", "Event", False),
+            ("events.k8s.io", "Event", True),
+            ("policy", "PodDisruptionBudget", False),
+        ):
+            self.assertEqual(strategy_for(group, kind).checks_metadata, told, kind)

@@ -8,8 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.core.pod.warnings import APP_ARMOR
 from kubetwist.registry.strategies import strategy_for
-
-from ..test_strategies_validation import CONTAINER, change_problems, copy, made, problems
+from tests.registry.strategytools import CONTAINER, change_problems, copy, made, problems
 
 LABELS = {"app": "a"}
 SELECTOR = {"matchLabels": LABELS}
@@ -407,3 +406,74 @@ class BudgetTests(SynchronousTestCase):
                 f"{path}[4].reason: Required value",
             ],
         )
+
+
+class WorkloadRuleTests(SynchronousTestCase):
+    """Deployments and StatefulSets."""
+
+    TEMPLATE: ClassVar[dict[str, Any]] = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [CONTAINER]}}
+    SPEC: ClassVar[dict[str, Any]] = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
+
+    def test_good(self) -> None:
+        """The plainest ones are valid."""
+        for kind in ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"):
+            self.assertEqual(problems("apps", kind, spec=self.SPEC), [], kind)
+
+    def test_closed_gate(self) -> None:
+        """What is behind a closed gate is dropped when it is stored, not before: who sends it owns it."""
+        rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
+        strategy = strategy_for("apps", "StatefulSet")
+        obj: dict[str, Any] = copy({"metadata": {}, "spec": {**self.SPEC, "updateStrategy": rolling}})
+        strategy.default(obj)
+        self.assertEqual(obj["spec"]["updateStrategy"]["rollingUpdate"], {"maxUnavailable": 1, "partition": 0})
+        strategy.prepare_for_update(obj, copy(obj))
+        self.assertEqual(obj["spec"]["updateStrategy"]["rollingUpdate"], {"partition": 0})
+
+    def test_bare(self) -> None:
+        """A deployment without a spec lacks a selector, labels that it could match, and containers."""
+        self.assertEqual(
+            problems("apps", "Deployment"),
+            [
+                "spec.selector: Required value",
+                "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
+                "spec.template.spec.containers: Required value",
+            ],
+        )
+
+    def test_mismatch(self) -> None:
+        """The selector has to find the pods, which are always restarted."""
+        template = {"metadata": {"labels": {"a": "c"}}, "spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}
+        self.assertEqual(
+            problems("apps", "Deployment", spec={**self.SPEC, "replicas": -2, "template": template}),
+            [
+                "spec.replicas: Invalid value: -2: must be greater than or equal to 0",
+                'spec.template.metadata.labels: Invalid value: {"a":"c"}: `selector` does not match template `labels`',
+                'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"',
+            ],
+        )
+
+    def test_selector_stays(self) -> None:
+        """A selector is chosen once."""
+        labels = {"a": "b", "c": "d"}
+        template = {**self.TEMPLATE, "metadata": {"labels": labels}}
+        new = {"spec": {"selector": {"matchLabels": labels}, "template": template}}
+        self.assertEqual(
+            change_problems("apps", "Deployment", {"spec": self.SPEC}, new),
+            ['spec.selector: Invalid value: {"matchLabels":{"a":"b","c":"d"}}: field is immutable'],
+        )
+
+    def test_status_counts(self) -> None:
+        """No count exceeds the number of replicas."""
+        obj = {"status": {"replicas": 1, "readyReplicas": 2}, "metadata": {}}
+        found = strategy_for("apps", "Deployment").validate_status_update(obj, {"metadata": {}})
+        self.assertEqual(
+            [str(cause) for cause in found],
+            ["status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas"],
+        )
+
+    def test_stateful_set_changes(self) -> None:
+        """A stateful set's pods keep their names and their storage."""
+        new = {"spec": {**self.SPEC, "serviceName": "other"}}
+        found = change_problems("apps", "StatefulSet", {"spec": self.SPEC}, new)
+        self.assertEqual(len(found), 1)
+        self.assertIn("spec: Forbidden: updates to statefulset spec for fields other than", found[0])

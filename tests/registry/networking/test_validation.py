@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.strategies import strategy_for
+from tests.registry.strategytools import SUBDOMAIN_RULE, change_problems, problems
 
 from ..apps.test_validation import LABEL_RULE
-from ..test_groups_validation import SUBDOMAIN_RULE
-from ..test_strategies_validation import change_problems, problems
 
 
 class NetworkingTests(SynchronousTestCase):
@@ -141,3 +140,24 @@ class PolicyTests(SynchronousTestCase):
         """A controller that is missing is shown as no text."""
         found = change_problems(self.GROUP, "IngressClass", {"spec": {"controller": "a.x/b"}}, {"spec": {}})
         self.assertEqual(found[0], 'spec.controller: Invalid value: "": field is immutable')
+
+
+class IngressTests(SynchronousTestCase):
+    """Ingresses."""
+
+    def test_ingress(self) -> None:
+        """An ingress leads somewhere, to one kind of thing."""
+        group = "networking.k8s.io"
+        self.assertEqual(
+            problems(group, "Ingress", spec={}),
+            ["spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"],
+        )
+        self.assertEqual(
+            problems(group, "Ingress", spec={"rules": []}),
+            ["spec: Invalid value: []: either `defaultBackend` or `rules` must be specified"],
+        )
+        backend = {"service": {"name": "s", "port": {"number": 80}}, "resource": {"kind": "B", "name": "b"}}
+        self.assertEqual(
+            problems(group, "Ingress", spec={"defaultBackend": backend}),
+            ['spec.defaultBackend: Invalid value: "": cannot set both resource and service backends'],
+        )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.errors import Cause
+from kubetwist.api.errors import LONGEST_CAUSES, Cause
 from kubetwist.registry.generic.validation.webhookclient import webhook_url
+from tests.registry.strategytools import change_problems, problems
 
 FORM = "; desired format: https://host[/path]"
 
@@ -51,3 +54,65 @@ class WebhookURLTests(SynchronousTestCase):
     def test_no_host(self) -> None:
         """A scheme and a path are not enough."""
         self.assertEqual(self.told("https:///a"), [f'Invalid value: "": host must be specified{FORM}'])
+
+
+ADMISSION = "admissionregistration.k8s.io"
+
+
+class WebhookTests(SynchronousTestCase):
+    """Webhook configurations."""
+
+    WEBHOOK: ClassVar[dict[str, Any]] = {
+        "name": "a.example.com",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"url": "https://example.com"},
+    }
+
+    def test_old_selectors(self) -> None:
+        """Values that no label can have may stay in selectors that had some already."""
+        kind = "ValidatingWebhookConfiguration"
+        bad = {
+            **self.WEBHOOK,
+            "objectSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["-"]}]},
+        }
+        path = "webhooks[0].objectSelector.matchExpressions[0].values[0]"
+        (found,) = problems(ADMISSION, kind, webhooks=[bad])
+        self.assertIn(f'{path}: Invalid value: "-": a valid label must be', found)
+        self.assertEqual(change_problems(ADMISSION, kind, {"webhooks": [bad]}, {"webhooks": [bad]}), [])
+        (found,) = change_problems(ADMISSION, kind, {"webhooks": [self.WEBHOOK]}, {"webhooks": [bad]})
+        self.assertIn(path, found)
+
+    def service(self, path: str) -> list[str]:
+        """What is wrong with a path of a service."""
+        service = {"name": "a", "namespace": "b", "path": path}
+        webhook = {**self.WEBHOOK, "clientConfig": {"service": service}}
+        return problems(ADMISSION, "MutatingWebhookConfiguration", webhooks=[webhook])
+
+    def test_service_paths(self) -> None:
+        """An empty path is the root; each step of others is a name."""
+        where = "webhooks[0].clientConfig.service.path: Invalid value"
+        self.assertEqual(self.service(""), [])
+        self.assertEqual(self.service("//"), [f'{where}: "//": segment[0] may not be empty'])
+        self.assertEqual(
+            self.service("ab//c"),
+            [f"{where}: \"ab//c\": must start with a '/'", f'{where}: "ab//c": segment[1] may not be empty'],
+        )
+
+    def test_nameless_service(self) -> None:
+        """Of a service without a name, the namespace is told to be missing, and the other way round."""
+        again = {"reinvocationPolicy": "Sometimes"}
+        webhook = {**self.WEBHOOK, **again, "clientConfig": {"service": {"namespace": "n"}}}
+        found = problems(ADMISSION, "MutatingWebhookConfiguration", webhooks=[webhook])
+        self.assertEqual(
+            [one.partition(":")[0] for one in found],
+            ["webhooks[0].reinvocationPolicy", "webhooks[0].clientConfig.service.namespace"],
+        )
+        webhook["clientConfig"] = {"service": {"name": "n"}}
+        found = problems(ADMISSION, "MutatingWebhookConfiguration", webhooks=[webhook])
+        self.assertEqual(found[1], "webhooks[0].clientConfig.service.name: Required value")
+
+    def test_many_steps(self) -> None:
+        """Of a path of thousands of empty steps no more is made than is told."""
+        path = "/" * 10_000
+        self.assertTrue(0 < len(self.service(path)) <= 3 + LONGEST_CAUSES // len(path))

@@ -291,3 +291,205 @@ class UpdateTests(DefinitionTestCase):
             crd["status"]["storedVersions"] = ["v0", "v1"]
 
         self.assertEqual(self.told_update(change), ["status.storedVersions[0]"])
+
+
+TEXT = {"type": "string"}
+
+
+class DefinitionTests(DefinitionTestCase):
+    """Definitions of custom resources."""
+
+    def changed(self, old: dict[str, Any], crd: dict[str, Any]) -> list[str]:
+        """What is wrong with a definition that takes the place of another."""
+        before, after = self.made(old), copy(crd)
+        self.strategy.default(after)
+        self.strategy.prepare_for_update(after, before)
+        return [str(cause) for cause in self.strategy.validate_update(after, before)]
+
+    def test_generated_name(self) -> None:
+        """Names of definitions are not generated."""
+        crd = definition()
+        names = self.strategy.names_for(crd)
+        self.assertEqual(names("kites-", True), ['must be spec.names.plural+"."+spec.group'])
+
+    def test_stored_versions(self) -> None:
+        """A new definition stores one version only, however many say that it is they."""
+        crd = definition()
+        second = {**copy(crd["spec"]["versions"][0]), "name": "v2"}
+        crd["spec"]["versions"].append(second)
+        self.assertEqual(self.made(crd)["status"]["storedVersions"], ["v1"])
+        self.assertEqual(
+            self.told(crd)[1:], [("status.storedVersions", 'Invalid value: ["v1"]: must have the storage version v2')]
+        )
+        self.assertEqual(
+            self.changed(definition(), crd)[1:], [f"{field}: {text}" for field, text in self.told(crd)[1:]]
+        )
+
+    def test_repeated_versions(self) -> None:
+        """A version that is there twice is stored once, and one without a name is stored like others."""
+        crd = definition()
+        crd["spec"]["versions"].append(copy(crd["spec"]["versions"][0]))
+        self.assertEqual(
+            self.told(crd)[2:], [("status.storedVersions", 'Invalid value: ["v1"]: must have the storage version v1')]
+        )
+        crd = definition()
+        crd["spec"]["versions"][0]["name"] = ""
+        self.assertEqual([field for field, _ in self.told(crd)], ["spec.versions[0].name"])
+        self.assertNotIn("must have the storage version", str(self.changed(definition(), crd)))
+
+    def test_first_version(self) -> None:
+        """The first version is that of definitions of old, too, and is looked at as that."""
+        crd = definition()
+        crd["spec"]["versions"][0]["name"] = "V1"
+        self.assertEqual([field for field, _ in self.told(crd)], ["spec.versions[0].name", "spec.version"])
+
+    def test_empty_webhook(self) -> None:
+        """A webhook of which nothing is said is none."""
+        crd = definition()
+        crd["spec"]["conversion"] = {"strategy": "None", "webhook": {"conversionReviewVersions": []}}
+        self.assertEqual(self.made(crd)["spec"]["conversion"], {"strategy": "None"})
+
+    def test_no_versions(self) -> None:
+        """A list that is empty is shown as that, and one that is missing as nothing."""
+        crd = definition()
+        for versions, shown in (([], "[]"), (None, "null")):
+            crd["spec"]["versions"] = versions
+            text = f"Invalid value: {shown}: must have exactly one version marked as storage version"
+            self.assertEqual(self.told(crd)[0], ("spec.versions", text))
+
+    def test_fields_without_schema(self) -> None:
+        """Fields that can be selected by are some of a schema."""
+        crd = definition()
+        crd["spec"]["versions"][0].update({"schema": None, "selectableFields": [{"jsonPath": ".spec.a"}]})
+        text = 'Invalid value: "": may only be set when validations.schema is included'
+        self.assertIn(("spec.selectableFields", text), self.told(crd))
+
+    def test_fields_and_schema_of_versions(self) -> None:
+        """Two versions have both schema and selectable fields in common, or neither."""
+        color = {"type": "object", "properties": {"color": {"type": "string"}, "size": {"type": "integer"}}}
+        shape = {"type": "object", "properties": {"color": {"type": "string"}}}
+        fields = [{"jsonPath": ".color"}]
+        apart = 'Invalid value: "": may only be set when `version.schema.openAPIV3Schema` is not included'
+        common = 'Invalid value: "": may only be set when validations.schema is included'
+        for schema, chosen, wrong in (
+            (color, fields, []),
+            (shape, None, []),
+            (color, None, [("spec.versions[0].selectableFields", apart)]),
+            (shape, fields, [("spec.selectableFields", common)]),
+        ):
+            crd = definition()
+            first = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": color}}
+            second = {"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": schema}}
+            crd["spec"]["versions"] = [first | {"selectableFields": fields}, second]
+            if chosen is not None:
+                second["selectableFields"] = chosen
+            self.assertEqual(self.told(crd), wrong)
+
+    def test_like_schemas(self) -> None:
+        """Schemas whose defaults differ by type only are different."""
+        crd, apart = copy(definition()), []
+        for name, default in (("v1", 1), ("v2", True)):
+            mixed = {"x-kubernetes-int-or-string": True, "default": default, "enum": ["a"]}
+            schema = {"openAPIV3Schema": {"type": "object", "properties": {"l": mixed}}}
+            apart.append({"name": name, "served": True, "storage": name == "v1", "schema": schema})
+        crd["spec"]["versions"] = apart
+        self.assertEqual(
+            [path for path, _ in self.told(crd)],
+            [f"spec.versions[{index}].schema.openAPIV3Schema.properties[l].default" for index in range(2)],
+        )
+
+    def test_mixed_defaults(self) -> None:
+        """A default of what is an integer or a string may be anything, but is looked at otherwise."""
+        crd = copy(definition())
+        mixed = {"x-kubernetes-int-or-string": True, "default": True}
+        properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] = {"l": mixed}
+        self.assertEqual(self.told(crd), [])
+        properties["l"] = {**mixed, "enum": [1]}
+        text = 'Unsupported value: true: supported values: "1"'
+        self.assertEqual(self.told(crd), [("spec.validation.openAPIV3Schema.properties[l].default", text)])
+
+    def test_keyed_items(self) -> None:
+        """Items of a list with keys have one schema; where they have several, these are shown."""
+        crd = copy(definition())
+        schema = {"type": "array", "items": [], "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+        crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] = {"l": schema}
+        text = (
+            'Invalid value: {"Schema":null,"JSONSchemas":[]}: must only have a single schema if '
+            "x-kubernetes-list-type is map"
+        )
+        self.assertIn(("spec.validation.openAPIV3Schema.properties[l].items", text), self.told(crd))
+
+    def test_lost_versions(self) -> None:
+        """A version that is stored somewhere, and is gone, is told of once."""
+        crd = self.made(definition())
+        crd["status"]["storedVersions"] = ["v0", "v1", "v0"]
+        found = [cause.field for cause in self.strategy.validate(crd)]
+        self.assertEqual(found, ["status.storedVersions[2]"])
+
+    def test_old_without_schemas(self) -> None:
+        """Older definitions may lack schemas, as long as nothing is pruned or served."""
+        old = definition()
+        del old["spec"]["versions"][0]["schema"]
+        where = "spec.versions[0].schema.openAPIV3Schema: Required value"
+        self.assertEqual([f"{field}: {text}" for field, text in self.told(old)], [where])
+        self.assertEqual(self.changed(old, old), [f"{where}: because otherwise all fields are pruned"])
+        unserved = copy(old)
+        unserved["spec"]["versions"][0]["served"] = False
+        self.assertEqual(self.changed(unserved, unserved), [])
+        old["spec"]["preserveUnknownFields"] = True
+        self.assertEqual(self.changed(old, old), [])
+
+    def test_old_unstructural(self) -> None:
+        """Older definitions may have schemas that are not structural, until something depends on that."""
+        loose = {"type": "object", "properties": {"a": {}}}
+        old = definition(loose)
+        self.assertEqual(self.fields(old), ["spec.validation.openAPIV3Schema.properties[a].type"])
+        old["spec"]["preserveUnknownFields"] = True
+        self.assertEqual(self.changed(old, old), [])
+        pruning = copy(old)
+        pruning["spec"]["preserveUnknownFields"] = False
+        self.assertNotEqual(self.changed(old, pruning), [])
+        extended = copy(old)
+        schema = extended["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        schema["properties"]["b"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        self.assertNotEqual(self.changed(old, extended), [])
+
+    def test_nothing_said(self) -> None:
+        """Keywords that are null are not there."""
+        schema = {"type": "object", "properties": {"a": {**TEXT, "$ref": None, "additionalItems": None}}}
+        self.assertEqual(self.told(definition(schema)), [])
+
+    def test_dependencies(self) -> None:
+        """Dependencies are not supported, and what is wrong within them is told as well."""
+        schema = {"type": "object", "dependencies": {"a": {"type": "array", "uniqueItems": True}, "b": ["c"]}}
+        where = "spec.validation.openAPIV3Schema.dependencies"
+        self.assertEqual(self.fields(definition(schema)), [where, f"{where}[a].uniqueItems"])
+
+    def test_many_keys(self) -> None:
+        """Thousands of keys that are wrong are told of by texts that are made once: each quotes all of them."""
+        keys = [f"k{number}" for number in range(2000)] * 2
+        items = {"type": "object", "properties": {"a": TEXT}}
+        keyed = {
+            "type": "array",
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": keys,
+            "items": items,
+        }
+        causes = self.strategy.validate(self.made(definition({"type": "object", "properties": {"l": keyed}})))
+        self.assertEqual((len(causes), len({id(cause) for cause in causes})), (6000, 2))
+
+    def test_review_versions(self) -> None:
+        """Versions of reviews come once."""
+        crd = definition()
+        webhook = {"clientConfig": {"url": "https://example.com"}, "conversionReviewVersions": ["v1", "v1"]}
+        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+        found = [("spec.conversion.conversionReviewVersions[1]", 'Invalid value: "v1": duplicate version')]
+        self.assertEqual(self.told(crd), found)
+
+    def test_service_path(self) -> None:
+        """A webhook that converts may be at the root of a service."""
+        crd = definition()
+        service = {"name": "a", "namespace": "b", "path": ""}
+        webhook = {"clientConfig": {"service": service}, "conversionReviewVersions": ["v1"]}
+        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+        self.assertEqual(self.told(crd), [])

@@ -11,8 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.registry.batch.validation import cronjob, jobstatus
 from kubetwist.registry.batch.validation import job as batch
 from kubetwist.registry.strategies import strategy_for
-
-from ...test_strategies_validation import made, problems
+from tests.registry.strategytools import CONTAINER, made, problems
 
 _POD = {"containers": [{"name": "a", "image": "b"}], "restartPolicy": "Never"}
 
@@ -290,3 +289,18 @@ class IndexTests(SynchronousTestCase):
             except ValueError as raised:
                 error = str(raised)
             self.assertEqual(error, wanted)
+
+
+class NewJobTests(SynchronousTestCase):
+    """New jobs."""
+
+    def test_job(self) -> None:
+        """A job's pods end; it finds them itself."""
+        template = {"spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}
+        self.assertEqual(problems("batch", "Job", spec={"template": template}), [])
+        self.assertEqual(
+            problems("batch", "Job", spec={"template": {"spec": {"containers": [CONTAINER]}}}),
+            ['spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"'],
+        )
+        chosen = {"template": template, "selector": {"matchLabels": {"a": "b"}}}
+        self.assertIn("`selector` not auto-generated", problems("batch", "Job", spec=chosen)[0])

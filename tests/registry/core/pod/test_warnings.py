@@ -14,6 +14,7 @@ from kubetwist.api.resource import JSONObject
 from kubetwist.registry.core.pod.warnings import MOST_OVERLAPS, _overlapping, pod_warnings
 from kubetwist.registry.generic.validation.addresses import address_warnings
 from kubetwist.registry.strategies import strategy_for
+from tests.registry.strategytools import CONTAINER, made, problems
 
 ODD = {"terminationGracePeriodSeconds": -1}
 NEGATIVE = "spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"
@@ -385,3 +386,35 @@ class OverlapTests(SynchronousTestCase):
     def test_bounded(self) -> None:
         """If all paths overlap, the number of warnings is bounded instead of quadratic."""
         self.assertEqual(len(list(_overlapping([("a", "")] * 5000))), MOST_OVERLAPS)
+
+
+class PortWarningTests(SynchronousTestCase):
+    """Warnings about ports."""
+
+    def pod(self, **spec: Any) -> list[str]:
+        """The problems of a pod with this spec."""
+        return problems("", "Pod", spec={"containers": [CONTAINER], **spec})
+
+    def test_duplicate_port_warning(self) -> None:
+        """A port defined twice is accepted with a warning."""
+        ports = [{"containerPort": 80, "protocol": "TCP"}] * 2
+        pod = made("", "Pod", spec={"containers": [{**CONTAINER, "ports": ports}]})
+        self.assertEqual(
+            list(strategy_for("", "Pod").warnings(pod, None)),
+            ["spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]"],
+        )
+
+
+class RepeatedPortTests(SynchronousTestCase):
+    """Ports that are there twice."""
+
+    def test_ports(self) -> None:
+        """Ports that are there twice are told of, also in other containers, and names that are."""
+        port = {"containerPort": 80, "protocol": "TCP"}
+        containers = [
+            {"name": "a", "image": "a", "ports": [{**port, "name": "one"}, {**port, "name": "two"}]},
+            {"name": "b", "image": "b", "ports": [{**port, "name": "one"}]},
+        ]
+        found = strategy_for("", "Pod").warnings({"metadata": {"name": "x"}, "spec": {"containers": containers}}, None)
+        self.assertEqual(len(found), 4)
+        self.assertIn('spec.containers[1].ports[0]: duplicate port name "one"', found[3])

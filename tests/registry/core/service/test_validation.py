@@ -6,9 +6,9 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.registry.core.service.validation import drop_type_dependent_fields
 from kubetwist.registry.strategies import strategy_for
-
-from ...test_strategies_validation import change_problems, copy, made, problems
+from tests.registry.strategytools import change_problems, copy, made, problems, status_problems, told
 
 
 class ServiceTests(SynchronousTestCase):
@@ -261,3 +261,211 @@ class EndpointTests(SynchronousTestCase):
                 problems("", "Endpoints", subsets=[{"addresses": [{"ip": address}], "ports": [{"port": 80}]}]),
                 [f'subsets[0].addresses[0].ip: Invalid value: "{address}": {text}'],
             )
+
+
+class ServiceChangeTests(SynchronousTestCase):
+    """Services, their addresses and what changes of them."""
+
+    def service(self, **spec: Any) -> list[str]:
+        """The problems of a service with this spec."""
+        return problems("", "Service", spec={"ports": [{"port": 80}], **spec})
+
+    def change(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+        """The problems of a change of a service."""
+        objects = []
+        for spec in (old, new):
+            parts = {"spec": {"ports": [{"port": 80}], **{k: v for k, v in spec.items() if k != "annotations"}}}
+            metadata = {"name": "x", "namespace": "ns", "annotations": spec.get("annotations", {})}
+            objects.append({**parts, "metadata": metadata})
+        return change_problems("", "Service", objects[0], objects[1])
+
+    def test_addresses_first(self) -> None:
+        """Wrong addresses are all that the client is told of."""
+        self.assertEqual(
+            self.service(ports=[], clusterIP="10.0.0.4", clusterIPs=["10.0.0.5"]),
+            ['spec.clusterIPs: Invalid value: ["10.0.0.5"]: first value must match `clusterIP`'],
+        )
+
+    def test_addresses(self) -> None:
+        """Families are looked at when all addresses are some."""
+        many = ["10.0.0.4", "x", "10.0.0.5"]
+        found = self.service(clusterIP="10.0.0.4", clusterIPs=many, ipFamilies=["IPv6"])
+        self.assertEqual([one.partition(":")[0] for one in found], ["spec.clusterIPs[1]", "spec.clusterIPs"])
+        self.assertIn("may only hold up to 2 values", found[1])
+        found = self.service(clusterIP="10.0.0.4", clusterIPs=["10.0.0.4", "10.0.0.5"], ipFamilies=["IPv6"])
+        self.assertIn("may specify no more than one IP for each IP family", found[0])
+        self.assertIn("expected an IPv6 value as indicated by `ipFamilies[0]`", found[1])
+        self.assertIn('Unsupported value: "": supported values', self.service(ipFamilyPolicy="")[0])
+
+    def test_second_address(self) -> None:
+        """The second address and family may come, and go on request."""
+        one = {"clusterIP": "10.0.0.4", "clusterIPs": ["10.0.0.4"], "ipFamilies": ["IPv4"]}
+        two = {**one, "clusterIPs": ["10.0.0.4", "fd00::4"], "ipFamilies": ["IPv4", "IPv6"]}
+        self.assertEqual(self.change(one, {**two, "ipFamilyPolicy": "PreferDualStack"}), [])
+        self.assertEqual(self.change(two, {**one, "ipFamilyPolicy": "SingleStack"}), [])
+        other = {"clusterIP": "fd00::4", "clusterIPs": ["fd00::4"], "ipFamilies": ["IPv6"]}
+        found = self.change({**two, "ipFamilyPolicy": "SingleStack"}, {**other, "ipFamilyPolicy": "SingleStack"})
+        self.assertEqual(
+            found,
+            [
+                'spec.clusterIPs[0]: Invalid value: ["fd00::4"]: may not change once set',
+                'spec.ipFamilies[0]: Invalid value: ["fd00::4"]: may not change once set',
+            ],
+        )
+        self.assertEqual(
+            self.change(one, other),
+            [
+                'spec.clusterIPs[0]: Invalid value: ["fd00::4"]: may not change once set',
+                'spec.ipFamilies[0]: Invalid value: ["IPv6"]: may not change once set',
+            ],
+        )
+
+    def test_headless_families(self) -> None:
+        """A headless service may have other families, and one that is not has addresses."""
+        headless = {"clusterIP": "None", "clusterIPs": ["None"], "ipFamilies": ["IPv4"]}
+        self.assertEqual(self.change(headless, {**headless, "ipFamilies": ["IPv6"]}), [])
+        held = {"clusterIP": "10.0.0.4", "clusterIPs": ["10.0.0.4"], "ipFamilies": ["IPv4"]}
+        self.assertEqual(
+            self.change(held, {}),
+            [
+                "spec.clusterIPs[0]: Invalid value: null: primary clusterIP can not be unset",
+                "spec.ipFamilies[0]: Invalid value: null: primary ipFamily can not be unset",
+            ],
+        )
+
+    def test_health_port(self) -> None:
+        """Where balancers ask for health stays."""
+        local = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
+        self.assertEqual(
+            self.change({**local, "healthCheckNodePort": 30001}, {**local, "healthCheckNodePort": 30002}),
+            ["spec.healthCheckNodePort: Forbidden: field is immutable"],
+        )
+        cluster = {**local, "externalTrafficPolicy": "Cluster"}
+        self.assertEqual(self.change(cluster, {**local, "healthCheckNodePort": 30002}), [])
+
+    def test_node_ports(self) -> None:
+        """A node port belongs to one port per protocol."""
+        ports = [{"name": "a", "port": 80, "nodePort": 30001}, {"name": "b", "port": 81, "nodePort": 30001}]
+        spec = {"type": "NodePort", "ports": ports}
+        self.assertEqual(self.change(spec, spec), ["spec.ports[1].nodePort: Duplicate value: 30001"])
+        self.assertEqual(self.service(**spec), ["spec.ports[1].nodePort: Duplicate value: 30001"])
+        ports[1]["protocol"] = "UDP"
+        self.assertEqual(self.service(**spec), [])
+
+    def test_class(self) -> None:
+        """The class of a balancer has a proper name where there is one, of which updates tell twice."""
+        balancer = {"type": "LoadBalancer", "loadBalancerClass": "a b"}
+        self.assertEqual(
+            self.service(loadBalancerClass="a b"),
+            ["spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'"],
+        )
+        self.assertEqual(len(self.service(**balancer)), 1)
+        self.assertEqual(len(self.change(balancer, balancer)), 2)
+
+    def test_external_addresses(self) -> None:
+        """New addresses are ones that everybody reads alike; old ones may stay."""
+        self.assertEqual(
+            self.service(externalIPs=["192.0.2.01"]),
+            ['spec.externalIPs[0]: Invalid value: "192.0.2.01": must not have leading 0s'],
+        )
+        odd = {"externalIPs": ["192.0.2.01"]}
+        self.assertEqual(self.change(odd, odd), [])
+        held = {"clusterIP": "10.0.0.04", "clusterIPs": ["10.0.0.04"]}
+        self.assertEqual(self.change(held, held), [])
+        ranges = {"type": "LoadBalancer", "loadBalancerSourceRanges": [" 10.0.0.1/8"]}
+        self.assertEqual(self.change(ranges, ranges), [])
+        self.assertEqual(len(self.service(**ranges)), 1)
+        annotations = {"service.beta.kubernetes.io/load-balancer-source-ranges": "junk"}
+        told_by = {"type": "LoadBalancer", "annotations": annotations}
+        self.assertEqual(self.change(told_by, told_by), [])
+        self.assertEqual(len(self.change({"type": "LoadBalancer"}, told_by)), 1)
+
+    def test_balancer(self) -> None:
+        """So may those of a balancer, and an address is no name, however it is written."""
+        old = made("", "Service", spec={"type": "LoadBalancer", "ports": [{"port": 80}]})
+        old["status"] = {"loadBalancer": {"ingress": [{"ip": "192.0.2.01", "ipMode": "VIP"}]}}
+        self.assertEqual(status_problems("", "Service", old, old), [])
+        new = copy(old)
+        new["status"]["loadBalancer"]["ingress"].append({"ip": "192.0.2.02", "ipMode": "VIP", "hostname": "1.2.3.04"})
+        path = "status.loadBalancer.ingress[1]"
+        self.assertEqual(
+            status_problems("", "Service", old, new),
+            [
+                f'{path}.ip: Invalid value: "192.0.2.02": must not have leading 0s',
+                f'{path}.hostname: Invalid value: "1.2.3.04": must be a DNS name, not an IP address',
+            ],
+        )
+
+    def test_traffic(self) -> None:
+        """Where traffic goes is told in known words, of names of other services too."""
+        self.assertEqual(
+            self.service(trafficDistribution="Near"),
+            [
+                'spec.trafficDistribution: Unsupported value: "Near": supported values: "PreferClose", '
+                '"PreferSameZone", "PreferSameNode"'
+            ],
+        )
+        name = {"type": "ExternalName", "externalName": "a.b"}
+        self.assertEqual(
+            self.service(**name, internalTrafficPolicy="Far"),
+            ['spec.internalTrafficPolicy: Unsupported value: "Far": supported values: "Cluster", "Local"'],
+        )
+
+    def test_name_left(self) -> None:
+        """The name of a service that was another's stays when it gets addresses of its own."""
+        old: dict[str, Any] = {"spec": {"type": "ExternalName", "externalName": "a.b"}}
+        new: dict[str, Any] = {"spec": {"type": "ClusterIP", "externalName": "a.b"}}
+        drop_type_dependent_fields(new, old)
+        self.assertEqual(new["spec"]["externalName"], "a.b")
+
+    def test_topology(self) -> None:
+        """The two names of one annotation agree."""
+        hints, mode = (f"service.kubernetes.io/topology-{name}" for name in ("aware-hints", "mode"))
+        metadata = {"name": "x", "namespace": "ns", "annotations": {hints: "Auto", mode: "Off"}}
+        spec = {"ports": [{"port": 80}]}
+        self.assertEqual(
+            problems("", "Service", metadata=metadata, spec=spec),
+            [
+                f'metadata.annotations[{mode}]: Invalid value: "Off": '
+                f"must match annotations[{hints}] when both are specified"
+            ],
+        )
+        text = f"annotation {hints} is deprecated, please use {mode} instead"
+        self.assertEqual(told("", "Service", metadata=metadata, spec=spec), [text])
+
+    def test_warnings(self) -> None:
+        """Clients are told of what has no effect, or is not written as it should be."""
+        ranges = ["192.012.2.8/24", "2001:db8:0:0::/64", "::ffff:192.12.2.0/120", "10.0.0.0/8", "junk"]
+        spec = {
+            "clusterIP": "2001:db8:0::2",
+            "clusterIPs": ["2001:db8:0::2"],
+            "externalIPs": ["192.0.2.01"],
+            "loadBalancerIP": "192.0.2.02",
+            "loadBalancerSourceRanges": ranges,
+            "externalName": "a.b",
+            "trafficDistribution": "PreferClose",
+        }
+        path, later = "spec.loadBalancerSourceRanges", "is invalid: use"
+        self.assertEqual(
+            told("", "Service", spec=spec),
+            [
+                'spec.clusterIPs[0]: IPv6 address "2001:db8:0::2" should be in RFC 5952 canonical format '
+                '("2001:db8::2")',
+                f'spec.externalIPs[0]: non-standard IP address "192.0.2.01" {later} "192.0.2.1"',
+                "spec.externalIPs is deprecated and may no longer be implemented in some clusters",
+                f'spec.loadBalancerIP: non-standard IP address "192.0.2.02" {later} "192.0.2.2"',
+                f'{path}[0]: CIDR value "192.012.2.8/24" is ambiguous in this context '
+                '(should be "192.12.2.0/24" or "192.12.2.8/32"?)',
+                f'{path}[0]: non-standard CIDR value "192.012.2.8/24" {later} "192.12.2.0/24"',
+                f'{path}[1]: IPv6 CIDR value "2001:db8:0:0::/64" should be in RFC 5952 canonical format '
+                '("2001:db8::/64")',
+                f'{path}[2]: non-standard CIDR value "::ffff:192.12.2.0/120" {later} "192.12.2.0/24"',
+                'spec.externalName is ignored when spec.type is not "ExternalName"',
+                'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"',
+            ],
+        )
+        old = "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
+        self.assertEqual(told("", "Service", spec={"externalIPs": ["192.0.2.1"]}), [old])
+        name = {"type": "ExternalName", "externalName": "a.b", "externalIPs": ["192.0.2.1"]}
+        text = 'spec.externalIPs is ignored when spec.type is "ExternalName"'
+        self.assertEqual(told("", "Service", spec=name), [text])

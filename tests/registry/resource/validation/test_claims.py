@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -13,6 +13,8 @@ from kubetwist.registry.resource.validation import deviceclasses
 from kubetwist.registry.resource.validation import slices as resourceslices
 from kubetwist.registry.resource.validation.capacity import validate_request_policy
 from kubetwist.registry.strategies import strategy_for
+from tests.registry.apps.test_validation import status_problems
+from tests.registry.strategytools import change_problems, problems
 
 POOL = {"name": "p", "generation": 1, "resourceSliceCount": 1}
 
@@ -271,3 +273,119 @@ class PolicyTests(SynchronousTestCase):
                 'p.validRange.step: Invalid value: "4Gi": value is not a multiple of a given step (20Gi) from (1Gi)',
             ],
         )
+
+
+class DeviceClaimTests(SynchronousTestCase):
+    """Tests for claims of devices."""
+
+    RESULT: ClassVar = {"request": "g", "driver": "d.x", "pool": "p", "device": "a"}
+    REQUEST: ClassVar = {"name": "g", "exactly": {"deviceClassName": "c"}}
+
+    def claim(self, **devices: Any) -> list[str]:
+        """What is wrong with a claim."""
+        return problems("resource.k8s.io", "ResourceClaim", spec={"devices": {"requests": [self.REQUEST], **devices}})
+
+    def status(self, old: Any, new: Any) -> list[str]:
+        """What is wrong with a change of a claim's status."""
+        spec = {"devices": {"requests": [self.REQUEST]}}
+        return status_problems("resource.k8s.io", "ResourceClaim", old, new, spec=spec)
+
+    def test_too_many(self) -> None:
+        """Of a list that is too long, nothing else is told."""
+        self.assertEqual(
+            self.claim(requests=[{}] * 33), ["spec.devices.requests: Too many: 33: must have at most 32 items"]
+        )
+        self.assertEqual(
+            self.claim(config=[{}] * 33), ["spec.devices.config: Too many: 33: must have at most 32 items"]
+        )
+
+    def test_duplicates(self) -> None:
+        """What is there twice is told after what is wrong with each."""
+        constraint = {"requests": ["g", "g", "h"], "matchAttribute": "x.y/z"}
+        path = "spec.devices.constraints[0].requests"
+        self.assertEqual(
+            self.claim(constraints=[constraint]),
+            [
+                f'{path}[2]: Invalid value: "h": must be the name of a request in the claim or the name of a request '
+                "and a subrequest separated by '/'",
+                f'{path}[1]: Duplicate value: "g"',
+            ],
+        )
+
+    def test_long_parameters(self) -> None:
+        """Configuration is not long, unless it was before."""
+        config = [{"opaque": {"driver": "d.x", "parameters": {"a": "x" * 10240}}}]
+        text = "config[0].opaque.parameters: Too long: may not be more than 10240 bytes"
+        self.assertEqual(self.claim(config=config), [f"spec.devices.{text}"])
+        old, new = {"spec": {}}, {"spec": {"config": config}}
+        self.assertEqual(change_problems("resource.k8s.io", "DeviceClass", old, new), [f"spec.{text}"])
+        self.assertEqual(change_problems("resource.k8s.io", "DeviceClass", new, new), [])
+
+    def test_metadata_of_templates(self) -> None:
+        """Claims get labels and annotations from a template, and nothing else."""
+        metadata = {"name": "x", "annotations": {"a b": ""}, "labels": {"a": "b c"}}
+        found = problems("resource.k8s.io", "ResourceClaimTemplate", spec={"metadata": metadata})
+        self.assertEqual(
+            [text.partition(":")[0] for text in found],
+            ["spec.metadata.annotations", "spec.metadata.labels", "spec.metadata.name"],
+        )
+        self.assertEqual(found[-1], "spec.metadata.name: Forbidden: cannot be set")
+
+    def test_allocation(self) -> None:
+        """What is allocated: shares, conditions, configuration and nodes."""
+        result = {**self.RESULT, "shareID": "X", "bindingConditions": ["a"]}
+        config = {"source": "FromAfar", "requests": ["h"], "opaque": {"driver": "d.x", "parameters": {}}}
+        allocation = {"devices": {"results": [result], "config": [config, {}]}, "nodeSelector": {}}
+        path = "status.allocation.devices"
+        reference = (
+            "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+        )
+        self.assertEqual(
+            self.status({}, {"allocation": allocation}),
+            [
+                f"{path}.results[0].bindingFailureConditions: Invalid value: null: bindingFailureConditions are "
+                "required to use bindingConditions",
+                f'{path}.results[0].shareID: Invalid value: "X": uid must be in RFC 4122 normalized form, '
+                "`xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters",
+                f'{path}.config[0].source: Unsupported value: "FromAfar": supported values: "FromClaim", "FromClass"',
+                f'{path}.config[0].requests[0]: Invalid value: "h": {reference}',
+                f"{path}.config[1].source: Required value",
+                f"{path}.config[1].opaque: Required value",
+                "status.allocation.nodeSelector.nodeSelectorTerms: Required value: must have at least one node "
+                "selector term",
+            ],
+        )
+
+    def test_states_of_devices(self) -> None:
+        """What drivers say is about devices of the claim, and goes with them."""
+        state = {name: self.RESULT[name] for name in ("driver", "pool", "device")}
+        allocation = {"devices": {"results": [self.RESULT]}}
+        given = {"allocation": allocation, "devices": [state]}
+        self.assertEqual(self.status({}, given), [])
+        self.assertEqual(self.status(given, {"devices": [state]}), [])
+        ips = ["1.2.3.4/8", "1.2.3.4/8", "1.2.3.4", "FE80::1/64"]
+        network = {"interfaceName": "i" * 257, "hardwareAddress": "h" * 129, "ips": ips}
+        bad = {**state, "device": "b", "conditions": [{}] * 9, "data": 1, "networkData": network}
+        found = self.status({}, {"allocation": allocation, "devices": [bad, bad]})
+        self.assertEqual(
+            found[:2],
+            [
+                'status.devices[0]: Invalid value: {"Driver":"d.x","Pool":"p","Device":"b","ShareID":""}: must be an '
+                "allocated device in the claim",
+                "status.devices[0].conditions: Too many: 9: must have at most 8 items",
+            ],
+        )
+        self.assertEqual(
+            [text for text in found if "[0].data" in text or "[0].networkData" in text],
+            [
+                'status.devices[0].data: Invalid value: "<value omitted>": must be a valid JSON object',
+                "status.devices[0].networkData.interfaceName: Too long: may not be more than 256 bytes",
+                "status.devices[0].networkData.hardwareAddress: Too long: may not be more than 128 bytes",
+                'status.devices[0].networkData.ips[2]: Invalid value: "1.2.3.4": must be a valid address in CIDR form, '
+                "(e.g. 10.9.8.7/24 or 2001:db8::1/64)",
+                'status.devices[0].networkData.ips[3]: Invalid value: "FE80::1/64": must be in canonical form '
+                '("fe80::1/64")',
+                'status.devices[0].networkData.ips[1]: Duplicate value: "1.2.3.4/8"',
+            ],
+        )
+        self.assertIn("status.devices[1]: Duplicate value", found[-1])

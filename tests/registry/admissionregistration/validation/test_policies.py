@@ -1,0 +1,177 @@
+"""Tests for L{kubetwist.registry.admissionregistration.validation.policies}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.admissionregistration.validation.policies import validate_policy_binding
+from tests.registry.strategytools import new_status_problems, problems
+
+ADMISSION = "admissionregistration.k8s.io"
+
+
+RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+
+
+class PolicyTests(SynchronousTestCase):
+    """Admission policies and their bindings."""
+
+    def policy(self, mutating: bool = False, **spec: Any) -> list[str]:
+        """What is wrong with a policy."""
+        spec.setdefault("matchConstraints", {"resourceRules": [RULE]})
+        if mutating:
+            patch = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}
+            spec.setdefault("mutations", [patch])
+        else:
+            spec.setdefault("validations", [{"expression": "true"}])
+        kind = "MutatingAdmissionPolicy" if mutating else "ValidatingAdmissionPolicy"
+        return problems(ADMISSION, kind, spec=spec)
+
+    def test_reasons(self) -> None:
+        """A refusal is not for want of a user."""
+        self.assertEqual(self.policy(validations=[{"expression": "true", "reason": "Forbidden"}]), [])
+        self.assertEqual(
+            self.policy(validations=[{"expression": "true", "reason": "Unauthorized"}]),
+            [
+                'spec.validations[0].reason: Unsupported value: "Unauthorized": supported values: "Forbidden", '
+                '"Invalid", "RequestEntityTooLarge"'
+            ],
+        )
+
+    def test_constants_without_value(self) -> None:
+        """A constant that has no value is an internal error, unless its type is wrong already."""
+        bad = "int('x')"
+        no_value = "Internal error: program instantiation failed: type conversion error from 'string' to 'int'"
+        conditions = [{"name": "a", "expression": f"{bad} == 1"}]
+        self.assertEqual(
+            self.policy(validations=[{"expression": f"{bad} == 1"}, {"expression": bad}], matchConditions=conditions),
+            [
+                f"spec.matchConditions[0].expression: {no_value}",
+                f"spec.validations[0].expression: {no_value}",
+                f'spec.validations[1].expression: Invalid value: "{bad}": must evaluate to bool but got int',
+            ],
+        )
+        variables = [{"name": "v", "expression": bad}]
+        self.assertEqual(self.policy(variables=variables), [f"spec.variables[0].expression: {no_value}"])
+
+    def test_without_variables(self) -> None:
+        """A validating policy that has no variables does not know the word; a mutating one does."""
+        (found,) = self.policy(validations=[{"expression": "variables.x"}])
+        self.assertIn("undeclared reference to 'variables'", found)
+        patch = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "variables.x"}}
+        (found,) = self.policy(True, mutations=[patch], reinvocationPolicy="Never")
+        self.assertIn("undefined field 'x'", found)
+
+    def test_many_annotations(self) -> None:
+        """Annotations that are too many are shown as Go has them."""
+        notes = [{"key": f"k{number}", "valueExpression": "'a'"} for number in range(21)]
+        (found,) = self.policy(auditAnnotations=notes)
+        start = 'spec.auditAnnotations: Invalid value: [{"Key":"k0","ValueExpression":"\'a\'"},'
+        self.assertEqual(found[: len(start)], start)
+        self.assertTrue(found.endswith(": must not have more than 20 auditAnnotations"))
+
+    def test_reinvocation(self) -> None:
+        """Whether a mutating policy wants to be asked again has to be said."""
+        self.assertEqual(self.policy(True, reinvocationPolicy="Never"), [])
+        self.assertEqual(self.policy(True), ["spec.reinvocationPolicy: Required value"])
+
+    def test_mutating_operations(self) -> None:
+        """Mutating policies are for whatever can be mutated, in a policy and in a binding."""
+        rules = [{**RULE, "operations": ["*"]}]
+        match = {"resourceRules": rules}
+        self.assertEqual(self.policy(True, reinvocationPolicy="Never", matchConstraints=match), [])
+        kind = "MutatingAdmissionPolicyBinding"
+        spec: dict[str, Any] = {"policyName": "p", "matchResources": match}
+        self.assertEqual(problems(ADMISSION, kind, spec=spec), [])
+        rules[0]["operations"] = ["DELETE"]
+        self.assertEqual(
+            problems(ADMISSION, kind, spec=spec),
+            [
+                'spec.matchResources.resourceRules.operations: Unsupported value: "DELETE": supported values: "*", '
+                '"CONNECT", "CREATE", "UPDATE"'
+            ],
+        )
+
+    def test_resource_names(self) -> None:
+        """Names of resources come once."""
+        match = {"resourceRules": [{**RULE, "resourceNames": ["a", "b", "a"]}]}
+        where = "spec.matchConstraints.resourceRules[0].resourceNames[2]"
+        self.assertEqual(self.policy(matchConstraints=match), [f'{where}: Duplicate value: "a"'])
+
+    def binding(self, **spec: Any) -> list[str]:
+        """What is wrong with a binding."""
+        spec = {"policyName": "p", "validationActions": ["Deny"], **spec}
+        return [str(cause) for cause in validate_policy_binding({"metadata": {"name": "b"}, "spec": spec}, False)]
+
+    def test_actions(self) -> None:
+        """Actions that exclude each other are shown in the order in which they were given."""
+        (found,) = self.binding(validationActions=["Warn", "Deny"])
+        self.assertIn('spec.validationActions: Invalid value: ["Warn","Deny"]: must not contain both', found)
+        (found, _) = self.binding(validationActions=["Warn", "Deny", "Warn"])
+        self.assertEqual(found, 'spec.validationActions[2]: Duplicate value: "Warn"')
+
+    def test_parameters(self) -> None:
+        """A selector is looked at even beside a name; what happens without parameters has to be said."""
+        selector = {"matchExpressions": [{"key": "a", "operator": "In"}]}
+        reference = {"name": "x", "selector": selector, "parameterNotFoundAction": ""}
+        self.assertEqual(
+            self.binding(paramRef=reference),
+            [
+                "spec.paramRef.name: Forbidden: name and selector are mutually exclusive",
+                "spec.paramRef.selector.matchExpressions[0].values: Required value: must be specified when `operator` "
+                "is 'In' or 'NotIn'",
+                "spec.paramRef.selector: Forbidden: name and selector are mutually exclusive",
+                "spec.paramRef.parameterNotFoundAction: Required value",
+            ],
+        )
+
+    def status(self, **status: Any) -> list[str]:
+        """What is wrong with a status of a policy."""
+        return new_status_problems(ADMISSION, "ValidatingAdmissionPolicy", status)
+
+    def test_warnings(self) -> None:
+        """What type checking has found has a place and a text."""
+        path = "status.typeChecking.expressionWarnings[0]"
+        self.assertEqual(
+            self.status(typeChecking={"expressionWarnings": [{"fieldRef": " "}]}),
+            [f"{path}.warning: Required value", f"{path}.fieldRef: Required value"],
+        )
+        warning = {"fieldRef": "spec.validations[0].expression", "warning": "no"}
+        self.assertEqual(self.status(typeChecking={"expressionWarnings": [warning]}), [])
+        self.assertEqual(self.status(typeChecking=None, conditions=None), [])
+
+    def test_conditions(self) -> None:
+        """Conditions are complete, and each is of a type of its own."""
+        good = {"type": "A", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "Done"}
+        self.assertEqual(self.status(conditions=[good]), [])
+        path = "status.conditions[0]"
+        found = self.status(conditions=[{"type": "A", "status": "Perhaps", "observedGeneration": -1}, good])
+        self.assertEqual(
+            found,
+            [
+                f'{path}.status: Unsupported value: "Perhaps": supported values: "False", "True", "Unknown"',
+                f"{path}.observedGeneration: Invalid value: -1: must be greater than or equal to zero",
+                f"{path}.lastTransitionTime: Required value",
+                f"{path}.reason: Required value",
+                'status.conditions[1].type: Duplicate value: "A"',
+            ],
+        )
+        (found_reason,) = self.status(conditions=[{**good, "reason": "1"}])
+        self.assertEqual(
+            found_reason,
+            f'{path}.reason: Invalid value: "1": a condition reason must start with alphabetic character, optionally '
+            "followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or "
+            "'_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex "
+            "used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')",
+        )
+        (found_type,) = self.status(conditions=[{**good, "type": "a b"}])
+        self.assertIn(f'{path}.type: Invalid value: "a b": name part must consist', found_type)
+        self.assertEqual(
+            self.status(conditions=[{**good, "reason": "a" * 1025, "message": "a" * 32769}]),
+            [
+                f"{path}.reason: Too long: may not be more than 1024 bytes",
+                f"{path}.message: Too long: may not be more than 32768 bytes",
+            ],
+        )

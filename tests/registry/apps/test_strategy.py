@@ -1,0 +1,55 @@
+"""Tests for L{kubetwist.registry.apps.strategy}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.strategies import strategy_for
+from tests.registry.strategytools import CONTAINER, defaulted
+
+
+class DefaultingTests(SynchronousTestCase):
+    """Tests for the defaults of deployments."""
+
+    def test_deployment(self) -> None:
+        """A deployment rolls, a quarter at a time."""
+        spec = defaulted("apps", "Deployment", spec={"template": {"spec": {"containers": [dict(CONTAINER)]}}})["spec"]
+        rolling = {"maxUnavailable": "25%", "maxSurge": "25%"}
+        self.assertEqual(spec["strategy"], {"type": "RollingUpdate", "rollingUpdate": rolling})
+        self.assertEqual(
+            (spec["replicas"], spec["revisionHistoryLimit"], spec["progressDeadlineSeconds"]), (1, 10, 600)
+        )
+
+    def test_recreate(self) -> None:
+        """A deployment that recreates has nothing to roll."""
+        spec = defaulted("apps", "Deployment", spec={"strategy": {"type": "Recreate"}})["spec"]
+        self.assertEqual(spec["strategy"], {"type": "Recreate"})
+
+
+class UpdateTests(SynchronousTestCase):
+    """Tests for the preparation of updates of deployments."""
+
+    def test_main_keeps_status(self) -> None:
+        """The main resource does not write the status."""
+        old = {"metadata": {}, "spec": {}, "status": {"replicas": 2}}
+        obj = {"metadata": {}, "spec": {"replicas": 3}, "status": {"replicas": 9}}
+        strategy_for("apps", "Deployment").prepare_for_update(obj, old)
+        self.assertEqual(obj["status"], {"replicas": 2})
+
+    def test_status_keeps_the_rest(self) -> None:
+        """The status subresource writes the status; of a deployment's metadata, annotations but not labels."""
+        old = {"metadata": {"labels": {"a": "1"}}, "spec": {"replicas": 1}}
+        obj = {
+            "metadata": {"labels": {"a": "2"}, "annotations": {"n": "1"}},
+            "spec": {"replicas": 5},
+            "status": {"replicas": 1},
+        }
+        strategy_for("apps", "Deployment").prepare_for_status_update(obj, old)
+        self.assertEqual(
+            obj,
+            {
+                "metadata": {"labels": {"a": "1"}, "annotations": {"n": "1"}},
+                "spec": {"replicas": 1},
+                "status": {"replicas": 1},
+            },
+        )

@@ -1,0 +1,24 @@
+"""Tests for L{kubetwist.registry.autoscaling.validation}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.registry.strategytools import problems
+
+
+class AutoscalerTests(SynchronousTestCase):
+    """HorizontalPodAutoscalers."""
+
+    def test_two_sources(self) -> None:
+        """A metric has the source of its type and no other; of two, only the first one is looked into."""
+        pods = {"metric": {"name": "a"}, "target": {"type": "AverageValue", "averageValue": "1"}}
+        resource = {"name": "", "target": {"type": "Utilization", "averageUtilization": 50}}
+        metric = {"type": "Resource", "pods": pods, "resource": resource}
+        target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
+        found = problems(
+            "autoscaling",
+            "HorizontalPodAutoscaler",
+            spec={"maxReplicas": 2, "scaleTargetRef": target, "metrics": [metric]},
+        )
+        self.assertEqual(found, ["spec.metrics[0].pods: Forbidden: must populate the given metric source only"])

@@ -1,0 +1,107 @@
+"""Tests for L{kubetwist.registry.core.node.validation}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.core.node.validation import validate_node_update
+from kubetwist.registry.strategies import strategy_for
+from tests.registry.strategytools import change_problems, problems, status_problems, told
+
+
+class NodeUpdateTests(SynchronousTestCase):
+    """Updates of nodes."""
+
+    def test_node(self) -> None:
+        """What a node is called outside stays as it is; so does each of its ranges of addresses."""
+        old = {"spec": {"podCIDRs": ["10.0.0.0/24", "fd00::/64"]}}
+        new = {"spec": {"podCIDRs": ["10.0.1.0/24", "fd01::/64"], "externalID": "x"}}
+        found = [cause.field for cause in validate_node_update(new, old)]
+        self.assertEqual(found, ["spec.podCIDRs", "spec.podCIDRs", "spec.externalID"])
+        self.assertEqual([cause.field for cause in validate_node_update({}, old)], ["spec.podCIDRs"])
+        self.assertEqual(validate_node_update(old, old), [])
+
+
+class NodeTests(SynchronousTestCase):
+    """Nodes."""
+
+    def test_new(self) -> None:
+        """What can be wrong with a new node is told in the reference's order."""
+        status = {
+            "capacity": {"cpu": "-1", "pods": "1500m"},
+            "nodeInfo": {"swap": {"capacity": 0}},
+            "declaredFeatures": ["Two", "Two", "One", "bad"],
+        }
+        spec = {"taints": [{"key": "a", "effect": "Never"}], "podCIDRs": ["10.0.0.0/24", "10.0.1.0/24"]}
+        name = "must start with an UpperCamelCase segment, with subsequent segments separated by '/' "
+        name += "(e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+        self.assertEqual(
+            problems("", "Node", spec=spec, status={**status, "allocatable": {}}),
+            [
+                'metadata.taints[0].effect: Unsupported value: "Never": supported values: "NoSchedule", '
+                '"PreferNoSchedule", "NoExecute"',
+                'status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0',
+                'status.capacity.pods: Invalid value: "1500m": must be an integer',
+                "metadata.nodeSwapStatus.capacity: Invalid value: 0: must be greater than zero",
+                'status.declaredFeatures[1]: Duplicate value: "Two"',
+                'status.declaredFeatures[2]: Invalid value: "One": list must be sorted alphabetically',
+                f'status.declaredFeatures[3]: Invalid value: "bad": invalid feature name "bad": {name}',
+                'spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.0.1.0/24"]: '
+                "may specify no more than one CIDR for each IP family",
+            ],
+        )
+        long = f"A{'b' * 253}"
+        (found,) = problems("", "Node", status={"declaredFeatures": [long]})
+        self.assertTrue(found.endswith(f'invalid feature name "{long}": must be no more than 253 characters'), found)
+
+    def test_unreadable_range(self) -> None:
+        """A range that is none is no second family either."""
+        found = problems("", "Node", spec={"podCIDRs": ["fd00::/64", "junk"]})
+        self.assertEqual([one.partition(":")[0] for one in found], ["spec.podCIDRs[1]", *["spec.podCIDRs"] * 2])
+        self.assertIn("invalid CIDR[1]: <nil> (invalid CIDR address: junk)", found[1])
+        self.assertEqual(problems("", "Node", spec={"podCIDRs": ["fd00::/64", "10.0.0.0/24"]}), [])
+
+    def test_update(self) -> None:
+        """The node by itself is looked at in updates of the main resource only; ranges are looked at once."""
+        spec = {"taints": [{"key": "", "effect": "NoExecute"}], "podCIDRs": ["junk"], "externalID": "x"}
+        found = [one.partition(":")[0] for one in change_problems("", "Node", {}, {"spec": spec})]
+        key = ["metadata.taints[0].key"] * 2
+        self.assertEqual(found, [*key, "spec.podCIDRs[0]", *key, "spec.externalID"])
+        bad = {"spec": spec, "status": {"capacity": {"cpu": "-1"}, "addresses": [{"type": "a", "address": "b"}] * 2}}
+        self.assertEqual(
+            [one.partition(":")[0] for one in status_problems("", "Node", {"spec": spec}, bad)],
+            ["status.capacity.cpu", "status.addresses[1]", *key],
+        )
+
+    def test_config(self) -> None:
+        """Where kubelets had their configuration from is looked at where it still is."""
+        reference = {"name": "n", "namespace": "Ns", "kubeletConfigKey": "a/b", "uid": "u"}
+        old = {"spec": {"configSource": {}}, "status": {"config": {}}}
+        new = {
+            "spec": {"configSource": {"configMap": reference}},
+            "status": {"config": {"assigned": {"configMap": reference}, "active": {}}},
+        }
+        found = [one.partition(":")[0] for one in status_problems("", "Node", old, new)]
+        spec, assigned = "spec.configSource.configMap", "status.config.assigned.configMap"
+        rest = ["namespace", "kubeletConfigKey"]
+        self.assertEqual(
+            found,
+            [
+                f"{spec}.uid",
+                *(f"{spec}.{name}" for name in rest),
+                f"{assigned}.resourceVersion",
+                *(f"{assigned}.{name}" for name in rest),
+                "status.config.active",
+            ],
+        )
+        self.assertEqual(
+            status_problems("", "Node", old, {"spec": {"configSource": {}}}),
+            ['spec.configSource: Invalid value: {"ConfigMap":null}: exactly one reference subfield must be non-nil'],
+        )
+
+    def test_warnings(self) -> None:
+        """Clients are told of what has no effect any more."""
+        gone = "spec.externalID: this field is deprecated, and is unused by Kubernetes"
+        self.assertEqual(told("", "Node", spec={"externalID": "x", "configSource": {}}), [gone])
+        kept = strategy_for("", "Node").warnings({"spec": {"configSource": {}}}, None)
+        self.assertEqual(kept, ["spec.configSource: the feature is removed"])

@@ -1,0 +1,18 @@
+"""Tests for L{kubetwist.registry.core.replicationcontroller.validation}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.registry.strategytools import problems
+
+
+class ReplicationControllerTests(SynchronousTestCase):
+    """ReplicationControllers."""
+
+    def test_replication_controller(self) -> None:
+        """A replication controller needs a template."""
+        self.assertEqual(
+            problems("", "ReplicationController", spec={}),
+            ["spec.selector: Required value", "spec.template: Required value"],
+        )

@@ -1,0 +1,31 @@
+"""Tests for L{kubetwist.registry.core.secret.validation}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.registry.strategytools import change_problems, problems
+
+
+class SecretTests(SynchronousTestCase):
+    """Secrets."""
+
+    def test_secret_type(self) -> None:
+        """A secret keeps its type, and holds what its type asks for."""
+        self.assertEqual(
+            change_problems("", "Secret", {"type": "a"}, {"type": "b"}),
+            ['type: Invalid value: "b": field is immutable'],
+        )
+        self.assertEqual(
+            problems("", "Secret", type="kubernetes.io/tls"),
+            ["data[tls.crt]: Required value", "data[tls.key]: Required value"],
+        )
+
+    def test_secret_is_not_shown(self) -> None:
+        """What a secret holds does not stand in the message that refuses it."""
+        found = problems("", "Secret", type="kubernetes.io/dockerconfigjson", stringData={".dockerconfigjson": "hush"})
+        self.assertEqual(len(found), 1)
+        self.assertNotIn("hush", found[0])
+        self.assertTrue(found[0].endswith("invalid character 'h' looking for beginning of value"), found[0])
+        found = problems("", "Secret", type="kubernetes.io/dockerconfigjson", stringData={".dockerconfigjson": "[1]"})
+        self.assertTrue(found[0].endswith("cannot unmarshal array into Go value of type map[string]interface {}"))

@@ -1,0 +1,27 @@
+"""Tests for L{kubetwist.registry.networking.printers}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.printers import cells
+from tests.registry.printertools import NOW, made
+
+
+class NetworkTests(SynchronousTestCase):
+    """Rows of ingresses and IP addresses."""
+
+    def test_ingress(self) -> None:
+        """An Ingress shows three hosts at most, and both ports when it has certificates."""
+        rules = [{"host": name} for name in "abcd"]
+        obj = made({"spec": {"rules": rules, "tls": [{}], "ingressClassName": "c"}})
+        self.assertEqual(
+            cells("networking.k8s.io", "Ingress", obj, NOW), ["x", "c", "a,b,c + 1 more...", "", "80, 443", "3m"]
+        )
+        self.assertEqual(cells("networking.k8s.io", "Ingress", made(), NOW), ["x", "<none>", "*", "", "80", "3m"])
+
+    def test_ip_address(self) -> None:
+        """An IPAddress names what it belongs to, from its group down."""
+        parent = {"group": "", "resource": "services", "namespace": "default", "name": "kubernetes"}
+        shown = cells("networking.k8s.io", "IPAddress", made({"spec": {"parentRef": parent}}), NOW)
+        self.assertEqual(shown, ["x", "services/default/kubernetes", "3m"])

@@ -1,0 +1,17 @@
+"""Tests for L{kubetwist.registry.policy.validation}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.registry.strategytools import problems
+
+
+class BudgetTests(SynchronousTestCase):
+    """PodDisruptionBudgets."""
+
+    def test_budget(self) -> None:
+        """A budget has one bound."""
+        found = problems("policy", "PodDisruptionBudget", spec={"minAvailable": 1, "maxUnavailable": 1})
+        self.assertEqual(len(found), 1)
+        self.assertIn("minAvailable and maxUnavailable cannot be both set", found[0])

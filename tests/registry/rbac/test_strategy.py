@@ -1,0 +1,20 @@
+"""Tests for L{kubetwist.registry.rbac.strategy}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.registry.strategytools import defaulted
+
+
+class DefaultingTests(SynchronousTestCase):
+    """Tests for the defaults of bindings."""
+
+    def test_binding_groups(self) -> None:
+        """Users and groups are of the group that roles are of, service accounts of the core one."""
+        subjects = [{"kind": "User", "name": "u"}, {"kind": "ServiceAccount", "name": "s"}]
+        binding = defaulted("rbac.authorization.k8s.io", "RoleBinding", roleRef={"name": "r"}, subjects=subjects)
+        self.assertEqual(binding["roleRef"]["apiGroup"], "rbac.authorization.k8s.io")
+        self.assertEqual(
+            [subject.get("apiGroup") for subject in binding["subjects"]], ["rbac.authorization.k8s.io", None]
+        )

@@ -1,0 +1,35 @@
+"""Tests for L{kubetwist.registry.rbac.validation}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.registry.strategytools import change_problems, problems
+
+
+class RoleTests(SynchronousTestCase):
+    """Roles and bindings."""
+
+    def test_role(self) -> None:
+        """A rule says what may be done, to what; a role's do not reach beyond its namespace."""
+        group = "rbac.authorization.k8s.io"
+        self.assertEqual(
+            problems(group, "Role", rules=[{"apiGroups": ["apps"], "resources": ["deployments"]}]),
+            ["rules[0].verbs: Required value: verbs must contain at least one value"],
+        )
+        rule = {"verbs": ["get"], "nonResourceURLs": ["/x"]}
+        self.assertEqual(problems(group, "ClusterRole", rules=[rule]), [])
+        self.assertIn("namespaced rules cannot apply", problems(group, "Role", rules=[rule])[0])
+
+    def test_role_of_binding_stays(self) -> None:
+        """A binding is to one role for ever."""
+        group = "rbac.authorization.k8s.io"
+        old = {"roleRef": {"kind": "Role", "name": "a"}}
+        found = change_problems(group, "RoleBinding", old, {"roleRef": {"kind": "ClusterRole", "name": "view"}})
+        self.assertEqual(
+            found,
+            [
+                'roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"ClusterRole","Name":"view"}: '
+                "cannot change roleRef"
+            ],
+        )

@@ -1,0 +1,140 @@
+"""Tests for L{kubetwist.registry.resource.validation.slices}."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.registry.apps.test_validation import LABEL_RULE
+from tests.registry.strategytools import change_problems, problems
+
+
+class DeviceTests(SynchronousTestCase):
+    """Tests for slices that offer devices."""
+
+    POOL: ClassVar = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    REQUEST: ClassVar = {"name": "g", "exactly": {"deviceClassName": "c"}}
+
+    def claim(self, **devices: Any) -> list[str]:
+        """What is wrong with a claim."""
+        return problems("resource.k8s.io", "ResourceClaim", spec={"devices": {"requests": [self.REQUEST], **devices}})
+
+    def slice_spec(self, *devices: Any, **spec: Any) -> dict[str, Any]:
+        """The spec of a slice."""
+        spec = {"driver": "d.x", "pool": self.POOL, "nodeName": "n", **spec}
+        return {"spec": {**spec, "devices": list(devices)} if devices else spec}
+
+    def offered(self, *devices: Any, **spec: Any) -> list[str]:
+        """What is wrong with a slice."""
+        return problems("resource.k8s.io", "ResourceSlice", **self.slice_spec(*devices, **spec))
+
+    def test_names_of_attributes(self) -> None:
+        """The domain of an attribute, and what is below it."""
+        texts = [
+            ("z", 'Invalid value: "z": a fully qualified name must be a domain and a name separated by a slash'),
+            ("/z", 'Invalid value: "": the domain must not be empty'),
+            ("x/", 'Invalid value: "": the name must not be empty'),
+        ]
+        for name, text in texts:
+            found = self.claim(constraints=[{"requests": ["g"], "matchAttribute": name}])
+            self.assertEqual(found, [f"spec.devices.constraints[0].matchAttribute: {text}"])
+        self.assertEqual(self.claim(constraints=[{"requests": ["g"], "matchAttribute": "a/b/c"}]), [])
+
+    def test_slice_update(self) -> None:
+        """What may not change is told before the rest; taints may stay."""
+        taints = {"name": "a", "taints": [{"key": "k"}]}
+        old, new = self.slice_spec(taints), self.slice_spec(taints, driver="e.x", allNodes=False)
+        self.assertEqual(
+            change_problems("resource.k8s.io", "ResourceSlice", old, new),
+            [
+                'spec.driver: Invalid value: "e.x": field is immutable',
+                "spec.allNodes: Invalid value: false: must be either unset or set to true",
+            ],
+        )
+        self.assertEqual(self.offered(taints), ["spec.devices[0].taints[0].effect: Required value"])
+
+    def test_nodes(self) -> None:
+        """A slice is for nodes of one term, a device for nodes of any."""
+        wrong = {"nodeSelectorTerms": []}
+        path = "nodeSelector.nodeSelectorTerms"
+        none = f"{path}: Required value: must have at least one node selector term"
+        self.assertEqual(
+            self.offered(nodeName=None, nodeSelector=wrong),
+            [f"spec.{none}", f"spec.{path}: Invalid value: []: must have exactly one node selector term"],
+        )
+        several = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}] * 2}
+        self.assertEqual(
+            self.offered(
+                {"name": "a", "nodeSelector": wrong},
+                {"name": "b", "nodeSelector": several},
+                {"name": "c", "nodeName": "", "allNodes": True},
+                nodeName=None,
+                perDeviceNodeSelection=True,
+            ),
+            [
+                f"spec.devices[0].{none}",
+                'spec.devices[2].nodeName: Invalid value: "": must not be empty',
+            ],
+        )
+
+    def test_attributes(self) -> None:
+        """An attribute is one value, and a version one of semver.org's."""
+        attributes = {"a": {"int": 1, "bool": True}, "b": {"version": "1.0.0-01"}, "c": {"version": "x" * 65}}
+        path = "spec.devices[0].attributes"
+        semver = "must be a string compatible with semver.org spec 2.0.0"
+        self.assertEqual(
+            self.offered({"name": "a", "attributes": attributes}),
+            [
+                f'{path}[a]: Invalid value: {{"IntValue":1,"BoolValue":true,"StringValue":null,"VersionValue":null,'
+                '"IntValues":null,"BoolValues":null,"StringValues":null,"VersionValues":null}: exactly one value must '
+                "be specified",
+                f'{path}[b].version: Invalid value: "1.0.0-01": {semver}',
+                f'{path}[c].version: Invalid value: "{"x" * 65}": {semver}',
+                f"{path}[c].version: Too long: may not be more than 64 bytes",
+            ],
+        )
+
+    def test_device(self) -> None:
+        """Taints, counters, policies and conditions of a device."""
+        device = {
+            "name": "a",
+            "capacity": {"m": {"value": "1", "requestPolicy": {}}},
+            "taints": [{}] * 17,
+            "consumesCounters": [{"counterSet": "", "counters": {"B": {"value": "1"}}}, {"counterSet": ""}],
+            "bindingConditions": ["a", "a"],
+            "bindingFailureConditions": ["a"],
+        }
+        path = "spec.devices[0]"
+        self.assertEqual(
+            self.offered(device),
+            [
+                f"{path}.capacity[m].requestPolicy: Forbidden: allowMultipleAllocations must be true",
+                f"{path}.taints: Too many: 17: must have at most 16 items",
+                f"{path}.consumesCounters[0].counterSet: Required value",
+                f'{path}.consumesCounters[0].counters: Invalid value: "B": {LABEL_RULE}',
+                f"{path}.consumesCounters[1].counterSet: Required value",
+                f"{path}.consumesCounters[1].counters: Required value",
+                f'{path}.consumesCounters[1]: Duplicate value: ""',
+                f'{path}.bindingConditions[1]: Duplicate value: "a"',
+                f'{path}.bindingFailureConditions[0]: Invalid value: "a": bindingFailureConditions must not overlap '
+                "with bindingConditions",
+            ],
+        )
+
+    def test_counters(self) -> None:
+        """Sets of counters have names, and so have the counters."""
+        many = {f"c{number}": {"value": "1"} for number in range(33)}
+        sets = [{"name": "A"}, {"name": "b", "counters": many}, {"name": "b", "counters": {"x" * 64: {"value": "1"}}}]
+        path = "spec.sharedCounters"
+        found = self.offered(sharedCounters=sets)
+        self.assertEqual(
+            found[:3],
+            [
+                f'{path}[0].name: Invalid value: "A": {LABEL_RULE}',
+                f"{path}[0].counters: Required value",
+                f"{path}[1].counters: Too many: 33: must have at most 32 items",
+            ],
+        )
+        self.assertTrue(found[3].startswith(f'{path}[2].counters: Invalid value: "{"x" * 64}"'), found[3])
+        self.assertEqual(found[-1], f'{path}[2]: Duplicate value: "b"')
