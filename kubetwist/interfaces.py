@@ -10,20 +10,34 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from twisted.internet.interfaces import IReactorCore, IReactorSocket, IReactorTCP, IReactorThreads, IReactorTime
 from zope.interface import Attribute, Interface
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
-    from twisted.python.usage import Options
 
     from .api.authorization import AuthorizerAttributes, Verdict
     from .api.errors import APIStatusError
+    from .api.flagvalues import FlagValues
     from .api.jsontypes import JSONValue
     from .api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
     from .api.requestscope import RequestScope
     from .api.resource import JSONObject, UserInfo
     from .api.storage import History, Page, StorageEvent, StoredValue, Write
     from .metrics.registry import Reading
+
+# --- reactor -----------------------------------------------------------------------------------------------------
+
+
+class IServerReactor(IReactorCore, IReactorTime, IReactorThreads, IReactorTCP, IReactorSocket):
+    """The reactor of a server: clock, threads and connections."""
+
+    # Twisted's own declaration names two parameters C{callable}, the first in place of C{self}.
+    def callFromThread(  # type: ignore[override]
+        call: Callable[..., object], /, *args: object, **kw: object
+    ) -> None:
+        """Call something in the reactor's thread."""
+
 
 # --- storage -----------------------------------------------------------------------------------------------------
 
@@ -211,7 +225,7 @@ class IStorageBackendFactory(Interface):
 
     name: str = Attribute("What --storage-backend calls it.")
 
-    def make(options: Options, reactor: Any) -> IStorageBackend:
+    def make(options: FlagValues, reactor: IServerReactor) -> IStorageBackend:
         """
         Build a backend, not opened yet.
 
@@ -569,13 +583,13 @@ class IAuthenticatorFactory(Interface):
     name: str = Attribute("For logs.")
     rank: int = Attribute("Lower ones are asked first: certificates 100, tokens 200, anonymous 1000.")
 
-    def make(options: Options, server: Any) -> IAuthenticator | None:
+    def make(options: FlagValues, server: Any) -> IAuthenticator | None:
         """
         Build it; L{None} when the options do not ask for it.
 
         @param options: The parsed command line, L{kubetwist.cli.kubeapi.Options}.
-        @param server: What there is of the server: L{kubetwist.server.config.ServerConfig}. Its C{stores} are set
-            later than this is called, but before the first request comes.
+        @param server: What the server offers to its plugins: L{kubetwist.server.context.PluginContext}. Its C{stores}
+            are filled later than this is called, but before the first request comes.
         """
 
 
@@ -650,7 +664,7 @@ class IAuthorizerFactory(Interface):
 
     name: str = Attribute("As in --authorization-mode.")
 
-    def make(options: Options, server: Any) -> IAuthorizer:
+    def make(options: FlagValues, server: Any) -> IAuthorizer:
         """
         Build it.
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 from twisted.application.service import IService
 
 from .cli.kubeapi import Options
+
+if TYPE_CHECKING:
+    from .interfaces import IServerReactor
 
 __all__ = ["Options", "makeService"]
 
@@ -19,7 +24,8 @@ def makeService(options: Options) -> IService:
 
     from .server.service import KubeAPIService, UnderTwist
 
-    service = KubeAPIService(options, reactor)
+    running = cast("IServerReactor", reactor)
+    service = KubeAPIService(options, running)
     if options.parent is not None:
-        UnderTwist(service, reactor, options).arrange()
+        UnderTwist(service, running, options).arrange()
     return service

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
-from twisted.python.usage import Options
 
+from ..api.flagvalues import FlagValues
 from ..interfaces import IAuditBackend, IAuditOutput
 from .auditor import Auditor
 from .batching import Batching, BatchSettings, Blocking
@@ -23,7 +23,7 @@ _log = Logger()
 _MEGABYTE: Final = 1024 * 1024
 
 
-def make_auditor(options: Options, server: Any) -> Auditor | None:
+def make_auditor(options: FlagValues, server: Any) -> Auditor | None:
     """
     Make it, with nothing started; L{None} when nothing is to be told, or nowhere.
 
@@ -44,7 +44,6 @@ def make_auditor(options: Options, server: Any) -> Auditor | None:
     auditor: list[Auditor] = []
     policy = _policy(path, server, lambda policy: auditor[0].use(policy))
     counts = Counts()
-    server.audit_counts = counts
     backends = []
     if log:
         backends.append(_backend("log", _log_output(options, server, counts), options, server, counts))
@@ -74,7 +73,7 @@ def _policy(path: str, server: Any, use: Any) -> Policy:
     return policy
 
 
-def _backend(name: str, output: IAuditOutput, options: Options, server: Any, counts: Counts) -> IAuditBackend:
+def _backend(name: str, output: IAuditOutput, options: FlagValues, server: Any, counts: Counts) -> IAuditBackend:
     mode = options[f"audit-{name}-mode"]
     if mode != BATCH:
         return Blocking(output, mode == BLOCKING_STRICT)
@@ -90,14 +89,14 @@ def _backend(name: str, output: IAuditOutput, options: Options, server: Any, cou
     return Batching(output, settings, server.reactor, Failures("buffered", counts, server.reactor))
 
 
-def _limits(name: str, options: Options) -> Limits | None:
+def _limits(name: str, options: FlagValues) -> Limits | None:
     if not options[f"audit-{name}-truncate-enabled"]:
         return None
     flag = f"audit-{name}-truncate-max-"
     return Limits(options[f"{flag}event-size"], options[f"{flag}batch-size"])
 
 
-def _log_output(options: Options, server: Any, counts: Counts) -> IAuditOutput:
+def _log_output(options: FlagValues, server: Any, counts: Counts) -> IAuditOutput:
     from .log import LogOutput
     from .logfile import LogFile, Rotation, StandardOutput
 

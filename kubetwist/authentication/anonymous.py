@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
 from twisted.logger import Logger
-from twisted.python.usage import Options
 from zope.interface import implementer
 
+from ..api.flagvalues import FlagValues
 from ..api.resource import UserInfo
 from ..api.users import ANONYMOUS, UNAUTHENTICATED
 from ..interfaces import IAuthenticator
@@ -38,7 +38,7 @@ class Anonymous:
         return _USER
 
 
-def make(options: Options, server: Any) -> Anonymous | None:
+def make(options: FlagValues, server: Any) -> Anonymous | None:
     """As C{--authentication-config} has it, or else C{--anonymous-auth}."""
     if options["authentication-config"]:
         from .oidc import configured

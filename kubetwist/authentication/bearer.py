@@ -10,9 +10,9 @@ import re
 from base64 import urlsafe_b64decode
 from typing import TYPE_CHECKING, Any, Final
 
-from twisted.python.usage import Options
 from zope.interface import implementer
 
+from ..api.flagvalues import FlagValues
 from ..interfaces import IAuthenticator
 from .errors import AuthenticationFailed
 
@@ -110,6 +110,6 @@ class UnclaimedTokens:
             raise AuthenticationFailed("invalid bearer token")
 
 
-def make_unclaimed(options: Options, server: Any) -> UnclaimedTokens:
+def make_unclaimed(options: FlagValues, server: Any) -> UnclaimedTokens:
     """The same for everyone."""
     return UnclaimedTokens()

@@ -13,9 +13,9 @@ from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, Final
 
 from twisted.logger import Logger
-from twisted.python.usage import Options
 from zope.interface import implementer
 
+from ..api.flagvalues import FlagValues
 from ..api.go.quote import quoted
 from ..api.resource import JSONObject, UserInfo
 from ..api.times import posix_now, seconds_since_epoch
@@ -128,6 +128,6 @@ def _text(secret: JSONObject, key: str) -> str:
     return _data(secret, key).decode("utf-8", "replace")
 
 
-def make(options: Options, server: Any) -> BootstrapTokens | None:
+def make(options: FlagValues, server: Any) -> BootstrapTokens | None:
     """As C{--enable-bootstrap-token-auth} has it."""
     return BootstrapTokens(lambda: server.stores) if options["enable-bootstrap-token-auth"] else None

@@ -11,9 +11,9 @@ from attrs import frozen
 from cryptography.x509 import load_pem_x509_certificate
 from OpenSSL import crypto
 
-from twisted.python.usage import Options
 from zope.interface import implementer
 
+from ..api.flagvalues import FlagValues
 from ..api.resource import UserInfo
 from ..api.times import posix_now
 from ..interfaces import IAuthenticator
@@ -286,13 +286,13 @@ def read_authorities(paths: Iterable[Path]) -> bytes:
     return content
 
 
-def client_authorities(options: Options) -> list[Path]:
+def client_authorities(options: FlagValues) -> list[Path]:
     """The files of those whose certificates name users: our own authority, and those of C{--client-ca-file}."""
     own = Path(options["data-dir"]) / "pki" / "ca.crt"
     return [own, Path(options["client-ca-file"])] if options["client-ca-file"] else [own]
 
 
-def make(options: Options, server: Any) -> ClientCertificates:
+def make(options: FlagValues, server: Any) -> ClientCertificates:
     """
     For L{client_authorities}.
 

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import field, frozen
 
-from twisted.python.usage import Options
-
 from ..api.configurations import (
     BOOL,
     OPTIONAL_STRING,
@@ -24,6 +22,7 @@ from ..api.configurations import (
     decode_configuration,
 )
 from ..api.errors import Cause, aggregate, duplicate, invalid, required, too_many
+from ..api.flagvalues import FlagValues
 from ..api.go.quote import quoted
 from ..api.go.url import (
     URLError,
@@ -169,7 +168,7 @@ def read_configuration(content: bytes, disallowed: Collection[str]) -> Authentic
     return compiled(decode_configuration(content, "AuthenticationConfiguration", versions, _SCHEME), disallowed)
 
 
-def configuration_of_flags(options: Options, disallowed: Collection[str]) -> AuthenticationConfiguration:
+def configuration_of_flags(options: FlagValues, disallowed: Collection[str]) -> AuthenticationConfiguration:
     """
     What the flags C{--oidc-...} say.
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import frozen
 
 from twisted.logger import Logger
-from twisted.python.usage import Options
 from zope.interface import implementer
 
+from ..api.flagvalues import FlagValues
 from ..api.identityheaders import OddHeader, check_names, extra_key, single, text
 from ..api.resource import UserInfo
 from ..interfaces import IAuthenticator
@@ -55,7 +55,7 @@ class ProxyHeaders:
     extra: tuple[bytes, ...] = ()
 
     @classmethod
-    def of(cls, options: Options) -> ProxyHeaders:
+    def of(cls, options: FlagValues) -> ProxyHeaders:
         """Those of the flags C{--requestheader-...}."""
         return cls(
             *(
@@ -119,7 +119,7 @@ class FrontProxy:
         return UserInfo(user, uid, tuple(groups), extra)
 
 
-def _warn(options: Options) -> None:
+def _warn(options: FlagValues) -> None:
     for flag, kind, usual in (
         ("username-headers", "header", "X-Remote-User"),
         ("group-headers", "header", "X-Remote-Group"),
@@ -136,7 +136,7 @@ def _warn(options: Options) -> None:
             )
 
 
-def make(options: Options, server: Any) -> FrontProxy | None:
+def make(options: FlagValues, server: Any) -> FrontProxy | None:
     """
     As C{--requestheader-client-ca-file} and its kin have it.
 

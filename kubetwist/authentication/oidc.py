@@ -23,10 +23,10 @@ from attrs import evolve, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
-from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.configurations import BadConfiguration
+from ..api.flagvalues import FlagValues
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject, UserInfo
@@ -503,7 +503,7 @@ def configured(options: Any, server: Any) -> AuthenticationConfiguration:
     return found
 
 
-def make(options: Options, server: Any) -> OpenIDConnectTokens | None:
+def make(options: FlagValues, server: Any) -> OpenIDConnectTokens | None:
     """
     As C{--authentication-config} or the flags C{--oidc-...} have it.
 

@@ -21,9 +21,9 @@ import jwt
 import orjson
 from attrs import define, field
 
-from twisted.python.usage import Options
 from zope.interface import implementer
 
+from ..api.flagvalues import FlagValues
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject, UserInfo
@@ -388,7 +388,7 @@ def _listed(audiences: Sequence[JSONValue]) -> str:
     return f"[{' '.join(quoted(str(audience)) for audience in audiences)}]"
 
 
-def make(options: Options, server: Any) -> ServiceAccountTokens | None:
+def make(options: FlagValues, server: Any) -> ServiceAccountTokens | None:
     """Over the server's keys, and its stores, which are there when the first request comes."""
     if not server.token_keys:
         return None

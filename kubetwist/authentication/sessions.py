@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define
 
 from twisted.internet.defer import Deferred
-from twisted.python.usage import Options
 from zope.interface import implementer
 
+from ..api.flagvalues import FlagValues
 from ..api.resource import UserInfo
 from ..interfaces import IAuthenticator
 from .errors import RequestRefused
@@ -240,7 +240,7 @@ def _user(finding: TokenFinding) -> UserInfo:
     return finding.user
 
 
-def make(options: Options, server: Any) -> SessionAuthenticator:
+def make(options: FlagValues, server: Any) -> SessionAuthenticator:
     """Made where there is the page; the server's port is in the name, as cookies are shared by all ports of a host."""
 
     def cookie() -> bytes:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twisted.logger import Logger
-from twisted.python.usage import Options
 from zope.interface import implementer
 
+from ..api.flagvalues import FlagValues
 from ..api.resource import UserInfo
 from ..interfaces import IAuthenticator
 from .bearer import bearer_token
@@ -91,7 +91,7 @@ def users_of_file(content: bytes, path: Path) -> dict[str, UserInfo]:
     return users
 
 
-def make(options: Options, server: Any) -> TokenFile | None:
+def make(options: FlagValues, server: Any) -> TokenFile | None:
     """As C{--token-auth-file} has it; it is read again when it changes."""
     if not options["token-auth-file"]:
         return None

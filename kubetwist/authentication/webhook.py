@@ -18,9 +18,9 @@ from attrs import frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from twisted.python.usage import Options
 from zope.interface import implementer
 
+from ..api.flagvalues import FlagValues
 from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject, UserInfo
 from ..client.caching import (
@@ -238,7 +238,7 @@ def _strings(value: JSONValue, what: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def make(options: Options, server: Any) -> WebhookTokens | None:
+def make(options: FlagValues, server: Any) -> WebhookTokens | None:
     """
     As C{--authentication-token-webhook-config-file} has it.
 

@@ -13,7 +13,6 @@ import orjson
 from attrs import evolve, frozen
 
 from twisted.logger import Logger
-from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.authorization import (
@@ -22,6 +21,7 @@ from ..api.authorization import (
     Verdict,
 )
 from ..api.documents import json_type
+from ..api.flagvalues import FlagValues
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
 from ..api.resource import (
@@ -289,7 +289,7 @@ class ABAC:
                 yield None
 
 
-def make(options: Options, server: Any) -> ABAC:
+def make(options: FlagValues, server: Any) -> ABAC:
     """
     Over the file of C{--authorization-policy-file}, which is read again when it changes.
 

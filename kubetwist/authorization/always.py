@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.authorization import (
@@ -12,6 +11,7 @@ from ..api.authorization import (
     Decision,
     Verdict,
 )
+from ..api.flagvalues import FlagValues
 from ..api.rbacrules import FULL_AUTHORITY
 from ..api.resource import (
     JSONObject,
@@ -46,11 +46,11 @@ class Always:
         return self._verdict
 
 
-def make_allow(options: Options, server: Any) -> Always:
+def make_allow(options: FlagValues, server: Any) -> Always:
     """C{AlwaysAllow}."""
     return Always("AlwaysAllow", Verdict(Decision.ALLOW))
 
 
-def make_deny(options: Options, server: Any) -> Always:
+def make_deny(options: FlagValues, server: Any) -> Always:
     """C{AlwaysDeny}; it has no opinion rather than a veto, as in the reference."""
     return Always("AlwaysDeny", Verdict(Decision.NO_OPINION, "Everything is forbidden."))

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Final
 from attrs import define, field
 
 from twisted.internet.defer import Deferred
-from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.authorization import (
@@ -23,6 +22,7 @@ from ..api.authorization import (
     Decision,
     Verdict,
 )
+from ..api.flagvalues import FlagValues
 from ..api.go.quote import quoted
 from ..api.rbacrules import RoleRules
 from ..api.resource import (
@@ -279,7 +279,7 @@ def _selects(asked: AuthorizerAttributes, node: str) -> bool:
     return ("spec.nodeName", node, True) in asked.field_terms
 
 
-def make(options: Options, server: Any) -> NodeAuthorizer:
+def make(options: FlagValues, server: Any) -> NodeAuthorizer:
     """Return the authorizer of nodes."""
     return NodeAuthorizer(
         lambda: NodeGraph(server.stores, server.reactor),

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Final
 
 from attrs import define, field
 
-from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.authorization import (
@@ -20,6 +19,7 @@ from ..api.authorization import (
     Decision,
     Verdict,
 )
+from ..api.flagvalues import FlagValues
 from ..api.rbacrules import Rule
 from ..api.resource import (
     JSONObject,
@@ -145,6 +145,6 @@ def aggregated(errors: list[UnknownRole]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def make(options: Options, server: Any) -> RBAC:
+def make(options: FlagValues, server: Any) -> RBAC:
     """Return the authorizer of the roles and bindings of a server."""
     return RBAC(server.grants)

@@ -16,7 +16,6 @@ from attrs import frozen
 from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from twisted.python.usage import Options
 from zope.interface import implementer
 
 from ..api.authorization import (
@@ -24,6 +23,7 @@ from ..api.authorization import (
     Decision,
     Verdict,
 )
+from ..api.flagvalues import FlagValues
 from ..api.resource import (
     JSONObject,
     UserInfo,
@@ -286,7 +286,7 @@ def review_spec(asked: AuthorizerAttributes) -> JSONObject:
     return spec
 
 
-def make(options: Options, server: Any) -> WebhookAuthorizer:
+def make(options: FlagValues, server: Any) -> WebhookAuthorizer:
     """
     As C{--authorization-webhook-config-file} has it.
 

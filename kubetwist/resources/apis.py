@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from socket import gethostname
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from twisted.internet.interfaces import IReactorTime
@@ -64,8 +64,14 @@ if TYPE_CHECKING:
 
     from cryptography.x509 import Certificate
 
+    from ..api.flagvalues import FlagValues
     from ..client.factory import Outgoing
+    from ..controllers.machinery.election import ElectedControllers
+    from ..controllers.machinery.manager import RunningControllers
+    from ..http.request import KubeRequest
     from ..registry.customresources.conversion import Conversion
+    from .aggregation.routes import AvailabilityChecks
+    from .hosting import APIConfig, APIHost
 
 #: The groups that are not kube-apiserver's own: they belong to the servers around it.
 AGGREGATOR_GROUP: Final = "apiregistration.k8s.io"
@@ -81,6 +87,11 @@ class APIs:
     @ivar registry: The stores, and what they share.
     @ivar stores: The stores.
     @ivar infos: The resources that the release and --runtime-config leave on.
+    @ivar installed: The served groups, versions and resources, once the APIs are installed.
+    @ivar availability: Checks the servers behind APIServices; L{None} without APIServices.
+    @ivar flow: Priority and fairness; L{None} if requests are only counted.
+    @ivar controllers: The controllers, from the time that the server is ready; L{None} before, and without any.
+    @ivar streams: See L{kubetwist.http.site.KubeSite.streams}.
     @ivar aggregation: What APIServices say, once the APIs are installed; L{None} where there are none.
     """
 
@@ -133,6 +144,11 @@ class APIs:
         self._definition_controller: DefinitionController | None = None
         self._registration: Registration | None = None
         self.aggregation: Aggregation | None = None
+        self.availability: AvailabilityChecks | None = None
+        self.installed: IInstalled = MergedGroups(())
+        self.flow: FlowControl | None = None
+        self.controllers: RunningControllers | ElectedControllers | None = None
+        self.streams: list[Callable[[KubeRequest], bool]] = [passes_on]
         self._conversions: Callable[[JSONObject], Conversion | None] | None = None
 
     @property
@@ -260,12 +276,11 @@ class APIs:
         self._computing.stop()
 
 
-def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> APIs:
+def install_apis(config: APIConfig, aggregator: APIHost, kube: APIHost, extensions: APIHost) -> APIs:
     """
     Put the APIs of Kubernetes on the three servers of a chain.
 
-    @param config: L{kubetwist.server.config.ServerConfig}.
-    @param aggregator: A L{kubetwist.server.generic.GenericServer}, as the other two are.
+    @param aggregator: The server in front; C{kube} is its delegate, and C{extensions} that of C{kube}.
     """
     options = config.options
     definitions = Definitions.load(config.kubernetes_version)
@@ -292,15 +307,15 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
         admission=admission,
         traced=config.traced,
     )
-    config.apis = apis
+    kubelet_credentials = config.kubelet_credentials
+    assert kubelet_credentials is not None, "a Kubernetes API server has credentials for kubelets"
     clients = TargetClients(
         config.outgoing,
-        config.kubelet_credentials.current,
+        kubelet_credentials.current,
         Streams(StreamMetrics(config.metrics), options["feature-gates"]),
         loopback=options["allow-loopback-proxy"],
         patience=options["kubelet-timeout"],
     )
-    config.streams.append(passes_on)
     context = ServerContext(
         apis.stores,
         apis.registry.environment,
@@ -315,7 +330,7 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
             options["feature-gates"].get("PodLogsQuerySplitStreams", False),
         ),
     )
-    config.installed = installed = apis.install(aggregator.layer, kube.layer, extensions.layer, context, clients)
+    apis.installed = installed = apis.install(aggregator.layer, kube.layer, extensions.layer, context, clients)
 
     def other_paths() -> list[str]:
         layers = (aggregator.layer, kube.layer, extensions.layer)
@@ -324,12 +339,15 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
 
     listed: IInstalled = installed
     if apis.aggregation is not None:
-        listed = add_aggregator(config, apis.aggregation, aggregator, installed).listed
+        aggregated = add_aggregator(config, apis.stores, apis.aggregation, aggregator, installed)
+        listed = aggregated.paths.listed
+        apis.streams.append(aggregated.paths.streams)
+        apis.availability = aggregated.checks
     text = "Documents of aggregated discovery that were put together."
-    aggregated = config.metrics.counter("aggregator_discovery_aggregation_count_total", text).of()
+    documents = config.metrics.counter("aggregator_discovery_aggregation_count_total", text).of()
 
     def made() -> None:
-        aggregated.value += 1
+        documents.value += 1
 
     others = install_documents(
         aggregator.layer,
@@ -353,13 +371,13 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
     aggregator.add_at_end("compaction", compactor.stop)
     add_bootstrap_hooks(config, apis, aggregator, kube)
     if options["enable-priority-and-fairness"]:
-        add_fairness(config, apis.stores, aggregator)
+        apis.flow = add_fairness(config, apis.stores, aggregator)
     if config.controllers:
         add_controllers(config, apis, aggregator)
     return apis
 
 
-def registry_options(options: Any) -> RegistryOptions:
+def registry_options(options: FlagValues) -> RegistryOptions:
     """Return how the command line wants objects to be kept."""
     return RegistryOptions(
         prefix=f"{options['etcd-prefix'].rstrip('/')}/",
@@ -379,9 +397,8 @@ def registry_options(options: Any) -> RegistryOptions:
     )
 
 
-def add_controllers(config: Any, apis: APIs, aggregator: Any) -> None:
+def add_controllers(config: APIConfig, apis: APIs, aggregator: APIHost) -> None:
     """Have the controllers that were chosen run from the time that the server is ready until its last request."""
-    running: list[Any] = []
 
     def start() -> None:
         # Not before: readiness waits for none of their imports.
@@ -389,9 +406,9 @@ def add_controllers(config: Any, apis: APIs, aggregator: Any) -> None:
         from ..controllers.machinery.manager import RunningControllers
 
         def make_context() -> Context:
-            return Context(apis.registry, config.reactor, config, apis.custom)
+            return Context(apis.registry, config.reactor, config, apis.custom, apis.aggregation)
 
-        controllers: Any
+        controllers: RunningControllers | ElectedControllers
         if config.backend.shared:
             from ..controllers.machinery.election import ElectedControllers
 
@@ -399,35 +416,35 @@ def add_controllers(config: Any, apis: APIs, aggregator: Any) -> None:
         else:
             controllers = RunningControllers(make_context(), config.controllers)
             controllers.started.addCallback(lambda started: freeze())
-        running.append(controllers)
-        config.running_controllers = controllers
+        apis.controllers = controllers
         controllers.start()
 
     async def stop() -> None:
-        for controllers in running:
-            await controllers.stop()
+        if apis.controllers is not None:
+            await apis.controllers.stop()
 
     aggregator.add_when_ready("controllers", start)
     aggregator.add_at_end("controllers", stop)
 
 
-def add_fairness(config: Any, stores: Stores, aggregator: Any) -> None:
-    """Have requests wait their turn, as flow schemas say."""
+def add_fairness(config: APIConfig, stores: Stores, aggregator: APIHost) -> FlowControl | None:
+    """Have requests wait their turn, as flow schemas say; L{None} if those are not served."""
     levels, schemas = (stores.find(FAIRNESS, name) for name in ("prioritylevelconfigurations", "flowschemas"))
     if levels is None or schemas is None:
-        return
+        return None
     options = config.options
     seats = options["max-requests-inflight"] + options["max-mutating-requests-inflight"]
     # As long as the reference lets requests wait: a quarter of the time that they have.
     wait = min(options["request-timeout"] / 4, LONGEST_WAIT)
-    config.flow = FlowControl(config.reactor, seats, wait, config.turns)
-    tell_of(config.flow, config.metrics)
-    configuration = FairnessConfiguration(config.flow, levels, schemas, config.reactor)
+    flow = FlowControl(config.reactor, seats, wait, config.turns)
+    tell_of(flow, config.metrics)
+    configuration = FairnessConfiguration(flow, levels, schemas, config.reactor)
     aggregator.add_before_listening("priority and fairness", configuration.start)
     aggregator.add_at_end("priority and fairness", configuration.stop)
+    return flow
 
 
-def add_authentication_info(config: Any, stores: Stores, aggregator: Any, kube: Any) -> None:
+def add_authentication_info(config: APIConfig, stores: Stores, aggregator: APIHost, kube: APIHost) -> None:
     """Have servers behind this one be told how it knows users."""
     from ..controllers.clusterauthenticationtrust import AuthenticationInfo, wanted_info
 
@@ -435,7 +452,7 @@ def add_authentication_info(config: Any, stores: Stores, aggregator: Any, kube: 
         return [one for each in config.client_authorities if each.flag == flag for one in each.pool.certificates]
 
     def wanted() -> dict[str, str]:
-        own = not config.options["proxy-client-cert-file"] and config.credentials is not None
+        own = not config.options["proxy-client-cert-file"]
         return wanted_info(
             config.options,
             certificates("--client-ca-file"),
@@ -455,7 +472,7 @@ def add_authentication_info(config: Any, stores: Stores, aggregator: Any, kube: 
     aggregator.add_at_end("authentication info", info.stop)
 
 
-def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any) -> None:
+def add_bootstrap_hooks(config: APIConfig, apis: APIs, aggregator: APIHost, kube: APIHost) -> None:
     """Have the servers make, once they listen, the objects that are theirs."""
     options, stores = config.options, apis.stores
     cidrs = [str(cidr) for cidr in options["service-cluster-ip-range"]]
@@ -482,7 +499,7 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any) -> 
     kube.add_post_start_hook("start-service-ip-repair-controllers", addresses)
     present = {(info.group, info.resource) for info in apis.infos}
 
-    def hook(server: Any, name: str, needed: tuple[str, str], run: Callable[[Stores], Any]) -> None:
+    def hook(server: APIHost, name: str, needed: tuple[str, str], run: Callable[[Stores], object]) -> None:
         if needed in present:
             server.add_post_start_hook(name, lambda: run(stores))
 
@@ -519,7 +536,7 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any) -> 
         add_identity(config, stores, aggregator, kube)
 
 
-def add_endpoints(config: Any, stores: Stores, aggregator: Any) -> None:
+def add_endpoints(config: APIConfig, stores: Stores, aggregator: APIHost) -> None:
     """Have pods find those servers behind the service that live, or as many as there should be."""
     from ..controllers.endpointreconcilers.lease import EndpointReconciler
     from ..controllers.endpointreconcilers.mastercount import CountedEndpoints
@@ -541,7 +558,7 @@ def add_endpoints(config: Any, stores: Stores, aggregator: Any) -> None:
     aggregator.add_at_end("endpoints of the servers", reconciler.end)
 
 
-def add_identity(config: Any, stores: Stores, aggregator: Any, kube: Any) -> None:
+def add_identity(config: APIConfig, stores: Stores, aggregator: APIHost, kube: APIHost) -> None:
     """
     Keep the identity Lease of this server up to date.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
@@ -12,8 +12,59 @@ from ..http.request import KubeRequest
 from .config import ServerConfig
 from .generic import GenericServer
 
-#: Puts APIs on the three servers.
-Installer = Callable[[ServerConfig, GenericServer, GenericServer, GenericServer], Any]
+if TYPE_CHECKING:
+    from ..controllers.aggregation.apiservices import Aggregation
+    from ..controllers.machinery.election import ElectedControllers
+    from ..controllers.machinery.manager import RunningControllers
+    from ..flowcontrol.levels import FlowControl
+    from ..registry.assembly import ResourceRegistry
+    from ..resources.customresources import CustomResources
+    from ..resources.handlers.watch import Flusher
+    from ..resources.servedresources import IInstalled
+
+
+class InstalledAPIs(Protocol):
+    """The APIs of a chain of servers, as the server that runs them needs them."""
+
+    @property
+    def registry(self) -> ResourceRegistry:
+        """The stores, and what they share."""
+
+    @property
+    def flusher(self) -> Flusher:
+        """Paces watches."""
+
+    @property
+    def installed(self) -> IInstalled:
+        """The served groups, versions and resources."""
+
+    @property
+    def custom(self) -> CustomResources | None:
+        """Serves custom resources; L{None} without definitions."""
+
+    @property
+    def aggregation(self) -> Aggregation | None:
+        """Knows the servers behind APIServices; L{None} without APIServices."""
+
+    @property
+    def flow(self) -> FlowControl | None:
+        """Priority and fairness; L{None} if requests are only counted."""
+
+    @property
+    def controllers(self) -> RunningControllers | ElectedControllers | None:
+        """The controllers, from the time that the server is ready; L{None} before, and without controllers."""
+
+    @property
+    def streams(self) -> Sequence[Callable[[KubeRequest], bool]]:
+        """See L{kubetwist.http.site.KubeSite.streams}."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether no definition of custom resources and no APIService is being processed."""
+
+
+#: Puts APIs on the three servers: the aggregator, the Kubernetes API server and the server of custom resources.
+Installer = Callable[[ServerConfig, GenericServer, GenericServer, GenericServer], InstalledAPIs | None]
 
 
 class NotFound(Resource):
@@ -21,27 +72,26 @@ class NotFound(Resource):
 
     isLeaf = True
 
-    def render(self, request: KubeRequest) -> Any:
+    def render(self, request: KubeRequest) -> int:
         """Answer in plain text, whatever the method."""
         request.respond_text(404, "404 page not found\n")
         return NOT_DONE_YET
 
 
-def create_server_chain(config: ServerConfig, install: Installer | None = None) -> GenericServer:
+def create_server_chain(
+    config: ServerConfig, install: Installer | None = None
+) -> tuple[GenericServer, InstalledAPIs | None]:
     """
     Build the three servers, each knowing only the next.
 
     @param install: Puts APIs on them; L{None} for those of Kubernetes.
-    @return: The one in front.
+    @return: The server in front, and the APIs.
     """
     if install is None:
         from ..resources.apis import install_apis
-        from .credentials.kubelet import KubeletCredentials
 
-        config.kubelet_credentials = KubeletCredentials(config.options, config.reactor, config.data, config.files)
         install = install_apis
     extensions = GenericServer("apiextensions-apiserver", NotFound())  # type: ignore[no-untyped-call]
     kube = GenericServer("kube-apiserver", extensions)
     aggregator = GenericServer("kube-aggregator", kube)
-    install(config, aggregator, kube, extensions)
-    return aggregator
+    return aggregator, install(config, aggregator, kube, extensions)

@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -237,6 +237,7 @@ class Credentials:
 
     @ivar serving: The serving certificate, with its issuers behind it, and its key.
     @ivar trust: What clients verify it by.
+    @ivar trust_followers: Called when C{trust} has changed and new connections are served with the new certificate.
     @ivar front_proxy: What it shows to servers that it hands requests on to.
     @ivar front_proxy_authority: What those verify that by, PEM.
     """
@@ -249,6 +250,7 @@ class Credentials:
         @raise StartError: Something can not be read, used or written.
         """
         self._data = data
+        self.trust_followers: list[Callable[[], object]] = []
         authority = data.authority()
         self._own = self.trust = authority.pair.certificate
         if options["tls-cert-file"]:

@@ -2,45 +2,51 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..interfaces import IStorageBackend
 from ..registry.storagekeys import resource_places
 from .config import ServerConfig
+from .context import PluginContext
 from .endpoints.health import HealthCheck, Unhealthy
 from .errors import StartError
 from .generic import HEALTHZ, READYZ, GenericServer
 
+if TYPE_CHECKING:
+    from ..storage.encryption.reloading import FileEncryption
+
 RELOADING = "start-encryption-provider-config-automatic-reload"
 
 
-def encrypted(config: ServerConfig) -> IStorageBackend:
+def encrypt(backend: IStorageBackend, context: PluginContext) -> tuple[IStorageBackend, FileEncryption | None]:
     """
-    The store of a server; where encryption is configured, it encrypts.
+    Put the encryption of C{--encryption-provider-config} in front of a storage backend.
 
-    @raise StartError: The file can not be used.
+    @return: The backend of the server, and its encryption; C{backend} and L{None} without the flag.
+    @raise StartError: The file cannot be used.
     """
-    options = config.options
+    options = context.options
     path = options["encryption-provider-config"]
     if not path:
-        return config.backend
+        return backend, None
     from ..storage.encryption.reloading import FileEncryption
     from ..storage.encryption.storage import EncryptedStorage
 
     places = resource_places(f"{options['etcd-prefix'].rstrip('/')}/")
-    encryption = FileEncryption(path, places, config.reactor)
+    encryption = FileEncryption(path, places, context.reactor)
     try:
         if options["encryption-provider-config-automatic-reload"]:
-            encryption.follow(config.files)
+            encryption.follow(context.files)
         else:
             encryption.read()
     except ValueError as error:
         encryption.stop()
         raise StartError(f"--encryption-provider-config: {error}") from error
-    config.backend = storage = EncryptedStorage(config.backend, encryption, config.reactor)
+    storage = EncryptedStorage(backend, encryption, context.reactor)
     encryption.changed = storage.changed
-    config.encryption = encryption
     # A store that was never opened is not closed.
-    config.closers.append(encryption.stop)
-    return storage
+    context.closers.append(encryption.stop)
+    return storage, encryption
 
 
 def show_encryption(config: ServerConfig, server: GenericServer) -> None:

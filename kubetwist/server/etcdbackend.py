@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..storage.wrappers import innermost
 from .errors import StartError
 
 if TYPE_CHECKING:
-    from ..interfaces import IStorageBackend
+    from ..interfaces import IServerReactor, IStorageBackend
+    from .config import ServerConfig
+    from .generic import GenericServer
+    from .options import ServerOptions
 
 
-def _read(options: Any, flag: str) -> bytes:
+def _read(options: ServerOptions, flag: str) -> bytes:
     path = options[flag]
     if not path:
         return b""
@@ -22,7 +25,7 @@ def _read(options: Any, flag: str) -> bytes:
         raise StartError(f"--{flag}: {error.strerror}: {path}") from error
 
 
-def make_etcd(options: Any, reactor: Any) -> IStorageBackend:
+def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBackend:
     """
     The store that --etcd-servers name.
 
@@ -61,7 +64,7 @@ def make_etcd(options: Any, reactor: Any) -> IStorageBackend:
     )
 
 
-def show_etcd(config: Any, server: Any) -> None:
+def show_etcd(config: ServerConfig, server: GenericServer) -> None:
     """Have the metrics of a server tell of its etcd, where it has one."""
     storage = innermost(config.backend)
     client = getattr(storage, "client", None)

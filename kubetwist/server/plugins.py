@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -24,10 +24,18 @@ from ..interfaces import (
     IAuthenticatorFactory,
     IAuthorizer,
     IAuthorizerFactory,
+    IControllerFactory,
+    IServerReactor,
     IStorageBackend,
     IStorageBackendFactory,
 )
 from .errors import StartError
+
+if TYPE_CHECKING:
+    from ..api.flagvalues import FlagValues
+    from ..audit.auditor import Auditor
+    from ..authentication.union import AuthenticatorUnion
+    from .context import PluginContext
 
 #: Authenticators from this rank on are asked only when nobody else has seen any credentials.
 LAST_RANK = 1000
@@ -54,7 +62,7 @@ class AuthenticatorFactory:
     place: str
     needs: tuple[str, ...] = ()
 
-    def make(self, options: Any, server: Any) -> IAuthenticator | None:
+    def make(self, options: FlagValues, server: PluginContext) -> IAuthenticator | None:
         """@see: L{IAuthenticatorFactory.make}."""
         if self.needs and not any(options[name] for name in self.needs):
             return None
@@ -69,7 +77,7 @@ class AuthorizerFactory:
     name: str
     place: str
 
-    def make(self, options: Any, server: Any) -> IAuthorizer:
+    def make(self, options: FlagValues, server: PluginContext) -> IAuthorizer:
         """@see: L{IAuthorizerFactory.make}."""
         return _loaded(self.place)(options, server)  # type: ignore[no-any-return]
 
@@ -82,12 +90,12 @@ class StorageBackendFactory:
     name: str
     place: str
 
-    def make(self, options: Any, reactor: Any) -> IStorageBackend:
+    def make(self, options: FlagValues, reactor: IServerReactor) -> IStorageBackend:
         """@see: L{IStorageBackendFactory.make}."""
         return _loaded(self.place)(options, reactor)  # type: ignore[no-any-return]
 
 
-def make_sqlite(options: Any, reactor: Any) -> IStorageBackend:
+def make_sqlite(options: FlagValues, reactor: IServerReactor) -> IStorageBackend:
     """The embedded store, in the data directory."""
     from ..storage.sqlite import SQLiteStorage
 
@@ -95,7 +103,7 @@ def make_sqlite(options: Any, reactor: Any) -> IStorageBackend:
     return SQLiteStorage(path, reactor, accept_loss=options["allow-lost-writes"])
 
 
-def make_memory(options: Any, reactor: Any) -> IStorageBackend:
+def make_memory(options: FlagValues, reactor: IServerReactor) -> IStorageBackend:
     """A store that is gone with the process."""
     from ..storage.memory import MemoryStorage
 
@@ -133,7 +141,7 @@ def checked(plugin: Any, interface: Any, what: str, name: str) -> Any:
     return plugin
 
 
-def make_backend(options: Any, reactor: Any) -> IStorageBackend:
+def make_backend(options: FlagValues, reactor: IServerReactor) -> IStorageBackend:
     """
     What --storage-backend names.
 
@@ -149,7 +157,7 @@ def make_backend(options: Any, reactor: Any) -> IStorageBackend:
     return backend
 
 
-def make_authenticator(options: Any, server: Any) -> IAuthenticator:
+def make_authenticator(options: FlagValues, server: PluginContext) -> AuthenticatorUnion:
     """
     All authenticators that the options ask for, as one.
 
@@ -175,7 +183,7 @@ def make_authenticator(options: Any, server: Any) -> IAuthenticator:
     return AuthenticatorUnion(made, last)
 
 
-def choose_controllers(options: Any) -> Sequence[Any]:
+def choose_controllers(options: FlagValues) -> Sequence[IControllerFactory]:
     """
     The factories of those that --controllers asks for; nothing else of them is imported.
 
@@ -196,7 +204,7 @@ def choose_controllers(options: Any) -> Sequence[Any]:
         raise StartError(str(error)) from error
 
 
-def make_auditor(options: Any, server: Any) -> Any:
+def make_auditor(options: FlagValues, server: PluginContext) -> Auditor | None:
     """
     The L{kubetwist.audit.auditor.Auditor} that the options ask for; L{None} for none, which costs nothing.
 
@@ -212,7 +220,9 @@ def make_auditor(options: Any, server: Any) -> Any:
         raise StartError(str(error)) from error
 
 
-def make_authorizer(options: Any, server: Any, installed: Iterable[Any] | None = None) -> IAuthorizer:
+def make_authorizer(
+    options: FlagValues, server: PluginContext, installed: Iterable[IAuthorizerFactory] | None = None
+) -> IAuthorizer:
     """
     Those of --authorization-mode in their order, as one; or those of --authorization-config.
 
@@ -247,7 +257,7 @@ def make_authorizer(options: Any, server: Any, installed: Iterable[Any] | None =
 
 
 def _configured_authorizer(
-    path: str, options: Any, server: Any, known: Set[str], make: Callable[[str], IAuthorizer]
+    path: str, options: FlagValues, server: PluginContext, known: Set[str], make: Callable[[str], IAuthorizer]
 ) -> IAuthorizer:
     if any(name == "authorization-mode" or name.startswith("authorization-webhook-") for name in options.given):
         raise StartError(
@@ -261,7 +271,7 @@ def _configured_authorizer(
     return authorizer
 
 
-def _mode_problems(modes: Sequence[str], options: Any, known: Set[str]) -> Iterator[str]:
+def _mode_problems(modes: Sequence[str], options: FlagValues, known: Set[str]) -> Iterator[str]:
     for mode in dict.fromkeys(modes):
         if mode not in known:
             yield f"authorization-mode {quoted(mode)} is not a valid mode"

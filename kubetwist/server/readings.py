@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..authentication.tally import token_readings
 from ..interfaces import IAuthenticatorUnion, IAuthorizerUnion
@@ -21,6 +21,14 @@ from ..metrics.registry import Distribution, Reading, Registry
 from ..metrics.shown import together
 from ..storage.wrappers import innermost
 from .version import git_version, version_document
+
+if TYPE_CHECKING:
+    from ..http.site import KubeSite
+    from ..registry.core.service.allocator import ServiceAllocator
+    from ..storage.cache.metrics import CacheTally
+    from ..storage.cache.watchcache import WatchCache
+    from .chain import InstalledAPIs
+    from .config import ServerConfig
 
 _RESOURCE = ("group", "resource")
 _PORTS = "kube_apiserver_nodeport_allocator_"
@@ -35,20 +43,17 @@ _FEATURES: Final = {
 _ALPHA: Final = frozenset(("PodLogsQuerySplitStreams",))
 
 
-def tell_of(config: Any) -> None:
+def tell_of(config: ServerConfig, apis: InstalledAPIs | None) -> None:
     """
-    Have a server's registry tell of it.
+    Add the metrics of a server, of its plugins and of its APIs to its registry.
 
-    @param config: L{kubetwist.server.config.ServerConfig}.
+    @param apis: The APIs of the server; L{None} for a server without any.
     """
     registry = config.metrics
-    registry.read(lambda: _caches(config))
-    registry.read(lambda: _controllers(config))
     registry.read(lambda: _version(config))
     registry.read(lambda: _threads(config))
     registry.read(config.outgoing.readings)
     registry.read(lambda: _audit(config))
-    registry.read(lambda: _use_of_caches(config))
     registry.read(lambda: _storage(config))
     registry.read(lambda: _credentials(config))
     registry.read(_expressions)
@@ -56,13 +61,17 @@ def tell_of(config: Any) -> None:
     registry.read(lambda: _reloads(config))
     registry.read(lambda: _features(config))
     registry.read(lambda: _decisions(config))
-    if config.apis is not None:
-        registry.read(lambda: config.apis.registry.admission.readings())
-        registry.read(config.apis.flusher.readings)
-        registry.read(lambda: _services(config))
+    if apis is not None:
+        counted: bool = config.options["etcd-count-metric-poll-period"] != 0
+        registry.read(lambda: _caches(apis, counted))
+        registry.read(lambda: _controllers(apis))
+        registry.read(lambda: _use_of_caches(apis))
+        registry.read(lambda: apis.registry.admission.readings())
+        registry.read(apis.flusher.readings)
+        registry.read(lambda: _services(apis.registry.allocators.services))
 
 
-def tell_of_connections(registry: Registry, site: Any) -> None:
+def tell_of_connections(registry: Registry, site: KubeSite) -> None:
     """Have a registry tell of those that a L{kubetwist.http.site.KubeSite} had, or did not."""
 
     def readings() -> Iterator[Reading]:
@@ -82,19 +91,18 @@ def _counter(name: str, text: str, labels: Iterable[str], values: Iterable[tuple
     return Reading(name, "counter", text, tuple(labels), list(values))
 
 
-def _all_caches(config: Any) -> dict[tuple[str, str], Any]:
-    caches = {(one.info.group, one.info.resource): one.cache for one in config.stores}
-    custom = getattr(config.apis, "custom", None)
+def _all_caches(apis: InstalledAPIs) -> dict[tuple[str, str], WatchCache]:
+    caches = {(one.info.group, one.info.resource): one.cache for one in apis.registry.stores}
+    custom = apis.custom
     for served in custom.all_served() if custom is not None else ():
         if served.ready:
             caches[served.definition.group, served.definition.plural] = served.cache
     return caches
 
 
-def _caches(config: Any) -> Iterator[Reading]:
-    caches = _all_caches(config)
-    counted = caches if config.options["etcd-count-metric-poll-period"] else {}
-    sizes = {labels: cache.sizes() for labels, cache in counted.items()}
+def _caches(apis: InstalledAPIs, counted: bool) -> Iterator[Reading]:
+    caches = _all_caches(apis)
+    sizes = {labels: cache.sizes() for labels, cache in caches.items()} if counted else {}
     counts = [(labels, float(count)) for labels, (count, _) in sizes.items()]
     yield _gauge("apiserver_resource_objects", "Objects, by resource.", _RESOURCE, counts)
     plain = [((f"{resource}.{group}" if group else resource,), count) for (group, resource), count in counts]
@@ -114,13 +122,13 @@ def _caches(config: Any) -> Iterator[Reading]:
         yield Reading(f"apiserver_watch_cache_{name}", kind, text, _RESOURCE, values)
 
 
-def _numbers(caches: Mapping[tuple[str, str], Any], what: str) -> list[tuple[tuple[str, str], float]]:
+def _numbers(caches: Mapping[tuple[str, str], WatchCache], what: str) -> list[tuple[tuple[str, str], float]]:
     return [(labels, float(getattr(cache, what))) for labels, cache in caches.items()]
 
 
-def _use_of_caches(config: Any) -> Iterator[Reading]:
-    once: dict[int, tuple[tuple[str, str], Any]] = {}
-    for labels, cache in _all_caches(config).items():
+def _use_of_caches(apis: InstalledAPIs) -> Iterator[Reading]:
+    once: dict[int, tuple[tuple[str, str], WatchCache]] = {}
+    for labels, cache in _all_caches(apis).items():
         # Resources that are stored at one place share a cache: what is done with it counts for the first of them.
         once.setdefault(id(cache), (labels, cache))
     caches = [(labels, cache, cache.tally) for labels, cache in once.values()]
@@ -159,7 +167,7 @@ def _use_of_caches(config: Any) -> Iterator[Reading]:
 
 
 #: By group and resource, a cache and what is counted of its use.
-_Caches = list[tuple[tuple[str, str], Any, Any]]
+_Caches = list[tuple[tuple[str, str], "WatchCache", "CacheTally"]]
 
 
 def _tallied(caches: _Caches, what: str, more: int) -> Iterator[tuple[tuple[str, ...], float]]:
@@ -192,7 +200,7 @@ def _failures(caches: _Caches) -> Iterator[tuple[tuple[str, ...], float]]:
             yield (operation, *labels), float(count)
 
 
-def _storage(config: Any) -> Iterator[Reading]:
+def _storage(config: ServerConfig) -> Iterator[Reading]:
     path = getattr(innermost(config.backend), "path", None)
     if path is not None:
         size = 0.0
@@ -203,7 +211,7 @@ def _storage(config: Any) -> Iterator[Reading]:
         yield _gauge("apiserver_storage_size_bytes", text, ("storage_cluster_id",), [(("sqlite-0",), size)])
 
 
-def _decisions(config: Any) -> Iterator[Reading]:
+def _decisions(config: ServerConfig) -> Iterator[Reading]:
     authorizer = config.authorizer
     if IAuthorizerUnion.providedBy(authorizer):
         values = [(labels, float(count)) for labels, count in authorizer.decisions()]
@@ -211,8 +219,8 @@ def _decisions(config: Any) -> Iterator[Reading]:
         yield _counter("apiserver_authorization_decisions_total", text, ("type", "name", "decision"), values)
 
 
-def _controllers(config: Any) -> Iterator[Reading]:
-    running = config.running_controllers
+def _controllers(apis: InstalledAPIs) -> Iterator[Reading]:
+    running: Any = apis.controllers
     if hasattr(running, "elected"):
         values = [((running.elected,), 0.0 if running.running is None else 1.0)]
         text = "Whether the controllers run here, and not at another server of the same storage: 1, or 0."
@@ -244,7 +252,7 @@ def _controllers(config: Any) -> Iterator[Reading]:
         yield Reading(f"workqueue_{name}", "histogram", text, ("name",), found)
 
 
-def _version(config: Any) -> Iterator[Reading]:
+def _version(config: ServerConfig) -> Iterator[Reading]:
     document = version_document(config.kubernetes_version)
     labels = {
         "build_date": document["buildDate"],
@@ -269,7 +277,7 @@ def _version(config: Any) -> Iterator[Reading]:
     yield _gauge("version_info", "Which release this is as.", labels, [(tuple(labels.values()), 1.0)])
 
 
-def _features(config: Any) -> Iterator[Reading]:
+def _features(config: ServerConfig) -> Iterator[Reading]:
     minor = int(config.kubernetes_version.partition(".")[2])
     asked = config.options["feature-gates"]
     known = {**_FEATURES, "ConstrainedImpersonation": minor >= 36, "APIServerIdentity": True}
@@ -280,7 +288,7 @@ def _features(config: Any) -> Iterator[Reading]:
     yield _gauge("kubernetes_feature_enabled", "Switches that are heeded here.", ("name", "stage"), values)
 
 
-def _credentials(config: Any) -> Iterator[Reading]:
+def _credentials(config: ServerConfig) -> Iterator[Reading]:
     authenticator = config.authenticator
     authenticators = authenticator.authenticators if IAuthenticatorUnion.providedBy(authenticator) else ()
     yield from token_readings(one.tally for one in authenticators if hasattr(one, "tally"))
@@ -293,7 +301,7 @@ def _credentials(config: Any) -> Iterator[Reading]:
     yield Reading("apiserver_client_certificate_expiration_seconds", "histogram", text, (), left)
 
 
-def _reloads(config: Any) -> Iterator[Reading]:
+def _reloads(config: ServerConfig) -> Iterator[Reading]:
     reloads = config.files.reloads.items()
     for flag, kind in (("--authorization-config", "authorization"), ("--authentication-config", "authentication")):
         found = [((status, ""), count, at) for (what, status), (count, at) in reloads if what == flag]
@@ -316,8 +324,7 @@ def _expressions() -> Iterator[Reading]:
             yield Reading(f"apiserver_cel_{name}_duration_seconds", "histogram", text, (), [((), seconds)])
 
 
-def _services(config: Any) -> Iterator[Reading]:
-    allocator = config.apis.registry.allocators.services
+def _services(allocator: ServiceAllocator) -> Iterator[Reading]:
     prefix = "kube_apiserver_clusterip_allocator_"
     used = [(str(one.network), one) for one in allocator.ips.values()]
     values = [((cidr,), float(one.most())) for cidr, one in used]
@@ -344,17 +351,17 @@ def _services(config: Any) -> Iterator[Reading]:
     yield _gauge(f"{_PORTS}available_ports", "Ports of services that are free.", (), [((), free)])
 
 
-def _threads(config: Any) -> Iterator[Reading]:
+def _threads(config: ServerConfig) -> Iterator[Reading]:
     # Dashboards look for goroutines: what they show is whether work piles up.
-    planned: Any = getattr(config.reactor, "getDelayedCalls", list)()
+    planned = config.reactor.getDelayedCalls()
     count = float(threading.active_count() + len(planned))
     yield _gauge("go_goroutines", "Threads, and calls that the reactor has planned.", (), [((), count)])
 
 
-def _audit(config: Any) -> Iterator[Reading]:
-    counts = config.audit_counts
-    if counts is None:
+def _audit(config: ServerConfig) -> Iterator[Reading]:
+    if config.auditor is None:
         return
+    counts = config.auditor.counts
     yield _counter("apiserver_audit_event_total", "Audit events.", (), [((), float(counts.events))])
     text = "Requests that failed because their audit event could not be written."
     yield _counter("apiserver_audit_requests_rejected_total", text, (), [((), float(counts.rejected))])

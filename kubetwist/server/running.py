@@ -1,24 +1,22 @@
 """
-A server from its first file to its last request.
+A server from its complete configuration to its last request.
 
-Start: data directory, storage, watch caches, listen, hooks, ready. Stop: /readyz fails, delay and pre-shutdown hooks,
+Start: chain of servers, storage, watch caches, listen, hooks, ready. Stop: /readyz fails, delay and pre-shutdown hooks,
 no new connections, watches end, requests are finished, storage is closed.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IListeningPort
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
-from ..admission.configuration import BadAdmission
 from ..api.resource import UserInfo
 from ..audit.auditedrequest import audited_request
 from ..authentication.signinlinks import LIFETIME
@@ -36,16 +34,14 @@ from ..http.request import Handler, KubeRequest
 from ..http.site import KubeSite, traverse
 from ..logs.httplog import RequestLog
 from ..metrics.requests import RequestMetrics
-from ..registry.runtimeconfig import BadRuntimeConfig
-from ..storage.errors import StorageError
 from ..storage.wrappers import shared_storage
-from .chain import Installer, create_server_chain
+from .chain import InstalledAPIs, Installer, create_server_chain
+from .complete import start_error
 from .config import ServerConfig
 from .credentials.certificates import Pair
 from .credentials.frontproxy import show_front_proxy
-from .credentials.serviceaccounttokens import make_token_issuer, read_token_keys
-from .datadir import ADMIN, Credentials, DataDirectory
-from .encryption import encrypted, show_encryption
+from .datadir import ADMIN
+from .encryption import show_encryption
 from .endpoints.debugging import claim_debugging
 from .endpoints.fairness import PATH as FAIRNESS
 from .endpoints.fairness import FairnessResource
@@ -58,11 +54,15 @@ from .errors import StartError
 from .etcdbackend import show_etcd
 from .flowsamples import FlowSamples
 from .generic import GenericServer
-from .listening import BoundAddress
-from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
+from .options import ServerOptions
 from .readings import tell_of, tell_of_connections
 from .serverchecks import ServerChecks
-from .tracing import make_tracing
+
+if TYPE_CHECKING:
+    from twisted.web.resource import Resource
+
+    from ..flowcontrol.levels import FlowControl
+    from .credentials.tlscontext import ServerContext
 
 #: Seconds that clients are given to take what was written for them, when the server stops.
 _FLUSH = 5.0
@@ -80,41 +80,35 @@ class APIServer:
     """
     One server; it can be started once.
 
+    @ivar config: What it is made of.
+    @ivar apis: The APIs, once the server is built; L{None} before, and in a server without any.
     @ivar url: Where it listens, once it does.
     @ivar stopping: Whether it was told to stop.
     """
 
     _log = Logger()
 
-    def __init__(self, options: Any, reactor: Any, install: Installer | None = None) -> None:
+    def __init__(self, config: ServerConfig, install: Installer | None = None) -> None:
         """
         @param install: As for L{create_server_chain}.
         """
-        self._options = options
-        self._reactor = reactor
+        self.config = config
         self._install = install
-        self._data = DataDirectory(Path(options["data-dir"]), durable=not options["in-memory"])
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        self._config: ServerConfig | None = None
+        self._options = config.options
+        self._reactor = config.reactor
         self._server: GenericServer | None = None
         self._site: KubeSite | None = None
-        self._address: BoundAddress | None = None
-        self._port: Any = None
-        self._auditor: Any = None
+        self._port: IListeningPort | None = None
+        self._auditing = False
         self._opened = False
         self._prepared = False
         self._started = False
-        self._begun = reactor.seconds()
+        self._released = False
         #: Whether those who come are told to come again, as this server stops.
         self._refusing = False
+        self.apis: InstalledAPIs | None = None
         self.url = ""
         self.stopping = False
-
-    @property
-    def config(self) -> ServerConfig:
-        """What it is built from; there while it runs."""
-        assert self._config is not None, "the server does not run"
-        return self._config
 
     @property
     def site(self) -> KubeSite:
@@ -134,48 +128,32 @@ class APIServer:
             await self._start()
         except BaseException as error:
             await self._tear_down()
-            if isinstance(error, BadAdmission):
-                raise StartError(str(error)) from error
-            if isinstance(error, BadRuntimeConfig):
-                raise StartError(f"--runtime-config: {error}") from error
-            if isinstance(error, StorageError):
-                raise StartError(f"can not use the store: {error}") from error
-            raise
+            readable = start_error(error)
+            if readable is None:
+                raise
+            raise readable from error
 
     async def _start(self) -> None:
-        options, reactor = self._options, self._reactor
-        if options["in-memory"] and "data-dir" not in options.given:
-            self._temporary = tempfile.TemporaryDirectory(prefix="kubetwist-")
-            options["data-dir"] = f"{self._temporary.name}/data"
-            self._data = DataDirectory(Path(options["data-dir"]), durable=False)
-        self._data.open()
-        self._address = BoundAddress(options["bind-address"], options["secure-port"])
-        credentials = self.make_credentials(self._data)
-        made = make_backend(options, reactor)
-        config = ServerConfig(options, reactor, self._data, made, options["kubernetes-version"])
-        self._config = config
-        backend = encrypted(config)
-        config.credentials = credentials
-        tracing = make_tracing(config)
-        await self.decide_access(config)
-        assert config.authorizer is not None
-        server = self._server = self.make_chain(config)
+        config, options, reactor = self.config, self._options, self._reactor
+        server, apis = self.make_chain()
+        self._server, self.apis = server, apis
+        tracing = config.tracing
         if tracing is not None:
-            tracing.start(config, server)
-        if config.aggregation is not None:
-            show_front_proxy(config.aggregation, config.options, config.credentials.front_proxy, config.files)
+            tracing.start(reactor, server)
+        if apis is not None and apis.aggregation is not None:
+            show_front_proxy(apis.aggregation, options, config.credentials.front_proxy, config.files)
         show_encryption(config, server)
         show_etcd(config, server)
-        auditor = make_auditor(options, config)
-        self._prepare_run(server, config)
-        served = Served(config)
+        auditor = config.auditor
+        self._prepare_run(server, apis)
+        served = Served(None if apis is None else apis.installed, config.kubernetes_version)
         metrics = RequestMetrics(
             config.metrics, served.__contains__, lambda: list(self.site.open_requests), served.is_deprecated
         )
         claim_metrics(server.layer, config, metrics.begin_anew)
-        if config.flow is not None:
-            self._sample(server, config, metrics)
-        limit, left = self.make_limit(config)
+        if apis is not None and apis.flow is not None:
+            self._sample(server, apis.flow, metrics)
+        limit, left = self.make_limit()
         guard = make_guard(options["memory-limit"])
         handler = with_filters(
             traverse(server.layer),
@@ -188,8 +166,8 @@ class APIServer:
             auditor=auditor,
             metrics=metrics,
             limit=limit,
-            consistency=self.make_consistency(config),
-            memory=None if guard is None else self.make_memory_limit(config, guard),
+            consistency=self.make_consistency(),
+            memory=None if guard is None else self.make_memory_limit(guard),
             tracing=None if tracing is None else tracing.requests,
         )
         handler = _for_browsers(handler, options)
@@ -202,19 +180,40 @@ class APIServer:
 
             swagger_ui = options["enable-swagger-ui"]
             handler = with_pages(handler, config.sessions, reactor, swagger_ui=swagger_ui, auditor=auditor)
-        await backend.open()
+        await config.backend.open()
         self._opened = True
         await server.run_before_listening()
         self._prepared = True
-        self._site = KubeSite(handler, reactor)
-        self._site.turns = config.turns
-        self._site.heads_first = True
-        self._site.connections.memory = MemoryRelease(reactor, find_trim())
+        site = self._site = self._make_site(handler, metrics, left, guard)
+        if auditor is not None:
+            auditor.start()
+            self._auditing = True
+            site.requestFactory = audited_request(auditor)
+        self._listen(site)
+        self.announce()
+        await server.run_post_start_hooks()
+        config.files.start()
+        self._started = True
+        self._log.info("ready")
+        await server.run_when_ready()
+
+    def _make_site(
+        self,
+        handler: Handler,
+        metrics: RequestMetrics,
+        left: Callable[[KubeRequest], object],
+        guard: MemoryGuard | None,
+    ) -> KubeSite:
+        config, options, tracing = self.config, self._options, self.config.tracing
+        site = KubeSite(handler, self._reactor)
+        site.turns = config.turns
+        site.heads_first = True
+        site.connections.memory = MemoryRelease(self._reactor, find_trim())
         if guard is not None:
-            self._site.guard = guard
+            site.guard = guard
             if guard.limit:
-                self._site.connections.bodies.most = min(self._site.connections.bodies.most, guard.limit // 8)
-        self._site.connections.neighbours = Neighbours(options["max-connections-per-address"])
+                site.connections.bodies.most = min(site.connections.bodies.most, guard.limit // 8)
+        site.connections.neighbours = Neighbours(options["max-connections-per-address"])
 
         told, counted = RequestLog(options.verbosity).ended, metrics.ended
 
@@ -225,54 +224,24 @@ class APIServer:
             left(request)
             counted(request, now)
 
-        self._site.ended = ended if tracing is None else tracing.requests.and_then(ended)
-        self._site.late = metrics.late
-        tell_of_connections(config.metrics, self._site)
-        self._site.streams = config.streams
-        if auditor is not None:
-            auditor.start()
-            self._auditor = auditor
-            self._site.requestFactory = audited_request(auditor)
-        self._listen(credentials)
-        self.announce(credentials)
-        await server.run_post_start_hooks()
-        config.files.start()
-        self._started = True
-        self._log.info("ready")
-        await server.run_when_ready()
+        site.ended = ended if tracing is None else tracing.requests.and_then(ended)
+        site.late = metrics.late
+        tell_of_connections(config.metrics, site)
+        if self.apis is not None:
+            site.streams = list(self.apis.streams)
+        return site
 
     # What servers of another purpose do in their own way.
 
-    def make_credentials(self, data: DataDirectory) -> Credentials:
-        """
-        What it shows to clients.
+    def make_chain(self) -> tuple[GenericServer, InstalledAPIs | None]:
+        """Return the server in front, of which the others are delegates, and the APIs on them."""
+        return create_server_chain(self.config, self._install)
 
-        @raise StartError: Something can not be read, used or written.
-        """
-        return Credentials(data, self._options)
-
-    async def decide_access(self, config: ServerConfig) -> None:
-        """
-        Say in C{config} whom it knows, and what they may do.
-
-        @raise StartError: The options make no sense.
-        """
-        options = self._options
-        config.controllers = choose_controllers(options)
-        config.token_issuer = make_token_issuer(options, self._data)
-        config.token_keys = read_token_keys(options, config.data, config.files, config.token_key_followers)
-        config.authorizer = make_authorizer(options, config)
-        config.authenticator = make_authenticator(options, config)
-
-    def make_chain(self, config: ServerConfig) -> GenericServer:
-        """The server in front, of which the others are delegates."""
-        return create_server_chain(config, self._install)
-
-    def make_memory_limit(self, config: ServerConfig, guard: MemoryGuard) -> Callable[[Handler], Handler]:
+    def make_memory_limit(self, guard: MemoryGuard) -> Callable[[Handler], Handler]:
         """Return a wrapper of handlers that refuses requests while there is not enough memory."""
-        return lambda handler: with_memory_limit(handler, guard, config.stores.sizes, MAX_BODY)
+        return lambda handler: with_memory_limit(handler, guard, self.config.context.stores.sizes, MAX_BODY)
 
-    def make_limit(self, config: ServerConfig) -> tuple[Callable[[Handler], Handler], Callable[[KubeRequest], object]]:
+    def make_limit(self) -> tuple[Callable[[Handler], Handler], Callable[[KubeRequest], object]]:
         """
         What keeps requests waiting while there are too many.
 
@@ -280,51 +249,55 @@ class APIServer:
         """
         from ..filters.fairness import InFlight, with_priority_and_fairness
 
-        options = self._options
+        options, apis = self._options, self.apis
         reading, changing = options["max-requests-inflight"], options["max-mutating-requests-inflight"]
-        if config.flow is None:
+        if apis is None or apis.flow is None:
             in_flight = InFlight(reading, changing)
             return in_flight.in_front, in_flight.ended
-        flow, stores = config.flow, config.stores
+        flow, stores = apis.flow, apis.registry.stores
         return lambda handler: with_priority_and_fairness(handler, flow, stores.sizes), flow.ended
 
-    def _sample(self, server: GenericServer, config: ServerConfig, metrics: RequestMetrics) -> None:
+    def _sample(self, server: GenericServer, flow: FlowControl, metrics: RequestMetrics) -> None:
         """Have it looked at how busy priority levels are, while the server runs."""
         options = self._options
         limits = options["max-requests-inflight"], options["max-mutating-requests-inflight"]
-        samples = FlowSamples(config.flow, self._reactor, metrics.in_flight, limits)
-        config.metrics.read(samples.readings)
+        samples = FlowSamples(flow, self._reactor, metrics.in_flight, limits)
+        self.config.metrics.read(samples.readings)
         server.add_when_ready("samples of priority levels", samples.start)
         server.add_at_end("samples of priority levels", samples.stop)
 
-    def make_consistency(self, config: ServerConfig) -> Consistency | None:
+    def make_consistency(self) -> Consistency | None:
         """What has requests wait until this server is as far as those are that share its storage."""
+        config, apis = self.config, self.apis
         shared = shared_storage(config.backend)
-        some = config.stores.cache("", "namespaces") if shared is not None else None
+        if shared is None or apis is None:
+            return None
+        cache = apis.registry.stores.cache
+        some = cache("", "namespaces")
         if some is None:
             return None
         reactor = self._reactor
-        return Consistency(shared, config.stores.cache, some, config.metrics, lambda call: reactor.callLater(0, call))
+        return Consistency(shared, cache, some, config.metrics, lambda call: reactor.callLater(0, call))
 
-    def announce(self, credentials: Credentials) -> None:
+    def announce(self) -> None:
         """Write the admin's kubeconfig, and log how the server can be reached."""
-        path = credentials.write_kubeconfig(self.url)
+        path = self.config.credentials.write_kubeconfig(self.url)
         self._log.info("serving on {url}; the admin's kubeconfig is {path}", url=self.url, path=str(path))
         sessions = self.config.sessions
         if sessions is not None and self._options["ui-sign-in-link"]:
-            port = self._port.getHost().port
             secret = sessions.links.issue(_ADMIN_USER)
             self._log.info(
                 "web page, signed in as the admin (valid once, for {minutes} minutes, on this machine):"
                 " https://{host}:{port}/ui/#sign-in={secret}",
                 minutes=int(LIFETIME // 60),
                 host=_local_host(self._options["bind-address"]),
-                port=port,
+                port=self.config.bound.port,
                 secret=secret,
             )
 
-    def _prepare_run(self, server: GenericServer, config: ServerConfig) -> None:
+    def _prepare_run(self, server: GenericServer, apis: InstalledAPIs | None) -> None:
         """What every chain has, whatever APIs are on it."""
+        config = self.config
         server.layer.claim_below("/version", VersionResource(config.kubernetes_version))
         server.layer.claim_below(WHY, lambda: _why(config))
         if config.token_keys:
@@ -333,52 +306,44 @@ class APIServer:
         claim_debugging(server.layer, config)
         claim_logs(server.layer, config)
         claim_zpages(server.layer, config, lambda: [path for one in server.chain() for path in one.layer.paths()])
-        tell_of(config)
-        if config.flow is not None:
-            server.layer.claim_below(FAIRNESS, FairnessResource(config.flow, config.reactor), listed=False)
+        tell_of(config, apis)
+        if apis is not None and apis.flow is not None:
+            server.layer.claim_below(FAIRNESS, FairnessResource(apis.flow, config.reactor), listed=False)
         checks = ServerChecks(
             config,
-            begun=self._begun,
+            begun=config.begun,
             prepared=lambda: self._prepared,
             started=lambda: self._started,
             stopping=lambda: self.stopping,
         )
         checks.claim(server)
 
-    def _listen(self, credentials: Credentials) -> None:
+    def _listen(self, site: KubeSite) -> None:
         from ..http.connection.prompttls import PromptFactory
         from .credentials.tlscontext import ServerContext
 
-        options = self._options
-        assert self._config is not None
+        options, config = self._options, self.config
         context = ServerContext(
-            credentials.serving,
+            config.credentials.serving,
             options["tls-min-version"],
             openssl_ciphers(options["tls-cipher-suites"]),
             options["tls-sni-cert-key"],
         )
         if context.named is not None:
-            context.named.follow(self._config.files)
-        context.ask_for(self._config.client_authorities)
+            context.named.follow(config.files)
+        context.ask_for(config.client_authorities)
         if options["tls-cert-file"]:
-            self._follow_certificate(context, credentials)
-        assert self._address is not None, "the address is bound first"
-        assert self._site is not None, "the site is made before"
-        factory = PromptFactory(context, self._site, self._reactor, self._site.write_events)
-        self._port = self._address.listen(factory, self._reactor)
-        shown = ipaddress.ip_address(options["advertise-address"] or options["bind-address"])
-        if shown.is_unspecified:
-            shown = ipaddress.ip_address("127.0.0.1" if shown.version == 4 else "::1")
-        host = f"[{shown}]" if shown.version == 6 else str(shown)
-        self._config.address = f"{host}:{self._port.getHost().port}"
-        self.url = f"https://{self._config.address}"
+            self._follow_certificate(context)
+        factory = PromptFactory(context, site, self._reactor, site.write_events)
+        self._port = config.bound.listen(factory, self._reactor)
+        self.url = f"https://{config.address}"
 
-    def _follow_certificate(self, context: Any, credentials: Credentials) -> None:
+    def _follow_certificate(self, context: ServerContext) -> None:
         """Show the certificate of --tls-cert-file as it is at the time, to those who connect from then on."""
         from .credentials.tlscontext import make_context
 
-        options, config = self._options, self._config
-        assert config is not None
+        options, config = self._options, self.config
+        credentials = config.credentials
 
         def load(contents: Sequence[bytes]) -> Pair:
             pair = Pair(*contents)
@@ -389,7 +354,7 @@ class APIServer:
         def use(pair: Pair) -> None:
             credentials.take(pair)
             context.replace(pair)
-            for follower in config.trust_followers:
+            for follower in credentials.trust_followers:
                 follower()
             pool = self._reactor.getThreadPool()
             deferToThreadPool(self._reactor, pool, credentials.write_kubeconfig, self.url).addErrback(
@@ -408,8 +373,7 @@ class APIServer:
 
     def reread_files(self) -> None:
         """Check the files of the command line for changes immediately."""
-        if self._config is not None:
-            self._config.files.look_now()
+        self.config.files.look_now()
 
     # Stop.
 
@@ -428,13 +392,14 @@ class APIServer:
 
     async def _tear_down(self) -> None:
         """Undo the start, however far it came."""
-        address, self._address = self._address, None
-        if address is not None:
-            address.close()
+        if self._released:
+            return
+        self._released = True
+        config = self.config
+        config.bound.close()
         port, self._port = self._port, None
         site, self._site = self._site, None
-        if self._config is not None:
-            self._config.files.stop()
+        config.files.stop()
         if port is not None and site is not None:
             if self._options["shutdown-send-retry-after"]:
                 self._refusing = True
@@ -447,23 +412,15 @@ class APIServer:
         server, self._server = self._server, None
         if server is not None:
             await server.run_at_end()
-        auditor, self._auditor = self._auditor, None
-        if auditor is not None:
-            await auditor.stop()
-        config, self._config = self._config, None
-        if config is not None:
-            for close in config.closers:
-                close()
-            await config.outgoing.close()
-        if config is not None and self._opened:
-            try:
-                await config.backend.close()
-            except Exception:
-                self._log.failure("closing the store failed")
-        self._data.close()
-        temporary, self._temporary = self._temporary, None
-        if temporary is not None:
-            temporary.cleanup()
+        if config.auditor is not None and self._auditing:
+            await config.auditor.stop()
+        await config.release(self._close_backend if self._opened else None)
+
+    async def _close_backend(self) -> None:
+        try:
+            await self.config.backend.close()
+        except Exception:
+            self._log.failure("closing the store failed")
 
     async def _end_watches(self, site: KubeSite) -> None:
         """Have watches end, one after the other where that is wanted."""
@@ -512,7 +469,7 @@ class APIServer:
         return done
 
 
-def _for_browsers(handler: Handler, options: Any) -> Handler:
+def _for_browsers(handler: Handler, options: ServerOptions) -> Handler:
     """Put in front of C{handler} what browsers are told, where they are."""
     directives, patterns = options["strict-transport-security-directives"], options["cors-allowed-origins"]
     if directives or patterns:
@@ -533,7 +490,7 @@ def _local_host(bind_address: str) -> str:
     return f"[{address}]" if address.version == 6 else str(address)
 
 
-def _why(config: ServerConfig) -> Any:
+def _why(config: ServerConfig) -> Resource:
     # Most servers are never asked.
     from .endpoints.why import Why
 

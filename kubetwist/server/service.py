@@ -9,14 +9,21 @@ import signal
 import sys
 from contextlib import suppress
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ..interfaces import IServerReactor
 from .errors import StartError
+from .options import ServerOptions
+
+if TYPE_CHECKING:
+    from .chain import Installer
+    from .config import ServerConfig
+    from .running import APIServer
 
 #: The exit code when the server could not start, or was told twice to stop.
 FAILED = 1
@@ -34,14 +41,14 @@ class KubeAPIService(Service):
 
     _log = Logger()
 
-    def __init__(self, options: Any, reactor: Any, install: Any = None) -> None:
+    def __init__(self, options: ServerOptions, reactor: IServerReactor, install: Installer | None = None) -> None:
         self._options = options
         self._reactor = reactor
         self._install = install
         self._starting: Deferred[None] | None = None
         self._stopping: Deferred[None] | None = None
         self.ready: Deferred[None] = Deferred()
-        self.server: Any = None
+        self.server: APIServer | None = None
 
     def startService(self) -> None:
         """Begin to start."""
@@ -51,7 +58,8 @@ class KubeAPIService(Service):
     async def _start(self) -> None:
         try:
             self._begin_key()
-            self.server = self.make_server()
+            config = await self.complete()
+            self.server = self.make_server(config)
             await self.server.start()
         except BaseException:
             self.server = None
@@ -59,11 +67,21 @@ class KubeAPIService(Service):
         else:
             self.ready.callback(None)
 
-    def make_server(self) -> Any:
-        """What is started: an L{kubetwist.server.running.APIServer}."""
+    async def complete(self) -> ServerConfig:
+        """
+        Return the complete configuration.
+
+        @raise StartError: A flag or a file cannot be used.
+        """
+        from .complete import complete
+
+        return await complete(self._options, self._reactor)
+
+    def make_server(self, config: ServerConfig) -> APIServer:
+        """Return the server, not started."""
         from .running import APIServer
 
-        return APIServer(self._options, self._reactor, self._install)
+        return APIServer(config, self._install)
 
     def _begin_key(self) -> None:
         """Where the start will need a new key, have it made while the rest of the server is imported."""
@@ -97,7 +115,7 @@ class UnderTwist:
 
     _log = Logger()
 
-    def __init__(self, service: KubeAPIService, reactor: Any, options: Any) -> None:
+    def __init__(self, service: KubeAPIService, reactor: IServerReactor, options: ServerOptions) -> None:
         self._service = service
         self._reactor = reactor
         self._options = options

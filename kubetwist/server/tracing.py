@@ -18,9 +18,10 @@ from ..tracing.spans import Span, Tracer
 from .errors import StartError
 
 if TYPE_CHECKING:
+    from ..api.flagvalues import FlagValues
+    from ..interfaces import IServerReactor
+    from ..resources.hosting import APIHost
     from ..tracing.exporting import Exporting
-    from .config import ServerConfig
-    from .generic import GenericServer
 
 #: Seconds that a collector is given, when the server stops, to take what is left.
 PATIENCE: Final = 2.0
@@ -42,7 +43,7 @@ class Tracing:
         if self._exporting is not None:
             self._exporting.deliver(span)
 
-    def start(self, config: ServerConfig, server: GenericServer) -> None:
+    def start(self, reactor: IServerReactor, server: APIHost) -> None:
         """
         Send what is traced, from now on, until the last request is answered.
 
@@ -55,7 +56,6 @@ class Tracing:
                 f"--tracing-config-file needs {error.name}, which is not installed: pip install 'kubetwist[tracing]'"
             ) from error
         exporting = self._exporting = exporting_to(self._configuration.endpoint, server_name(socket.gethostname()))
-        reactor = config.reactor
 
         def stop() -> Any:
             self._exporting = None
@@ -64,13 +64,12 @@ class Tracing:
         server.add_at_end("traces", stop)
 
 
-def make_tracing(config: ServerConfig) -> Tracing | None:
+def make_tracing(options: FlagValues) -> Tracing | None:
     """
     What traces requests; L{None} where nobody wants that.
 
     @raise StartError: The file can not be used.
     """
-    options = config.options
     path = options["tracing-config-file"]
     if not path:
         return None
@@ -90,5 +89,4 @@ def make_tracing(config: ServerConfig) -> Tracing | None:
         configuration = load_tracing(content)
     except BadConfiguration as error:
         raise StartError(str(error)) from error
-    config.traced = config.outgoing.traced = True
     return Tracing(configuration)

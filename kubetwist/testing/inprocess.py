@@ -6,12 +6,13 @@ import tempfile
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .connection import Connection, Reachable, write_token_file
 from .reactorthread import running_reactor, wait_for
 
 if TYPE_CHECKING:
+    from ..interfaces import IServerReactor
     from .clock import ServerClock
     from .requests import Fault, Interceptor, RequestLog
     from .state import ServerState, Snapshot
@@ -86,7 +87,7 @@ class InProcessServer(Reachable):
         )
         self._clock = clock_of(self._reactor)
         try:
-            self._service = KubeAPIService(options, self._clock)
+            self._service = KubeAPIService(options, cast("IServerReactor", self._clock))
             self._service.startService()
             await self._service.ready
             # Clients live in real time, whatever time it is here.

@@ -115,9 +115,10 @@ class ServerState:
         """Forget the past."""
         revision: int = self._backend.revision
         await self._backend.compact(revision)
-        for store in self._server.config.stores:
+        apis = self._server.apis
+        for store in apis.registry.stores:
             store.cache.progressed(store.cache.revision)
-        custom = self._server.config.apis.custom
+        custom = apis.custom
         for served in custom.all_served() if custom is not None else ():
             if served.ready:
                 served.cache.progressed(served.cache.revision)
@@ -151,7 +152,7 @@ class ServerState:
             limit.cancel()
 
     async def _controllers_started(self) -> None:
-        running = self._server.config.running_controllers
+        running = self._server.apis.controllers
         if running is not None and not running.started.called:
             started: Deferred[None] = Deferred()
             running.started.chainDeferred(started)
@@ -177,10 +178,10 @@ class ServerState:
         return True
 
     def _idle(self) -> bool:
-        config = self._server.config
-        if not config.apis.idle:
+        apis = self._server.apis
+        if not apis.idle:
             return False
-        running = config.running_controllers
+        running = apis.controllers
         return running is None or all(queue.idle for queue in _queues(running))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -12,7 +13,6 @@ from kubetwist.authentication import anonymous
 from kubetwist.authentication.anonymous import Anonymous
 from kubetwist.authentication.configuration import AnonymousConfiguration, AuthenticationConfiguration
 from kubetwist.interfaces import IAuthenticator
-from kubetwist.server.config import ServerConfig
 from tests.authentication.requests import Request
 
 
@@ -38,8 +38,7 @@ class AnonymousTests(SynchronousTestCase):
         options = {**self.options, "authentication-config": "x"}
 
         def made(said: AnonymousConfiguration | None) -> Anonymous | None:
-            server = ServerConfig.__new__(ServerConfig)
-            server.authentication_configuration = AuthenticationConfiguration((), said)
+            server = SimpleNamespace(authentication_configuration=AuthenticationConfiguration((), said))
             return anonymous.make(options, server)
 
         self.assertIsNone(made(AnonymousConfiguration(False)))

@@ -123,7 +123,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         service.startService()
         self.addCleanup(service.stopService)
         await service.ready
-        self.server = service.server
+        self.service, self.server = service, service.server
         ca = self.server.config.credentials.trust.decode()
         return evolve(self.front_connection, url=self.server.url, ca=ca)
 
@@ -229,7 +229,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         path, headers = f"{GROUP}/visitors", {"X-Remote-User": "jane", "X-Remote-Group": "system:masters"}
         self.assertNotEqual(await deferToThread(self.as_proxy, server, self.proxy, headers, path), 200)
         await self.tell()
-        await self.server.delegated.look()
+        await self.service.delegated.look()
         self.assertEqual(await deferToThread(self.as_proxy, server, self.proxy, headers, path), 200)
 
     async def test_admission(self) -> None:

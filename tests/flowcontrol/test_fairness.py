@@ -44,7 +44,7 @@ class FairnessTests(KubeAPIMixin, TestCase):
         )
         self.addCleanup(self.server.stop)
         await self.server.start()
-        self.flow = self.server._service.server.config.flow  # type: ignore[union-attr]
+        self.flow = self.server._service.server.apis.flow  # type: ignore[union-attr]
         self.held: list[Deferred[Any]] = []
         self.webhook = WebhookServer(reactor, self.hold)
         self.addCleanup(self.webhook.stop)

@@ -33,7 +33,7 @@ class ChainTests(SynchronousTestCase):
             extensions.layer.claim_below("/apis/b", leaf(b"never"))
             extensions.layer.claim_below("/apis/c", leaf(b"extensions"))
 
-        server = create_server_chain("config", install)  # type: ignore[arg-type]
+        server, _ = create_server_chain("config", install)  # type: ignore[arg-type]
         self.assertEqual(
             [one.name for one in server.chain()], ["apiextensions-apiserver", "kube-apiserver", "kube-aggregator"]
         )

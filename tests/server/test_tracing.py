@@ -256,8 +256,8 @@ class MissingTests(SynchronousTestCase):
         self.addCleanup(sys.modules.pop, "opentelemetry.sdk.resources")
         sys.modules["opentelemetry.sdk.resources"] = None
         tracing = Tracing(TracingConfiguration())
-        config, server = cast("Any", None), cast("Any", None)
-        error = self.assertRaises(StartError, tracing.start, config, server)
+        reactor, server = cast("Any", None), cast("Any", None)
+        error = self.assertRaises(StartError, tracing.start, reactor, server)
         self.assertEqual(
             str(error),
             "--tracing-config-file needs opentelemetry.sdk.resources, which is not installed: pip install"

@@ -38,6 +38,8 @@ from .requests import (
 if TYPE_CHECKING:
     from cryptography import x509
 
+    from ..machinery.config import CertificateAuthority
+
 #: For how long a certificate is good at the most, and at the least.
 LIFE: Final = timedelta(days=365)
 _LEAST: Final = timedelta(minutes=10)
@@ -143,11 +145,12 @@ class RequestSigning(Controller[str]):
         await self.client.update_status(GROUP, REQUESTS, "", key, change, revision=record.revision)
 
 
-def certified(authority: Any, request: x509.CertificateSigningRequest, spec: JSONObject, now: datetime) -> bytes:
+def certified(
+    authority: CertificateAuthority, request: x509.CertificateSigningRequest, spec: JSONObject, now: datetime
+) -> bytes:
     """
     The certificate for a request.
 
-    @param authority: L{kubetwist.server.credentials.certificates.Authority}.
     @raise ValueError: The request is damaged, or not signed with the key that it is for.
     """
     from cryptography import x509
@@ -164,7 +167,7 @@ def certified(authority: Any, request: x509.CertificateSigningRequest, spec: JSO
         extensions = usage_extensions(spec.get("usages") or ())
         if wanted:
             extensions.append((x509.SubjectAlternativeName(wanted), not list(request.subject)))
-        pem: bytes = authority.certify(request, extensions, now - _BACKDATED, end)
+        pem = authority.certify(request, extensions, now - _BACKDATED, end)
     except (UnsupportedAlgorithm, TypeError, x509.DuplicateExtension) as error:
         raise ValueError(str(error)) from error
     return pem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -20,7 +20,8 @@ from .client import Client, controller_user
 from .informer import Informer, StoreSource
 
 if TYPE_CHECKING:
-    from ..aggregation.apiservices import Aggregation
+    from .aggregated import IAggregation
+    from .config import ControllerConfig
     from .events import EventRecorder
 
 
@@ -66,23 +67,26 @@ class Context:
     @ivar registry: The stores of the server, and what they share.
     @ivar stores: The stores of the server.
     @ivar clock: The reactor, or a clock in tests. All times of controllers come from it.
-    @ivar config: L{kubetwist.server.config.ServerConfig}; L{None} in tests that need none.
+    @ivar aggregation: What other servers answer for; L{None} where none can be named.
     """
 
     def __init__(
         self,
         registry: ResourceRegistry,
         clock: IReactorTime,
-        config: Any = None,
+        config: ControllerConfig | None = None,
         custom: ICustomResources | None = None,
+        aggregation: IAggregation | None = None,
     ) -> None:
         """
+        @param config: The configuration of the server; L{None} in tests of controllers that need none.
         @param custom: What serves custom resources; L{None} where there are none.
         """
         self.registry = registry
         self.stores = registry.stores
         self.clock = clock
-        self.config = config
+        self._config = config
+        self.aggregation = aggregation
         self._custom = custom
         self._informers: dict[GroupResource, Informer] = {}
         self._followers: list[Callable[[], object]] = []
@@ -99,20 +103,20 @@ class Context:
     @property
     def root_ca(self) -> str:
         """What pods verify this server by, in PEM; C{""} where it is not known."""
-        credentials = None if self.config is None else self.config.credentials
-        return "" if credentials is None else credentials.trust.decode()
+        return "" if self._config is None else self._config.credentials.trust.decode()
 
     def follow_trust(self, changed: Callable[[], object]) -> None:
         """Have C{changed} called whenever L{root_ca} is another."""
-        if self.config is not None:
-            self.config.trust_followers.append(changed)
+        if self._config is not None:
+            self._config.credentials.trust_followers.append(changed)
 
-    # --- other servers
+    # --- the configuration
 
     @property
-    def aggregation(self) -> Aggregation | None:
-        """What other servers answer for; L{None} where none can be named."""
-        return getattr(self.config, "aggregation", None)
+    def config(self) -> ControllerConfig:
+        """The configuration of the server."""
+        assert self._config is not None, "there is no configuration"
+        return self._config
 
     # --- resources
 

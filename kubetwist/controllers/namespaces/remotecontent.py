@@ -22,7 +22,7 @@ from ...client.errors import CallError, Unreachable
 from ...client.httpclient import Answer
 from ...client.responses import check_answer
 from ...registry.generic.resourceinfo import ResourceInfo
-from ..aggregation.apiservices import Aggregation, Remote
+from ..machinery.aggregated import IAggregatedServer, IAggregation
 from .conditions import Outcome
 
 #: Seconds that a server may take to tell what it serves.
@@ -42,7 +42,7 @@ _DELETE: Final = orjson.dumps({"kind": "DeleteOptions", "apiVersion": "v1", "pro
 class RemoteResource:
     """A namespaced resource that another server serves, and that can be deleted."""
 
-    remote: Remote
+    remote: IAggregatedServer
     name: str
     verbs: frozenset[str]
 
@@ -60,7 +60,7 @@ class RemoteResource:
 class RemoteContent:
     """Asks other servers in the name of a controller."""
 
-    def __init__(self, aggregation: Aggregation, user: UserInfo, local: Iterable[ResourceInfo] = ()) -> None:
+    def __init__(self, aggregation: IAggregation, user: UserInfo, local: Iterable[ResourceInfo] = ()) -> None:
         """
         @param user: Who asks.
         @param local: What is served here, in whatever version, and is nobody else's to delete.
@@ -107,7 +107,7 @@ class RemoteContent:
                     found.append(resource)
         return found, failures
 
-    async def _discover(self, remote: Remote) -> list[RemoteResource] | str:
+    async def _discover(self, remote: IAggregatedServer) -> list[RemoteResource] | str:
         """What a server serves, or why that is not known."""
         if not remote.available:
             return f"stale GroupVersion discovery: {remote.group_version}"
@@ -185,7 +185,7 @@ def _decoded(answer: Answer) -> dict[str, Any]:
     return found
 
 
-def _deletable(remote: Remote, told: dict[str, Any]) -> Collection[RemoteResource]:
+def _deletable(remote: IAggregatedServer, told: dict[str, Any]) -> Collection[RemoteResource]:
     found = []
     for one in _list_of(told, "resources"):
         if not isinstance(one, dict):

@@ -159,7 +159,9 @@ class AccountTokens(Controller[Key]):
         def complete(secret: JSONObject) -> None:
             data = {**(secret.get("data") or {}), **missing(secret)}
             if not data.get("token"):
-                token = self.context.config.token_issuer.sign(claims(account, secret))
+                issuer = self.context.config.token_issuer
+                assert issuer is not None, "a server with this controller signs tokens"
+                token = issuer.sign(claims(account, secret))
                 data["token"] = b64encode(token.encode()).decode()
             secret["data"] = data
             annotations = secret["metadata"].setdefault("annotations", {})

@@ -11,6 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
+from attrs import frozen
+
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.web.server import NOT_DONE_YET
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from ...controllers.aggregation.availability import Availability
     from ...controllers.aggregation.serviceendpoints import Backends
     from ...registry.stores import Stores
+    from ..hosting import APIConfig, APIHost
 
 UNAVAILABLE: Final = "service unavailable\n"
 #: How many proxies a request may have come through: an APIService can name a service that leads back to this server.
@@ -213,7 +216,7 @@ class RemoteLeaf(Leaf):
             span.put("http.response.status_code", request.code)
 
 
-class _Checks:
+class AvailabilityChecks:
     """Has the availability of other servers looked after, from the first of them on."""
 
     def __init__(self, aggregation: Aggregation, stores: Stores, reactor: IReactorTime, routing: bool) -> None:
@@ -277,22 +280,37 @@ class _Checks:
             self._backends.stop()
 
 
-def add_aggregator(config: Any, aggregation: Aggregation, front: Any, installed: IInstalled) -> AggregatedPaths:
+@frozen
+class Aggregator:
+    """
+    The aggregation of other servers.
+
+    @ivar paths: The paths that they serve.
+    @ivar checks: Whether they are available.
+    """
+
+    paths: AggregatedPaths
+    checks: AvailabilityChecks
+
+
+def add_aggregator(
+    config: APIConfig, stores: Stores, aggregation: Aggregation, front: APIHost, installed: IInstalled
+) -> Aggregator:
     """
     Have other servers answer for what APIServices give them.
 
-    @param config: L{kubetwist.server.config.ServerConfig}.
-    @param front: The L{kubetwist.server.generic.GenericServer} in front of all.
+    @param stores: Has the services and their endpoints.
+    @param aggregation: The servers behind APIServices.
+    @param front: The server in front of all.
+    @param installed: What the chain itself serves.
     """
     paths = AggregatedPaths(front.layer, aggregation, installed)
-    config.streams.append(paths.streams)
-    checks = _Checks(aggregation, config.stores, config.reactor, config.options["enable-aggregator-routing"])
+    checks = AvailabilityChecks(aggregation, stores, config.reactor, config.options["enable-aggregator-routing"])
     front.add_post_start_hook("apiservice-status-remote-available-controller", checks.begin)
     front.add_at_end("availability of other servers", checks.stop)
     count_unavailable(config.metrics, aggregation)
     aggregation.loopback = config.options["allow-loopback-proxy"]
-    config.aggregation, config.availability = aggregation, checks
-    return paths
+    return Aggregator(paths, checks)
 
 
 def count_unavailable(metrics: Registry, aggregation: Aggregation) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
+from ...api.flagvalues import FlagValues
 from ..errors import StartError
 from ..watchedfiles import WatchedFiles
 from .certificates import Pair
@@ -17,7 +18,7 @@ class Caller(Protocol):
         """Present this certificate from now on; both parameters are PEM."""
 
 
-def show_front_proxy(caller: Caller, options: Mapping[str, str], own: Pair, files: WatchedFiles) -> None:
+def show_front_proxy(caller: Caller, options: FlagValues, own: Pair, files: WatchedFiles) -> None:
     """
     Have servers behind APIServices shown the certificate of C{--proxy-client-cert-file}, as it is at the time, or that
     of the data directory.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -13,8 +13,10 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
+from ...api.flagvalues import FlagValues
 from ...api.times import utc_now
 from ...api.users import MASTERS
+from ...interfaces import IServerReactor
 from ...resources.proxy.upstreamclients import KubeletTLS
 from ..errors import StartError
 from ..watchedfiles import WatchedFiles
@@ -36,7 +38,7 @@ class KubeletCredentials:
 
     _log = Logger()
 
-    def __init__(self, options: Mapping[str, str], reactor: Any, data: KeyDirectory, files: WatchedFiles) -> None:
+    def __init__(self, options: FlagValues, reactor: IServerReactor, data: KeyDirectory, files: WatchedFiles) -> None:
         """
         @param options: The parsed command line, with the flags that begin with C{--kubelet-}.
         @param reactor: Runs threads; L{IReactorThreads<twisted.internet.interfaces.IReactorThreads>}.

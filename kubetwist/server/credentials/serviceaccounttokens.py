@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from twisted.logger import Logger
 
+from ...api.flagvalues import FlagValues
 from ...registry.core.serviceaccount.tokenkeys import BadVerificationKey, TokenKey, load_token_keys
 from ...registry.core.serviceaccount.tokens import EXTENDED_SECONDS, RENEWED_SECONDS, BadSigningKey, TokenIssuer
 from ..errors import StartError
@@ -17,7 +17,7 @@ from .keydirectory import KeyDirectory
 _log = Logger()
 
 
-def make_token_issuer(options: Mapping[str, Any], data: KeyDirectory) -> TokenIssuer:
+def make_token_issuer(options: FlagValues, data: KeyDirectory) -> TokenIssuer:
     """
     Read the key of C{--service-account-signing-key-file}, or without it that of the data directory.
 
@@ -36,7 +36,7 @@ def make_token_issuer(options: Mapping[str, Any], data: KeyDirectory) -> TokenIs
         raise StartError(f"can not use {path}: {error}") from error
 
 
-def _expiration(options: Mapping[str, Any]) -> tuple[int, bool]:
+def _expiration(options: FlagValues) -> tuple[int, bool]:
     longest = int(options["service-account-max-token-expiration"])
     extend = options["service-account-extend-token-expiration"]
     if longest and extend:
@@ -58,7 +58,7 @@ def _expiration(options: Mapping[str, Any]) -> tuple[int, bool]:
 
 
 def read_token_keys(
-    options: Mapping[str, Any],
+    options: FlagValues,
     data: KeyDirectory,
     files: WatchedFiles,
     followers: Sequence[Callable[[Sequence[TokenKey]], object]],

@@ -22,6 +22,8 @@ from ...registry.generic.deprecations import deprecation_warning
 from ...resources.mux import Layer
 
 if TYPE_CHECKING:
+    from ...interfaces import IServerReactor
+    from ...resources.servedresources import IInstalled
     from ..config import ServerConfig
 
 
@@ -34,7 +36,7 @@ class MetricsResource(Resource):
         self,
         path: str,
         registry: Registry,
-        reactor: Any,
+        reactor: IServerReactor,
         shown: Shown,
         *,
         process: bool = False,
@@ -92,16 +94,20 @@ class MetricsResource(Resource):
 class Served:
     """Which resources a server serves; asked about each of them once, and about those that it does not serve, often."""
 
-    def __init__(self, config: ServerConfig) -> None:
-        self._config = config
+    def __init__(self, installed: IInstalled | None, kubernetes_version: str) -> None:
+        """
+        @param installed: The served resources; L{None} for a server with other paths only.
+        @param kubernetes_version: The release that is served: C{"1.36"}.
+        """
+        self._installed = installed
+        self._minor = int(kubernetes_version.partition(".")[2])
         self._generation = -1
         self._names: dict[tuple[str, str], frozenset[str]] = {}
 
     def __contains__(self, wanted: tuple[str, str, str]) -> bool:
         group, version, name = wanted
-        installed = self._config.installed
+        installed = self._installed
         if installed is None:
-            # Servers can be made of other paths than those of APIs.
             return False
         if installed.generation != self._generation:
             self._generation = installed.generation
@@ -117,11 +123,10 @@ class Served:
     def is_deprecated(self, wanted: tuple[str, str, str]) -> bool:
         """Whether clients of a resource are told not to use it any more."""
         group, version, name = wanted
-        if wanted not in self:
+        if self._installed is None or wanted not in self:
             return False
-        lines = self._config.installed.resources(GroupVersion(group, version))
-        minor = int(self._config.kubernetes_version.partition(".")[2])
-        return any(line.name == name and deprecation_warning(line.kind, minor) for line in lines)
+        lines = self._installed.resources(GroupVersion(group, version))
+        return any(line.name == name and deprecation_warning(line.kind, self._minor) for line in lines)
 
 
 def claim_metrics(layer: Layer, config: ServerConfig, forgotten: Callable[[], object]) -> None:

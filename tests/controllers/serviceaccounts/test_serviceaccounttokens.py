@@ -22,6 +22,7 @@ class Credentials:
     """What clients verify the server by."""
 
     trust: bytes = b"our certificate"
+    trust_followers: list[Any] = field(factory=list)
 
 
 class Issuer:
@@ -38,12 +39,11 @@ class Config:
 
     credentials: Credentials = field(factory=Credentials)
     token_issuer: Issuer = field(factory=Issuer)
-    trust_followers: list[Any] = field(factory=list)
 
     def trust(self, certificate: bytes) -> None:
         """Show another certificate."""
         self.credentials.trust = certificate
-        for follower in self.trust_followers:
+        for follower in self.credentials.trust_followers:
             follower()
 
 

@@ -192,6 +192,11 @@ class AggregatedCase(KubeAPIMixin, TestCase):
             await self.until_condition("Passed")
 
     @property
+    def apis(self) -> Any:
+        """The APIs of the server."""
+        return self.server._service.server.apis
+
+    @property
     def config(self) -> Any:
         """What the server is built from."""
         return self.server._service.server.config

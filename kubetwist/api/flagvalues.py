@@ -1,0 +1,24 @@
+"""The values of flags, for the packages that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any, Protocol
+
+
+class FlagValues(Protocol):
+    """
+    The values of flags, by their names without dashes.
+
+    A value has the type of its flag; without the flag it is the default. L{kubetwist.cli.kubeapi.Options} provides it.
+    """
+
+    @property
+    def given(self) -> Set[str]:
+        """The names of the flags on the command line."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """Return the value of a flag."""
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        """Return the value of a flag, or C{default} if the command has no such flag."""

@@ -1,0 +1,130 @@
+"""The server that APIs are installed on, as their installation needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..controllers.machinery.config import ControllerConfig, TrustSource
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+
+    from ..api.flagvalues import FlagValues
+    from ..authentication.certificates import Authorities
+    from ..authentication.union import TokenFinding
+    from ..client.factory import Outgoing
+    from ..flowcontrol.turns import Turns
+    from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor, IStorageBackend
+    from ..metrics.registry import Registry
+    from ..registry.rbac.ruleresolver import Grants
+    from .mux import Layer
+    from .proxy.upstreamclients import KubeletTLS
+
+#: A call at a point of the life of a server; its coroutine or Deferred is awaited.
+Hook = Callable[[], object]
+
+
+class APIHost(Protocol):
+    """A server of the chain; L{kubetwist.server.generic.GenericServer} provides it."""
+
+    @property
+    def layer(self) -> Layer:
+        """The paths of the server."""
+
+    def add_before_listening(self, name: str, start: Hook, /) -> None:
+        """Call C{start} when the storage is open, and await it before the server listens."""
+
+    def add_post_start_hook(self, name: str, run: Hook, /) -> None:
+        """Call C{run} when the server listens; it is ready when all these hooks are done."""
+
+    def add_when_ready(self, name: str, run: Hook, /) -> None:
+        """Call C{run} when the server is ready."""
+
+    def add_pre_shutdown_hook(self, name: str, run: Hook, /) -> None:
+        """Call C{run} when the server begins to stop, while it still serves."""
+
+    def add_at_end(self, name: str, stop: Hook, /) -> None:
+        """Call C{stop} after the last request, before the storage is closed."""
+
+
+class ProxyTrustSource(TrustSource, Protocol):
+    """The certificates of the server, with the authority of its own front proxy certificate."""
+
+    @property
+    def front_proxy_authority(self) -> bytes:
+        """The certificate that verifies the front proxy certificate, PEM."""
+
+
+class KubeletTLSSource(Protocol):
+    """The client certificate for kubelets."""
+
+    def current(self) -> Coroutine[Deferred[Any], Any, KubeletTLS]:
+        """Return the certificate and the trusted authorities that are in use now."""
+
+
+class APIConfig(ControllerConfig, Protocol):
+    """The configuration of the server; L{kubetwist.server.config.ServerConfig} provides it."""
+
+    @property
+    def options(self) -> FlagValues:
+        """The values of flags, by name."""
+
+    @property
+    def reactor(self) -> IServerReactor:
+        """The reactor that the server runs on."""
+
+    @property
+    def backend(self) -> IStorageBackend:
+        """The storage backend, not opened."""
+
+    @property
+    def traced(self) -> bool:
+        """Whether requests leave spans."""
+
+    @property
+    def authorizer(self) -> IAuthorizer:
+        """All authorizers, as one."""
+
+    @property
+    def grants(self) -> Grants:
+        """What roles and bindings say now."""
+
+    @property
+    def outgoing(self) -> Outgoing:
+        """Makes the clients of webhooks and of other servers."""
+
+    @property
+    def metrics(self) -> Registry:
+        """The metrics of C{/metrics}."""
+
+    @property
+    def turns(self) -> Turns:
+        """Runs heavy work a little at a time."""
+
+    @property
+    def credentials(self) -> ProxyTrustSource:
+        """The certificates of the server."""
+
+    @property
+    def kubelet_credentials(self) -> KubeletTLSSource | None:
+        """The client certificate for kubelets."""
+
+    @property
+    def client_authorities(self) -> Sequence[Authorities]:
+        """The authorities whose certificates the server requests from clients."""
+
+    @property
+    def controllers(self) -> Sequence[IControllerFactory]:
+        """The factories of the controllers that run."""
+
+    @property
+    def address(self) -> str:
+        """The host and port at which clients reach this server."""
+
+    @property
+    def endpoint(self) -> tuple[str, int]:
+        """The advertised address and port."""
+
+    def user_of_token(self, token: str, audiences: Sequence[str] = (), /) -> TokenFinding | Deferred[TokenFinding]:
+        """Authenticate a bearer token."""

@@ -1,0 +1,192 @@
+"""
+Complete the configuration of a server: read all files, make all plugins, bind the address.
+
+Nothing is served and no storage is opened before L{kubetwist.server.running.APIServer} starts.
+
+@see: kubernetes, C{cmd/kube-apiserver/app}: C{CreateConfig} and C{Complete}.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from attrs import frozen
+
+from ..admission.configuration import BadAdmission
+from ..authentication.union import AuthenticatorUnion
+from ..flowcontrol.turns import Turns
+from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor
+from ..registry.runtimeconfig import BadRuntimeConfig
+from ..storage.errors import StorageError
+from .config import ServerConfig
+from .context import PluginContext
+from .credentials.kubelet import KubeletCredentials
+from .credentials.serviceaccounttokens import make_token_issuer, read_token_keys
+from .datadir import Credentials, DataDirectory
+from .encryption import encrypt
+from .errors import StartError
+from .hostaddress import advertised_address
+from .listening import BoundAddress
+from .options import ServerOptions
+from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
+from .tracing import make_tracing
+
+
+@frozen
+class Access:
+    """
+    Who may do what.
+
+    @ivar authenticator: All authenticators, as one.
+    @ivar authorizer: All authorizers, as one.
+    """
+
+    authenticator: AuthenticatorUnion
+    authorizer: IAuthorizer
+
+
+class Completion:
+    """
+    Completes the configuration of a Kubernetes API server.
+
+    A subclass completes that of another kind of server: it has other certificates, authenticators and authorizers.
+    """
+
+    def __init__(self, options: ServerOptions, reactor: IServerReactor) -> None:
+        self.options = options
+        self.reactor = reactor
+
+    async def complete(self) -> ServerConfig:
+        """
+        Return the complete configuration.
+
+        @raise StartError: A flag or a file cannot be used; everything that was opened is closed.
+        """
+        held = ExitStack()
+        context: list[PluginContext] = []
+        try:
+            return await self._complete(held, context)
+        except BaseException as error:
+            for one in context:
+                await one.close()
+            held.close()
+            readable = start_error(error)
+            if readable is None:
+                raise
+            raise readable from error
+
+    async def _complete(self, held: ExitStack, opened: list[PluginContext]) -> ServerConfig:
+        options, reactor = self.options, self.reactor
+        begun = reactor.seconds()
+        data = self._open_data(held)
+        bound = BoundAddress(options["bind-address"], options["secure-port"])
+        held.callback(bound.close)
+        credentials = self.make_credentials(data)
+        plain = make_backend(options, reactor)
+        context = PluginContext(options, reactor, data, f"{_shown_host(options)}:{bound.port}")
+        opened.append(context)
+        backend, encryption = encrypt(plain, context)
+        tracing = make_tracing(options)
+        context.outgoing.traced = tracing is not None
+        controllers = self.choose_controllers()
+        access = await self.make_access(context)
+        context.authenticator = access.authenticator
+        context.kubelet_credentials = self.make_kubelet_credentials(context)
+        return ServerConfig(
+            context=context,
+            begun=begun,
+            bound=bound,
+            endpoint=(advertised_address(options["bind-address"], options["advertise-address"]), bound.port),
+            credentials=credentials,
+            backend=backend,
+            encryption=encryption,
+            tracing=tracing,
+            authenticator=access.authenticator,
+            authorizer=access.authorizer,
+            controllers=controllers,
+            auditor=make_auditor(options, context),
+            held=held,
+            turns=Turns(reactor),
+        )
+
+    def _open_data(self, held: ExitStack) -> DataDirectory:
+        """Open the data directory; a server in memory without C{--data-dir} has a temporary one."""
+        options = self.options
+        durable = not options["in-memory"]
+        if not durable and "data-dir" not in options.given:
+            folder = held.enter_context(tempfile.TemporaryDirectory(prefix="kubetwist-"))
+            options["data-dir"] = f"{folder}/data"
+        data = DataDirectory(Path(options["data-dir"]), durable=durable)
+        held.callback(data.close)
+        data.open()
+        return data
+
+    # The parts of a Kubernetes API server.
+
+    def make_credentials(self, data: DataDirectory) -> Credentials:
+        """
+        Read the certificates and keys of the server, and make those that are missing.
+
+        @raise StartError: One cannot be read, used or written.
+        """
+        return Credentials(data, self.options)
+
+    def choose_controllers(self) -> Sequence[IControllerFactory]:
+        """
+        Return the factories of the controllers that run.
+
+        @raise StartError: C{--controllers} has an unknown name.
+        """
+        return choose_controllers(self.options)
+
+    async def make_access(self, context: PluginContext) -> Access:
+        """
+        Make the authenticators and authorizers.
+
+        @raise StartError: A flag or a file cannot be used.
+        """
+        options = self.options
+        context.token_issuer = make_token_issuer(options, context.data)
+        context.token_keys = read_token_keys(options, context.data, context.files, context.token_key_followers)
+        authorizer = make_authorizer(options, context)
+        return Access(make_authenticator(options, context), authorizer)
+
+    def make_kubelet_credentials(self, context: PluginContext) -> KubeletCredentials | None:
+        """
+        Read the client certificate for kubelets; L{None} in a server that does not call kubelets.
+
+        @raise StartError: A file cannot be used.
+        """
+        return KubeletCredentials(self.options, self.reactor, context.data, context.files)
+
+
+async def complete(options: ServerOptions, reactor: IServerReactor) -> ServerConfig:
+    """
+    Return the complete configuration of a Kubernetes API server.
+
+    @raise StartError: A flag or a file cannot be used; everything that was opened is closed.
+    """
+    return await Completion(options, reactor).complete()
+
+
+def start_error(error: BaseException) -> StartError | None:
+    """Return an error of configuration or storage as a L{StartError}; L{None} for any other error."""
+    if isinstance(error, BadAdmission):
+        return StartError(str(error))
+    if isinstance(error, BadRuntimeConfig):
+        return StartError(f"--runtime-config: {error}")
+    if isinstance(error, StorageError):
+        return StartError(f"can not use the store: {error}")
+    return None
+
+
+def _shown_host(options: ServerOptions) -> str:
+    """Return the host of the URL of the server: loopback if it listens on all addresses."""
+    shown = ipaddress.ip_address(options["advertise-address"] or options["bind-address"])
+    if shown.is_unspecified:
+        shown = ipaddress.ip_address("127.0.0.1" if shown.version == 4 else "::1")
+    return f"[{shown}]" if shown.version == 6 else str(shown)

@@ -1,0 +1,107 @@
+"""What a server offers to the plugins that are made before the server itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from twisted.internet.defer import Deferred
+
+from ..authorization.webhookmetrics import WebhookTally
+from ..client.factory import Outgoing
+from ..interfaces import IServerReactor
+from ..metrics.registry import Registry
+from ..registry.core.serviceaccount.tokenkeys import TokenKey
+from ..registry.rbac.ruleresolver import Grants
+from ..registry.stores import Stores
+from .options import ServerOptions
+from .watchedfiles import WatchedFiles
+
+if TYPE_CHECKING:
+    from ..api.resource import JSONObject
+    from ..authentication.certificates import Authorities
+    from ..authentication.configuration import AuthenticationConfiguration
+    from ..authentication.sessions import SessionAuthenticator
+    from ..authentication.union import AuthenticatorUnion, TokenFinding
+    from ..registry.core.serviceaccount.tokens import TokenIssuer
+    from .credentials.kubelet import KubeletCredentials
+    from .datadir import DataDirectory
+
+
+@define(eq=False)
+class PluginContext:
+    """
+    What the factories of authenticators and authorizers, and the audit, are given.
+
+    They are made before the server: L{stores} are filled, and L{authenticator} and L{kubelet_credentials} are set,
+    later than they are called and before the first request.
+
+    @ivar options: The parsed command line.
+    @ivar data: The data directory, open.
+    @ivar address: The host and port at which clients reach this server: C{"127.0.0.1:6443"}.
+    @ivar stores: The stores of the server.
+    @ivar grants: What roles and bindings say now.
+    @ivar outgoing: Makes clients of webhooks and of other servers; they are closed when the server stops.
+    @ivar files: Reads files, and reads them again when they change.
+    @ivar metrics: The metrics of C{/metrics}.
+    @ivar authorization_webhooks: The metrics of authorization webhooks.
+    @ivar authenticator: All authenticators, as one.
+    @ivar token_issuer: Signs tokens of service accounts; L{None} in a server without such tokens.
+    @ivar token_keys: The keys that verify those tokens.
+    @ivar kubelet_credentials: The client certificate for kubelets; L{None} in a server that does not call kubelets.
+    @ivar sessions: The sessions of the web page; L{None} without the page.
+    @ivar client_authorities: The authorities of client certificates: the server requests certificates of these.
+    @ivar token_key_followers: Called with the new keys when C{--service-account-key-file} has changed.
+    @ivar authentication_configuration: The content of C{--authentication-config} and of the flags C{--oidc-...}; set by
+        the first authenticator that reads it.
+    @ivar authentication_followers: Called with the new content when the file has changed.
+    @ivar closers: Called after the last request.
+    """
+
+    options: ServerOptions
+    reactor: IServerReactor
+    data: DataDirectory
+    address: str
+    authorization_webhooks: WebhookTally = field(factory=WebhookTally)
+    metrics: Registry = field(factory=Registry)
+    token_issuer: TokenIssuer | None = None
+    token_keys: Sequence[TokenKey] = ()
+    authenticator: AuthenticatorUnion | None = None
+    kubelet_credentials: KubeletCredentials | None = None
+    sessions: SessionAuthenticator | None = None
+    client_authorities: list[Authorities] = field(factory=list)
+    token_key_followers: list[Callable[[Sequence[TokenKey]], object]] = field(factory=list)
+    authentication_configuration: AuthenticationConfiguration | None = None
+    authentication_followers: list[Callable[[AuthenticationConfiguration], object]] = field(factory=list)
+    closers: list[Callable[[], object]] = field(factory=list)
+    outgoing: Outgoing = field(init=False)
+    files: WatchedFiles = field(init=False)
+    stores: Stores = field(factory=Stores, init=False)
+    grants: Grants = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.outgoing = Outgoing(self.reactor, self._find_service, self.options["webhook-url-denied-cidrs"])
+        self.files = WatchedFiles(self.reactor)
+        self.grants = Grants(self.stores)
+
+    def _find_service(self, namespace: str, name: str) -> JSONObject | None:
+        return self.stores.view("", "services", namespace, name)
+
+    def user_of_token(self, token: str, audiences: Sequence[str] = ()) -> TokenFinding | Deferred[TokenFinding]:
+        """
+        Authenticate a bearer token.
+
+        @param audiences: The token must be meant for one of these; without any, the audience is not checked.
+        """
+        assert self.authenticator is not None, "the authenticators are not made"
+        found: TokenFinding | Deferred[TokenFinding] = self.authenticator.user_of_token(token, audiences)
+        return found
+
+    async def close(self) -> None:
+        """Call the closers, and close all outgoing connections."""
+        self.files.stop()
+        for close in self.closers:
+            close()
+        await self.outgoing.close()

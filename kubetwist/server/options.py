@@ -1,0 +1,40 @@
+"""The parsed command line, as the server uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from ..api.flagvalues import FlagValues
+from ..api.resource import JSONObject
+from ..logs.verbosity import Verbosity
+from ..metrics.shown import Shown
+
+
+class ServerOptions(FlagValues, Protocol):
+    """The values of flags, and what follows from them; L{kubetwist.cli.kubeapi.Options} provides it."""
+
+    @property
+    def command(self) -> str:
+        """The name of the command, for messages."""
+
+    @property
+    def parent(self) -> Any:
+        """The options of C{twist}; L{None} in a program that is not C{twist}."""
+
+    @property
+    def verbosity(self) -> Verbosity:
+        """The log levels of C{--v} and C{--vmodule}."""
+
+    @property
+    def shown(self) -> Shown:
+        """The metrics that are served."""
+
+    def __setitem__(self, name: str, value: Any, /) -> None:
+        """Replace the value of a flag."""
+
+    def shown_values(self) -> Mapping[str, str]:
+        """Return all values as text, without secrets."""
+
+    def typed_values(self) -> JSONObject:
+        """Return all values with JSON types, without secrets."""
