@@ -18,11 +18,16 @@ import gc
 from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import Any, Final
+from typing import Any, Final, TypeVar, TypeVarTuple
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.failure import Failure
+
+from ..http.collaborators import DeferToThread
+
+Arguments = TypeVarTuple("Arguments")
+Result = TypeVar("Result")
 
 #: Seconds without a computation after which the collector is enabled again.
 QUIET: Final = 0.5
@@ -42,11 +47,13 @@ class _Computation:
     failure the frame with that variable, so that the arguments would be kept until garbage is collected.
     """
 
-    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], result: Deferred[Any]) -> None:
+    def __init__(
+        self, function: Callable[[*Arguments], Result], arguments: tuple[*Arguments], result: Deferred[Result]
+    ) -> None:
         self.result = result
         self._context = copy_context()
         self._function: Callable[..., Any] | None = function
-        self._arguments = arguments
+        self._arguments: tuple[Any, ...] = arguments
         self._outcome: Any = None
 
     def run(self) -> None:
@@ -71,7 +78,7 @@ class Computing:
     @ivar waiting: The number of waiting calls.
     """
 
-    def __init__(self, in_thread: Callable[..., Deferred[Any]], clock: IReactorTime) -> None:
+    def __init__(self, in_thread: DeferToThread, clock: IReactorTime) -> None:
         """
         @param in_thread: Calls a function with arguments in a thread.
         @param clock: L{twisted.internet.interfaces.IReactorTime}.
@@ -89,7 +96,7 @@ class Computing:
         """Return the number of calls that wait for earlier ones."""
         return len(self._waiting)
 
-    def __call__(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+    def __call__(self, function: Callable[[*Arguments], Result], *arguments: *Arguments) -> Deferred[Result]:
         """
         Call a function in the thread, in the caller's context.
 
@@ -98,7 +105,7 @@ class Computing:
         @param function: Must not access anything that the reactor's thread changes.
         @return: A Deferred of its result.
         """
-        result: Deferred[Any] = Deferred()
+        result: Deferred[Result] = Deferred()
         self._waiting.append(_Computation(function, arguments, result))
         if not self._busy:
             self._next()

@@ -7,7 +7,7 @@ Priority and fairness for who wants to look: tables as the reference prints them
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from ..api import times
 from .levels import FlowControl, Level
@@ -99,7 +99,7 @@ def _time(moment: float, now: float) -> str:
     return times.format_micro_time(times.posix_now() - (now - moment))
 
 
-def _row(*cells: Any) -> tuple[str, ...]:
+def _row(*cells: object) -> tuple[str, ...]:
     return tuple(str(cell).lower() if isinstance(cell, bool) else _printable(str(cell)) for cell in cells)
 
 

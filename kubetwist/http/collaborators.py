@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeVar, TypeVarTuple
 
 from twisted.internet.defer import Deferred
 
 from ..api.authorization import Verdict
 from ..api.resource import JSONObject
+
+Arguments = TypeVarTuple("Arguments")
+Result = TypeVar("Result")
 
 
 class WorkScheduler(Protocol):
@@ -66,3 +69,14 @@ class AuditTrail(Protocol):
 
     def answered_object(self, data: bytes, *, yaml: bool = False) -> None:
         """Record the object, list or Status of the response."""
+
+
+class DeferToThread(Protocol):
+    """
+    Calls a function with arguments in a thread.
+
+    @see: L{kubetwist.flowcontrol.computing.Computing}, which calls one function at a time.
+    """
+
+    def __call__(self, function: Callable[[*Arguments], Result], *arguments: *Arguments) -> Deferred[Result]:
+        """Return what fires with the result of the function."""

@@ -18,6 +18,7 @@ from twisted.logger import Logger
 from ..api.errors import APIStatusError, named
 from ..api.resource import GroupResource, GroupVersion, GroupVersionKind, JSONObject
 from ..flowcontrol.computing import Computing
+from ..http.collaborators import DeferToThread
 from ..http.negotiation import CUSTOM_PATCH_TYPES, patch_media
 from ..http.request import KubeRequest
 from ..interfaces import IAuthorizer
@@ -29,7 +30,7 @@ from ..registry.customresources.served import ServedResource
 from ..registry.generic.codec import Codec
 from ..registry.generic.parts import Part, status_rules
 from .discovery.endpoints import DefinedGroupVersion, Group, page_not_found
-from .endpoint import Endpoint, InThread, in_threads_of
+from .endpoint import Endpoint, in_threads_of
 from .handlers.read import Reads
 from .handlers.watch import Flusher
 from .handlers.write import Writes
@@ -256,7 +257,7 @@ class CustomResources:
         *,
         conversion_of: Callable[[JSONObject], Conversion | None] = lambda crd: None,
         min_request_timeout: float = 1800.0,
-        in_thread: InThread | None = None,
+        in_thread: DeferToThread | None = None,
         traced: bool = False,
     ) -> None:
         """

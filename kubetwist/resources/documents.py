@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
-
-from twisted.internet.threads import deferToThreadPool
 
 from .aggregation.remotes import IRemotes, Others
 from .discovery.endpoints import CoreVersions, Group, Groups, GroupVersionResources, Index, PathNotFound, index_paths
+from .endpoint import in_threads_of
 from .install import group_version_path
 from .mux import Layer
 from .openapi.endpoints import IRemoteDocuments, OpenAPIV2, OpenAPIV3, builder_of
@@ -41,7 +39,7 @@ def install_documents(
     @return: The clients of the other servers' documents, to be started and stopped.
     """
     listed = listed or installed
-    run = partial(deferToThreadPool, reactor, reactor.getThreadPool())
+    run = in_threads_of(reactor)
     others = None if aggregation is None else Others(aggregation, reactor, run)
     beta = int(definitions.minor.partition(".")[2]) < 33
     for path in ("/", "/index.html"):

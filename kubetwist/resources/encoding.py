@@ -8,7 +8,7 @@ once and not once per reader.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
 
@@ -25,6 +25,49 @@ if TYPE_CHECKING:
 
 #: An object, stored or made to answer.
 Result = Record | JSONObject
+
+
+class ObjectEncoder(Protocol):
+    """Encodes objects and the events of watches."""
+
+    def one(self, result: Result) -> bytes:
+        """Encode one object."""
+
+    def event(self, kind: str, record: Record) -> bytes:
+        """Encode the event of a watch."""
+
+    def first_event(self, kind: str, record: Record) -> bytes:
+        """Encode the first event of a watch."""
+
+    def bookmark(self, revision: int, initial_events_end: bool) -> bytes:
+        """Encode a bookmark."""
+
+
+class WatchEncoder(ObjectEncoder, Protocol):
+    """Encodes all that a watch sends."""
+
+    def failure(self, status: JSONObject) -> bytes:
+        """Encode the event with the reason for the end of a watch."""
+
+
+class ListEncoder(Protocol):
+    """
+    Encodes lists.
+
+    @ivar stored: Whether answers consist of the stored bytes of records.
+    """
+
+    stored: bool
+
+    def items(self, listing: Listing) -> Slices:
+        """Encode the items of a list, in slices."""
+
+    def listing(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
+        """Encode a list; C{items} are the result of L{items}, and not needed if answers are C{stored} bytes."""
+
+
+class Encoder(ObjectEncoder, ListEncoder, Protocol):
+    """Encodes objects, lists and the events of watches."""
 
 
 #: Go's encoder ends a JSON document with a line feed, unless the document is indented.
@@ -243,7 +286,7 @@ class PartialEncoder(JSONEncoder):
 class YAMLEncoder:
     """Another encoder's documents, as YAML; lists are encoded by whoever answers with them, as that may take long."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Encoder) -> None:
         self.inner = inner
 
     def one(self, result: Result) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
 
 from attrs import define, field
 
@@ -15,6 +15,7 @@ from ..api.jsontypes import JSONValue
 from ..api.requestscope import RequestScope
 from ..api.resource import GroupVersion, GroupVersionKind, JSONObject
 from ..api.times import now
+from ..http.collaborators import DeferToThread
 from ..http.negotiation import BUILT_IN, CUSTOM, PATCH_TYPES, Forms
 from ..http.request import KubeRequest
 from ..interfaces import ILister
@@ -31,14 +32,14 @@ if TYPE_CHECKING:
 COMPILED: Final = {"apiextensions.k8s.io": 16, "admissionregistration.k8s.io": 16, "resource.k8s.io": 16}
 #: Matches what may be a whole float in JSON or YAML, which most bodies lack.
 _whole_float: Final = re.compile(rb"[0-9](?:\.0|[eE])").search
-#: Calls a function with arguments, where it does not hold up the reactor.
-InThread = Callable[..., Deferred[Any]]
+Arguments = TypeVarTuple("Arguments")
+Result = TypeVar("Result")
 
 
-def in_threads_of(reactor: Any) -> InThread:
+def in_threads_of(reactor: Any) -> DeferToThread:
     """What calls functions in the threads of a reactor."""
 
-    def in_thread(function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+    def in_thread(function: Callable[[*Arguments], Result], *arguments: *Arguments) -> Deferred[Result]:
         return deferToThreadPool(reactor, reactor.getThreadPool(), function, *arguments)
 
     return in_thread
@@ -73,7 +74,7 @@ class Endpoint:
     version: GroupVersion
     gvk: GroupVersionKind
     codec: Codec
-    in_thread: InThread
+    in_thread: DeferToThread
     strategy: Strategy | None = None
     subresource: str = ""
     list_items_have_kind: bool = False

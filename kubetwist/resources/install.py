@@ -18,6 +18,7 @@ from zope.interface import Interface
 
 from ..api.resource import GroupVersion, GroupVersionKind
 from ..flowcontrol.computing import Computing
+from ..http.collaborators import DeferToThread
 from ..interfaces import (
     ICollectionDeleter,
     IConnecter,
@@ -38,7 +39,7 @@ from ..registry.generic.resourceinfo import ResourceInfo, SubresourceInfo
 from ..registry.generic.scalestore import ScaleStore
 from ..registry.strategies import strategy_for
 from ..registry.subresources import subresource_storage, virtual_storage
-from .endpoint import Endpoint, InThread, in_threads_of
+from .endpoint import Endpoint, in_threads_of
 from .handlers.connect import Connects
 from .handlers.read import Reads
 from .handlers.watch import Flusher
@@ -107,7 +108,7 @@ class Installer:
         *,
         min_request_timeout: float = 1800.0,
         clients: TargetClients | None = None,
-        in_thread: InThread | None = None,
+        in_thread: DeferToThread | None = None,
         traced: bool = False,
     ) -> None:
         """

@@ -8,15 +8,15 @@ readers.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from struct import pack
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
-from ..http.collaborators import WorkScheduler
+from ..http.collaborators import DeferToThread, WorkScheduler
 from ..http.responses import Body
 from ..registry.generic.codec import Codec
 from ..schema.metaprotobuf import encode_protobuf
@@ -24,7 +24,7 @@ from ..schema.protobuf.encoding import ENVELOPE_END, envelope, envelope_start
 from ..schema.protobuf.wire import LENGTH, WireError, put_counted, put_key, put_varint
 from ..storage.cache.listing import Listing
 from ..storage.cache.record import Record
-from .encoding import Result, list_meta
+from .encoding import JSONEncoder, Result, list_meta
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 #: Of a list so many bytes of JSON are encoded before others have a turn, in a few hundred microseconds.
@@ -45,7 +45,7 @@ class ProtobufEncoder:
     #: Answers never consist of stored bytes.
     stored = False
 
-    def __init__(self, inner: Any, codec: Codec, *, partial: bool) -> None:
+    def __init__(self, inner: JSONEncoder, codec: Codec, *, partial: bool) -> None:
         """
         @param partial: They have nothing but metadata.
         """
@@ -87,7 +87,7 @@ class ProtobufEncoder:
         listing: Listing,
         token: str,
         turns: WorkScheduler | None,
-        in_thread: Callable[..., Awaitable[Any]] | None = None,
+        in_thread: DeferToThread | None = None,
     ) -> Body:
         """
         Encode a list; its items do not repeat their kind.

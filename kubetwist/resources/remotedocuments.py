@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, Protocol
-
-from twisted.internet.defer import Deferred
+from typing import Final
 
 from ..api.jsonpieces import BadJSON
 from ..client.errors import CallError, Unreachable
-
-
-class IRunInThread(Protocol):
-    """C{functools.partial(deferToThreadPool, reactor, reactor.getThreadPool())}, or something like it."""
-
-    def __call__(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
-        """The result of C{function}, which may take long."""
 
 
 class BadDocument(ValueError):

@@ -15,6 +15,7 @@ import orjson
 
 from ..api.errors import APIStatusError
 from ..api.jsonpath import MOST_SEEN, Budget
+from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from ..api.times import posix_now
 from ..http.responses import Body
@@ -34,6 +35,9 @@ INCLUDE = ("None", "Metadata", "Object")
 MOST_SEEN_BY_REQUEST: Final = 100 * MOST_SEEN
 #: Cost of a row besides the JSON that is read for it.
 ROW_COST: Final = 256
+#: The JSON of a row before its first age, that age, the JSON up to the next one, and all further ages with the JSON
+#: after them; then the JSON after the cells, and where the metadata ends in that of the object.
+_Pieces = tuple[bytes, float | None, bytes, list[tuple[float, bytes]], bytes, int]
 #: Maximum size of the cached cells of a row, in bytes; columns may show whole objects.
 KEPT_ROW: Final = 16 * 1024
 
@@ -91,7 +95,7 @@ class TableEncoder:
         self._head = b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":' % version.encode()
         self._partial = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%b",' % version.encode()
 
-    def _pieces(self, record: Record, budget: Budget | None) -> tuple[Any, ...]:
+    def _pieces(self, record: Record, budget: Budget | None) -> _Pieces:
         """What is kept of a record: the JSON of its cells around its ages, and where its metadata ends."""
         views = record.views
         if views is None:
@@ -114,7 +118,7 @@ class TableEncoder:
                 views[self._view] = pieces
         return pieces
 
-    def _cells(self, obj: JSONObject, budget: Budget | None) -> tuple[tuple[Any, ...], bool]:
+    def _cells(self, obj: JSONObject, budget: Budget | None) -> tuple[tuple[JSONValue, ...], bool]:
         """
         Return the cells of a row, and whether they are complete and can be cached.
 
@@ -128,7 +132,7 @@ class TableEncoder:
         budget.left -= before - max(own.left, 0)
         return cells, before == MOST_SEEN or own.left >= 0
 
-    def row(self, record: Record, ages: dict[float, bytes], now: float, budget: Budget | None = None) -> bytes:
+    def row(self, record: Record, ages: dict[float | None, bytes], now: float, budget: Budget | None = None) -> bytes:
         """
         Return one row.
 
@@ -137,7 +141,7 @@ class TableEncoder:
         """
         return self._joined(record, self._pieces(record, budget), ages, now)
 
-    def _joined(self, record: Record, pieces: tuple[Any, ...], ages: dict[float, bytes], now: float) -> bytes:
+    def _joined(self, record: Record, pieces: _Pieces, ages: dict[float | None, bytes], now: float) -> bytes:
         """
         Return a row.
 
@@ -201,7 +205,7 @@ class TableEncoder:
     def items(self, listing: Listing) -> Slices:
         """Return the rows of a list, in slices."""
         join, view, shown = self._joined, self._view, self.include != "Metadata"
-        ages: dict[float, bytes] = {}
+        ages: dict[float | None, bytes] = {}
         now, budget = posix_now(), Budget(MOST_SEEN_BY_REQUEST)
         rows: list[bytes] = []
         spent = 0
@@ -265,7 +269,7 @@ class TableEncoder:
         return b'{"type":"BOOKMARK","object":%b}\n' % self.table(head, [line], with_columns=False).joined()
 
 
-def cell_pieces(cells: tuple[Any, ...]) -> tuple[bytes, float | None, bytes, list[tuple[float, bytes]]]:
+def cell_pieces(cells: tuple[JSONValue, ...]) -> tuple[bytes, float | None, bytes, list[tuple[float, bytes]]]:
     """
     The JSON of a row's cells, cut at its ages.
 

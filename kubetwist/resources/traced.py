@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
 
+from ..api.options import GetOptions, ListOptions
+from ..api.requestscope import RequestScope
 from ..filters.tracing import client_of
 from ..http.request import KubeRequest
 from ..logs.httplog import about_request
@@ -13,6 +15,13 @@ from ..tracing.spans import Span, Value, current, within
 
 if TYPE_CHECKING:
     from ..api.resource import GroupResource
+    from ..http.responses import Body
+    from ..interfaces import IWatchSink
+    from ..storage.cache.listing import Listing
+    from .encoding import Encoder, Result
+
+Arguments = TypeVarTuple("Arguments")
+T = TypeVar("T")
 
 #: What spans are called, by the handlers that they are of; a watch has none, as it has no end to speak of.
 _NAMES: Final = {
@@ -62,7 +71,7 @@ class TracedReading:
         self._type = str(resource)
         self._directory = f"/{resource.resource}/"
 
-    def get(self, scope: Any, name: str, options: Any) -> Any:
+    def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{kubetwist.interfaces.IGetter.get}."""
         place = current.get()
         if not isinstance(place, Span):
@@ -75,11 +84,11 @@ class TracedReading:
         }
         return within(place.child("cacher.Get", attributes), self._storage.get, scope, name, options)
 
-    def list(self, scope: Any, options: Any) -> Any:
+    def list(self, scope: RequestScope, options: ListOptions) -> Any:
         """See L{kubetwist.interfaces.ILister.list}."""
         return self._within("cacher.GetList", self._storage.list, scope, options)
 
-    def watch(self, scope: Any, options: Any, sink: Any) -> Any:
+    def watch(self, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> Any:
         """See L{kubetwist.interfaces.IWatcher.watch}."""
         return self._within("cacher.Watch", self._storage.watch, scope, options, sink)
 
@@ -94,7 +103,7 @@ class TracedReading:
 class TracedEncoder:
     """An encoder, with spans; events of watches have none."""
 
-    def __init__(self, encoder: Any, media: str) -> None:
+    def __init__(self, encoder: Encoder, media: str) -> None:
         self._encoder = encoder
         self._attributes: dict[str, Value] = {
             "mediaType": f"application/{media}",
@@ -104,15 +113,15 @@ class TracedEncoder:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._encoder, name)
 
-    def one(self, result: Any) -> Any:
+    def one(self, result: Result) -> bytes:
         """A single object."""
         return self._within(self._encoder.one, result)
 
-    def listing(self, listing: Any, token: str, items: Any = None) -> Any:
+    def listing(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
         """A list."""
         return self._within(self._encoder.listing, listing, token, items)
 
-    def _within(self, call: Callable[..., Any], *arguments: Any) -> Any:
+    def _within(self, call: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
         place = current.get()
         if not isinstance(place, Span):
             return call(*arguments)

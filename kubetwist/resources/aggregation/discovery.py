@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 from twisted.internet.interfaces import IReactorTime
 
 from ...api.resource import GroupVersion, JSONObject
+from ...http.collaborators import DeferToThread
 from ...registry.kinds import Priority
-from ..remotedocuments import FAILURES, IRunInThread, NoDocument
+from ..remotedocuments import FAILURES, NoDocument
 from .discoverydocuments import AGGREGATED, entry, is_aggregated, read_aggregated, read_resource_list
 from .remotes import IRemotes, RemoteServers, first_available
 
@@ -42,7 +43,7 @@ class RemoteDiscovery:
     @ivar priorities: Where each of these stands.
     """
 
-    def __init__(self, remotes: IRemotes, clock: IReactorTime, run: IRunInThread) -> None:
+    def __init__(self, remotes: IRemotes, clock: IReactorTime, run: DeferToThread) -> None:
         self.generation = 0
         self.entries: dict[GroupVersion, JSONObject] = {}
         self.priorities: dict[GroupVersion, Priority] = {}

@@ -23,10 +23,11 @@ from twisted.python.failure import Failure
 
 from ...api.jsonpieces import check_object, decoded
 from ...api.resource import GroupVersion
+from ...http.collaborators import DeferToThread
 from ..openapi.compressed import Packed
 from ..openapi.specmerge import SIZE, RemoteSpec, read_v2
 from ..openapi.v2tov3 import v3_of_v2
-from ..remotedocuments import BadDocument, IRunInThread, NoDocument
+from ..remotedocuments import BadDocument, NoDocument
 from .discoverydocuments import SIZE as INDEX_SIZE
 from .remotes import IRemotes, RemoteServers, first_available
 
@@ -70,7 +71,7 @@ class RemoteOpenAPI:
     @ivar generation: Another number after every change of what v2 has of them.
     """
 
-    def __init__(self, remotes: IRemotes, clock: IReactorTime, run: IRunInThread) -> None:
+    def __init__(self, remotes: IRemotes, clock: IReactorTime, run: DeferToThread) -> None:
         self.generation = 0
         self._remotes = remotes
         self._run = run

@@ -16,8 +16,9 @@ from twisted.logger import Logger
 
 from ...api.resource import GroupVersion
 from ...controllers.machinery.queue import WorkQueue
+from ...http.collaborators import DeferToThread
 from ...registry.kinds import Priority
-from ..remotedocuments import FAILURES, IRunInThread
+from ..remotedocuments import FAILURES
 
 if TYPE_CHECKING:
     from ...client.httpclient import Answer
@@ -180,7 +181,7 @@ class Others:
     @ivar openapi: Their OpenAPI documents.
     """
 
-    def __init__(self, remotes: IRemotes, clock: IReactorTime, run: IRunInThread) -> None:
+    def __init__(self, remotes: IRemotes, clock: IReactorTime, run: DeferToThread) -> None:
         """@param run: Has something done in a thread."""
         self._made = remotes, clock, run
         self._unsubscribe: Callable[[], None] | None = None

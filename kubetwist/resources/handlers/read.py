@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
 
 from twisted.internet.interfaces import IReactorTime
 
@@ -29,6 +30,9 @@ from ..views import AnyView, ProtobufView, Unshown, view
 from .bodies import PRETTY_IN_REACTOR, PROTOBUF_IN_REACTOR, YAML_IN_REACTOR
 from .watch import Flusher, UnshownStream, WatchStream
 
+if TYPE_CHECKING:
+    from ..encoding import ListEncoder, Result
+
 _NEWEST = GetOptions()
 #: Length of a URL up to which selectors are parsed in the reactor's thread, which takes some milliseconds.
 LONG_QUERY = 4096
@@ -47,6 +51,10 @@ def check_name(name: str) -> None:
         raise APIStatusError.bad_request(f'Name parameter invalid: "{name}": {what}')
 
 
+#: The encoded items of a list; in L{Reads} C{list} is a method.
+Items = list[bytes]
+
+
 class Reads:
     """Answers GETs of one endpoint."""
 
@@ -58,7 +66,7 @@ class Reads:
         self._reactor = reactor
         self._flusher = flusher
 
-    def get(self, request: KubeRequest, name: str, namespace: str = "") -> Any:
+    def get(self, request: KubeRequest, name: str, namespace: str = "") -> Awaitable[None] | None:
         """GET of one object."""
         endpoint = self.endpoint
         check_name(name)
@@ -86,10 +94,10 @@ class Reads:
         body = await self.endpoint.in_thread(shown.encoder.of_document, document)
         request.respond(200, body, shown.content_type)
 
-    async def _get_later(self, request: KubeRequest, shown: AnyView, result: Any) -> None:
+    async def _get_later(self, request: KubeRequest, shown: AnyView, result: Awaitable[Result]) -> None:
         request.respond(200, shown.one(await result), shown.content_type)
 
-    def list(self, request: KubeRequest, namespace: str = "") -> Any:
+    def list(self, request: KubeRequest, namespace: str = "") -> Awaitable[None] | None:
         """GET of a collection; a watch when the query says so."""
         if request.info.verb == "watch":
             return self.watch(request, namespace)
@@ -105,7 +113,9 @@ class Reads:
         if answered is not None:
             await answered
 
-    def _list(self, request: KubeRequest, shown: AnyView, namespace: str, options: ListOptions) -> Any:
+    def _list(
+        self, request: KubeRequest, shown: AnyView, namespace: str, options: ListOptions
+    ) -> Awaitable[None] | None:
         endpoint = self.endpoint
         scope = endpoint.scope(request, namespace)
         result = self._storage.list(scope, options)
@@ -113,14 +123,18 @@ class Reads:
             return self._list_later(request, scope, shown, result)
         return self.respond_list(request, shown, result, continue_token(result, scope, endpoint.info.namespaced))
 
-    async def _list_later(self, request: KubeRequest, scope: RequestScope, shown: AnyView, result: Any) -> None:
+    async def _list_later(
+        self, request: KubeRequest, scope: RequestScope, shown: AnyView, result: Awaitable[Listing]
+    ) -> None:
         listing = await result
         token = continue_token(listing, scope, self.endpoint.info.namespaced)
         answered = self.respond_list(request, shown, listing, token)
         if answered is not None:
             await answered
 
-    def respond_list(self, request: KubeRequest, shown: AnyView, listing: Listing, token: str) -> Any:
+    def respond_list(
+        self, request: KubeRequest, shown: AnyView, listing: Listing, token: str
+    ) -> Awaitable[None] | None:
         """
         Answer with a list.
 
@@ -139,7 +153,7 @@ class Reads:
         return self._respond_items(request, shown, encoder, listing, token, items)
 
     async def _respond_slices(
-        self, request: KubeRequest, shown: AnyView, encoder: Any, listing: Listing, token: str, making: Slices
+        self, request: KubeRequest, shown: AnyView, encoder: ListEncoder, listing: Listing, token: str, making: Slices
     ) -> None:
         """
         Answer with a list that takes more than one slice.
@@ -156,8 +170,14 @@ class Reads:
             await answered
 
     def _respond_items(
-        self, request: KubeRequest, shown: AnyView, encoder: Any, listing: Listing, token: str, items: Any
-    ) -> Any:
+        self,
+        request: KubeRequest,
+        shown: AnyView,
+        encoder: ListEncoder,
+        listing: Listing,
+        token: str,
+        items: Items | None,
+    ) -> Awaitable[None] | None:
         """
         Answer with a list whose items are encoded, where the encoder needs that.
 

@@ -28,6 +28,7 @@ from ...storage.cache.record import Record
 if TYPE_CHECKING:
     from ...http.requestinfo import RequestInfo
     from ...storage.cache.window import CacheEvent
+    from ..encoding import WatchEncoder
 
 #: Seconds between bookmarks, for watches that ask for them.
 BOOKMARK_EVERY = 60.0
@@ -132,7 +133,7 @@ class Flusher:
         self._initial: dict[tuple[str, str, str, str], Distribution] = {}
         self._shared: WeakValueDictionary[tuple[Any, ...], SharedEvent] = WeakValueDictionary()
 
-    def shared(self, encoder: Any, kind: str, record: Record, first: bool) -> SharedEvent:
+    def shared(self, encoder: WatchEncoder, kind: str, record: Record, first: bool) -> SharedEvent:
         """
         Return the event of a large object, encoded once while a stream uses it.
 
@@ -220,7 +221,7 @@ class WatchStream:
     def __init__(
         self,
         request: KubeRequest,
-        encoder: Any,
+        encoder: WatchEncoder,
         content_type: bytes,
         reactor: IReactorTime,
         flusher: Flusher,

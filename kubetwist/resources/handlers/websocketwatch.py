@@ -7,7 +7,8 @@ A watch as the messages of a WebSocket, for browsers: one for each event, of tex
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from ...streams.handshakes import Handshake, NoWebSocket, check_handshake
 from ...streams.websocket import WebSocketConnection
@@ -102,7 +103,7 @@ class WatchSocket(WatchStream):
         self.stopProducing()
 
 
-def _check(method: bytes, fields: Any) -> Handshake:
+def _check(method: bytes, fields: Mapping[bytes, Sequence[bytes]]) -> Handshake:
     """
     Look at what is asked for.
 

@@ -19,10 +19,11 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET, Request
 
+from ...http.collaborators import DeferToThread
 from ...http.negotiation import parse_accept
 from ..cacheddocuments import Leaf, answer_bare, header
 from ..discovery.endpoints import page_not_found
-from ..remotedocuments import FAILURES, IRunInThread
+from ..remotedocuments import FAILURES
 from ..servedresources import IInstalled
 from .compressed import V2_PROTOBUF, V3_PROTOBUF, Packed, answer_packed, to_be_unpacked
 
@@ -85,7 +86,7 @@ class _Shelf:
     def __init__(
         self,
         installed: IInstalled,
-        run: IRunInThread,
+        run: DeferToThread,
         build: Callable[..., Any],
         empty: Any,
         remote: FindRemote,
@@ -142,7 +143,7 @@ class _Shelf:
 class _OpenAPI(Leaf):
     _log = Logger()
 
-    def __init__(self, run: IRunInThread) -> None:
+    def __init__(self, run: DeferToThread) -> None:
         self._run = run
 
     def answer_packed(self, request: Request, packed: Packed) -> bytes | int:
@@ -191,7 +192,7 @@ class OpenAPIV2(_OpenAPI):
         self,
         installed: IInstalled,
         builder: Callable[[], Builder],
-        run: IRunInThread,
+        run: DeferToThread,
         remote: FindRemote = lambda: None,
     ) -> None:
         """
@@ -224,7 +225,7 @@ class OpenAPIV3(_OpenAPI):
         self,
         installed: IInstalled,
         builder: Callable[[], Builder],
-        run: IRunInThread,
+        run: DeferToThread,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         remote: FindRemote = lambda: None,
     ) -> None:
