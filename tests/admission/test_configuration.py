@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from twisted.trial.unittest import SynchronousTestCase
+from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from kubetwist.admission.configuration import BadAdmission, read_configurations
+from kubetwist.server.errors import StartError
+from kubetwist.testing.trial import KubeAPIMixin
 
 HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n"
 
@@ -84,3 +86,27 @@ class ConfigurationTests(SynchronousTestCase):
         self.assertEqual(self.problem(HEAD + "more: 1\nplugins: [{name: A, extra: 1}]"), strict)
         for text in ("[", "- a", "3", HEAD + "plugins: 5", HEAD + "plugins: [a]", HEAD + "plugins: [{name: 3}]"):
             self.assertTrue(self.problem(text), text)
+
+
+class StartTests(KubeAPIMixin, TestCase):
+    """Tests for the configuration of a whole server."""
+
+    async def test_configuration(self) -> None:
+        """A configuration must be there, and make sense to the plugin that it is for."""
+        with self.assertRaises(StartError) as caught:
+            await self.startKubeAPI("--admission-control-config-file=/absent.yaml")
+        self.assertIn("open /absent.yaml: no such file or directory", str(caught.exception))
+        path = Path(self.mktemp())
+        path.write_text(
+            "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins:\n"
+            "- name: MutatingAdmissionWebhook\n  configuration:\n"
+            "    apiVersion: apiserver.config.k8s.io/v1\n    kind: WebhookAdmissionConfiguration\n"
+            "    kubeConfigFile: beside.yaml\n"
+        )
+        with self.assertRaises(StartError) as caught:
+            await self.startKubeAPI(f"--admission-control-config-file={path}")
+        self.assertEqual(
+            str(caught.exception),
+            'couldn\'t init admission plugin "MutatingAdmissionWebhook": kubeConfigFile: Invalid value: "beside.yaml": '
+            "must be an absolute file path",
+        )

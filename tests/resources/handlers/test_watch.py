@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.resources.handlers import watch as watching
+from kubetwist.resources.handlers.watch import (
+    Flusher,
+    WatchTally,
+)
 from kubetwist.storage.cache.watchcache import WatchCache
+from tests.metrics.reading import told
 from tests.resources.server import JSONClient, Server, config_map, events, pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+
+
 END = b"0\r\n\r\n"
 
 
@@ -569,3 +578,36 @@ class PastTests(WatchTestCase):
         self.server.clock.advance(0)
         (event,) = events(self.client.taken().removesuffix(END))
         self.assertEqual((event["type"], event["object"]["code"]), ("ERROR", 410))
+
+
+class WatchTallyTests(SynchronousTestCase):
+    """Events are counted for each watch, their sizes looked at once."""
+
+    def test_same_event(self) -> None:
+        """An event that several watches write counts for each of them."""
+        tally = WatchTally()
+        event, other = b"x" * 100, b"y" * 5000
+        for data in (event, event, event, other):
+            tally.one(data)
+        tally.settle()
+        self.assertEqual((tally.sizes.count, tally.sizes.sum), (4, 5300))
+        self.assertEqual(tally.sizes.counts[0], 3)
+        tally.settle()
+        self.assertEqual(tally.sizes.count, 4)
+
+    def test_several(self) -> None:
+        """Of events that are written together each counts, small ones and others."""
+        tally = WatchTally()
+        tally.several([b"x" * 10, b"x" * 1024])
+        tally.several([b"x" * 10, b"x" * 3000, b"x" * 1_000_000])
+        self.assertEqual(tally.sizes.count, 5)
+        self.assertEqual((tally.sizes.counts[0], tally.sizes.counts[2], tally.sizes.counts[-1]), (3, 1, 1))
+
+    def test_cut_off(self) -> None:
+        """Watches that were cut off are told of by resource, whatever version they are of."""
+        flusher = Flusher(Clock())
+        for version in ("v1", "v2"):
+            flusher.tally(SimpleNamespace(group="g", version=version, resource="things")).terminated += 2
+        flusher.tally(SimpleNamespace(group="g", version="v1", resource="others"))
+        cut = told(*flusher.readings())["apiserver_terminated_watchers_total"]
+        self.assertEqual(cut, {(("group", "g"), ("resource", "things")): 4.0})

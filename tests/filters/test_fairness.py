@@ -1,4 +1,4 @@
-"""Priority and fairness of a whole server, over HTTP."""
+"""Tests for L{kubetwist.filters.fairness} in a whole server."""
 
 from __future__ import annotations
 
@@ -20,9 +20,25 @@ from kubetwist.testing.trial import KubeAPIMixin
 from kubetwist.testing.webhooks import Call, WebhookServer
 
 FLOW = "/apis/flowcontrol.apiserver.k8s.io/v1"
+
+
 MAPS = "/api/v1/namespaces/default/configmaps"
+
+
 TOKENS = 'admin-token,admin,1,"system:masters"\njane-token,jane,2\njoe-token,joe,3\n'
+
+
 ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": True}
+
+
+def threads_wait(good: Any) -> bool:
+    """Wait in a thread for what the reactor does."""
+    import time
+
+    deadline = time.monotonic() + 30
+    while not good() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return bool(good())
 
 
 class FairnessTests(KubeAPIMixin, TestCase):
@@ -247,16 +263,6 @@ class FairnessTests(KubeAPIMixin, TestCase):
         await self.until(lambda: self.flow.levels["strict"].queues.dispatched == 1)
         self.assertEqual((await self.ask("joe", "GET", f"{MAPS}/none"))[0], 404)
         self.assertEqual((await watch)[0], 200)
-
-
-def threads_wait(good: Any) -> bool:
-    """Wait in a thread for what the reactor does."""
-    import time
-
-    deadline = time.monotonic() + 30
-    while not good() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return bool(good())
 
 
 class CountedTests(KubeAPIMixin, TestCase):

@@ -1,0 +1,84 @@
+"""Tests for L{kubetwist.admission.typechecking}."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission.typechecking import MOST_KINDS, expression_warnings, kinds_to_check
+from kubetwist.api.resource import GroupVersionKind, GroupVersionResource, JSONObject
+from tests.cel.schemacase import declared
+
+WIDGET = GroupVersionKind("example.com", "v1", "Widget")
+DECLARATION = declared({"type": "object", "properties": {"size": {"type": "integer"}}})
+
+
+def kinds_of(resource: GroupVersionResource) -> Iterable[GroupVersionKind]:
+    """A kind for each resource."""
+    return [GroupVersionKind(resource.group, resource.version, resource.resource.title())]
+
+
+def policy(*validations: JSONObject, **spec: Any) -> JSONObject:
+    """A policy."""
+    return {"spec": {"validations": list(validations), **spec}}
+
+
+def rules(*resources: str, groups: Iterable[str] = ("",), versions: Iterable[str] = ("v1",)) -> JSONObject:
+    """A policy for some resources."""
+    rule = {"apiGroups": list(groups), "apiVersions": list(versions), "resources": list(resources)}
+    return policy(matchConstraints={"resourceRules": [rule]})
+
+
+class KindTests(SynchronousTestCase):
+    """Tests for L{kinds_to_check}."""
+
+    def test_named(self) -> None:
+        """The kinds of all resources that are named are checked, in order; subresources are not."""
+        found = kinds_to_check(rules("pods", "configmaps", "pods/status"), kinds_of)
+        self.assertEqual([kind.kind for kind in found], ["Configmaps", "Pods"])
+
+    def test_wildcards(self) -> None:
+        """What is named by a wildcard is not checked."""
+        for obj in (rules("*"), rules("pods", groups=["*"]), rules("pods", versions=["*"]), policy()):
+            self.assertEqual(kinds_to_check(obj, kinds_of), [])
+
+    def test_bounded(self) -> None:
+        """Only so many kinds are checked."""
+        found = kinds_to_check(rules(*(f"r{number:02}" for number in range(50))), kinds_of)
+        self.assertEqual(len(found), MOST_KINDS)
+
+
+class WarningTests(SynchronousTestCase):
+    """Tests for L{expression_warnings}."""
+
+    def test_good(self) -> None:
+        """An expression that fits the type has no warning."""
+        self.assertEqual(
+            expression_warnings(policy({"expression": "object.size > 1"}), [(WIDGET, DECLARATION)], None), []
+        )
+
+    def test_bad(self) -> None:
+        """A field that the type does not have is told of with its place and the kind."""
+        obj = policy({"expression": "true"}, {"expression": "object.sise > 1", "messageExpression": "object.nam"})
+        found = expression_warnings(obj, [(WIDGET, DECLARATION)], None)
+        self.assertEqual(
+            [one["fieldRef"] for one in found],
+            ["spec.validations[1].expression", "spec.validations[1].messageExpression"],
+        )
+        self.assertIn("example.com/v1, Kind=Widget: ERROR: <input>:1:7: undefined field 'sise'", found[0]["warning"])
+
+    def test_variables(self) -> None:
+        """Variables have the types of their expressions."""
+        variables = [{"name": "size", "expression": "object.size"}]
+        good = policy({"expression": "variables.size > 1"}, variables=variables)
+        bad = policy({"expression": "variables.size == 'a'"}, variables=variables)
+        self.assertEqual(expression_warnings(good, [(WIDGET, DECLARATION)], None), [])
+        self.assertEqual(len(expression_warnings(bad, [(WIDGET, DECLARATION)], None)), 1)
+
+    def test_params(self) -> None:
+        """Parameters are checked where their type is known."""
+        obj = policy({"expression": "params.nope == 1"}, paramKind={"apiVersion": "v1", "kind": "X"})
+        self.assertEqual(expression_warnings(obj, [(WIDGET, DECLARATION)], None), [])
+        self.assertEqual(len(expression_warnings(obj, [(WIDGET, DECLARATION)], DECLARATION)), 1)

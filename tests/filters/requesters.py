@@ -1,0 +1,7 @@
+"""Users who act as others."""
+
+from __future__ import annotations
+
+from kubetwist.api.resource import UserInfo
+
+BOSS = UserInfo("boss", groups=("system:authenticated",))

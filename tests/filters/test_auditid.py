@@ -1,0 +1,57 @@
+"""Tests for L{kubetwist.filters.auditid}."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.filters.auditid import random_uuid
+from kubetwist.http.request import KubeRequest
+from tests.http.harness import Client, filtered_site
+
+
+class AuditIDTests(SynchronousTestCase):
+    """Tests for L{kubetwist.filters.auditid}."""
+
+    def test_ours(self) -> None:
+        """Every answer has an id of its own."""
+        client = Client(filtered_site())
+        ids = {client.request("GET", "/").header("audit-id") for _ in range(10)}
+        self.assertEqual(len(ids), 10)
+
+    def test_theirs(self) -> None:
+        """A client's id is kept."""
+        seen: list[str] = []
+
+        def handle(request: KubeRequest) -> None:
+            """Keep the user, and answer."""
+            seen.append(request.audit_id)
+            request.respond(200, b"", b"text/plain")
+
+        answer = Client(filtered_site(handle)).request("GET", "/", Audit_ID="mine")
+        self.assertEqual((answer.headers["audit-id"], seen), (["mine"], ["mine"]))
+
+    def test_random_uuid(self) -> None:
+        """Our ids are random UUIDs."""
+        pattern = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+        made = [random_uuid() for _ in range(200)]
+        for one in made:
+            self.assertRegex(one, pattern)
+        self.assertEqual(len(set(made)), len(made))
+
+    def test_forked(self) -> None:
+        """A process and what it forks have no ids in common."""
+        random_uuid()
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            os.write(writing, "".join(random_uuid() for _ in range(70)).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        theirs = os.read(reading, 1 << 16).decode()
+        os.close(reading)
+        os.close(writing)
+        self.assertEqual(len(theirs), 70 * 36)
+        self.assertEqual([one for one in (random_uuid() for _ in range(70)) if one in theirs], [])

@@ -1,0 +1,96 @@
+"""Tests for L{kubetwist.filters.deadline}."""
+
+from __future__ import annotations
+
+import json
+
+from twisted.internet.protocol import Protocol
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.http.request import KubeRequest
+from tests.filters.answers import PODS
+from tests.http.harness import Client, filtered_site
+
+
+class DeadlineTests(SynchronousTestCase):
+    """Tests for L{kubetwist.filters.deadline}."""
+
+    def setUp(self) -> None:
+        """A handler that lets requests wait, and a clock."""
+        self.waiting: list[KubeRequest] = []
+        self.clock = Clock()
+        self.client = Client(filtered_site(self.waiting.append, clock=self.clock))
+
+    def ask(self, path: str) -> None:
+        """Send a request."""
+        self.client.send(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+
+    def test_too_slow(self) -> None:
+        """A request that takes longer than a minute is answered with 504, and its late answer dropped."""
+        self.ask(PODS)
+        self.clock.advance(59)
+        self.assertEqual(self.client.answers(), [])
+        self.clock.advance(1)
+        (answer,) = self.client.answers()
+        status = json.loads(answer.body)
+        self.assertEqual((answer.code, status["reason"]), (504, "Timeout"))
+        self.assertEqual(status["message"], "Timeout: request did not complete within the allotted timeout")
+        self.waiting[0].respond(200, b"late", b"text/plain")
+        self.assertEqual(self.client.answers(), [])
+
+    def test_in_time(self) -> None:
+        """A request that is answered in time leaves no timer behind."""
+        self.ask(PODS)
+        self.waiting[0].respond(200, b"", b"text/plain")
+        self.assertEqual(len(self.clock.getDelayedCalls()), 1)  # the site's own
+
+    def test_gone(self) -> None:
+        """Nor does one whose client goes away."""
+        self.ask(PODS)
+        self.client.channel.connectionLost(RuntimeError("gone"))
+        self.assertEqual(len(self.clock.getDelayedCalls()), 1)
+
+    def test_switched(self) -> None:
+        """A connection that became another protocol's lasts, whatever request it began with."""
+        self.ask(f"{PODS}/web/console")
+        self.assertTrue(self.waiting[0].switch_protocols([(b"Upgrade", b"websocket")], Protocol()))
+        self.clock.advance(61)
+        self.assertFalse(self.client.transport.disconnecting or self.client.transport.disconnected)
+
+    def test_less(self) -> None:
+        """A client may ask for less time, but not for more."""
+        self.ask(f"{PODS}?timeout=5s")
+        self.assertEqual(self.waiting[0].deadline, 5)
+        self.clock.advance(5)
+        self.assertEqual(self.client.answers()[0].code, 504)
+        self.ask(f"{PODS}?timeout=5m")
+        self.assertEqual(self.waiting[1].deadline, 65)
+
+    def test_none_wanted(self) -> None:
+        """A timeout of zero stands for the usual one."""
+        self.ask(f"{PODS}?timeout=0s")
+        self.assertEqual(self.waiting[0].deadline, 60)
+
+    def test_nonsense(self) -> None:
+        """A timeout that is none is 400, in Go's words."""
+        answer = self.client.request("GET", f"{PODS}?timeout=soon")
+        self.assertEqual(answer.code, 400)
+        self.assertEqual(
+            json.loads(answer.body)["message"],
+            'invalid timeout specified in the request URL - time: invalid duration "soon"',
+        )
+
+    def test_watch(self) -> None:
+        """A watch has no deadline."""
+        self.ask(f"{PODS}?watch=1&timeout=soon")
+        self.clock.advance(10000)
+        self.assertEqual(self.client.answers(), [])
+        self.assertIsNone(self.waiting[0].deadline)
+
+    def test_half_answered(self) -> None:
+        """An answer that is not finished in time is cut off."""
+        self.ask(PODS)
+        self.waiting[0].write(b"half")
+        self.clock.advance(60)
+        self.assertTrue(self.client.transport.disconnecting)

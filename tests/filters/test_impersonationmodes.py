@@ -1,0 +1,330 @@
+"""Tests for L{kubetwist.filters.impersonationmodes}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
+from kubetwist.api.resource import UserInfo
+from kubetwist.api.users import split_service_account
+from kubetwist.filters.authorization import forbidden
+from kubetwist.filters.impersonationmodes import Impersonated, Modes, Refused, completed, constrained_modes, questions
+from tests.filters.requesters import BOSS
+from tests.registry.rbac.rbacserver import API, RBACServer, binding, role, rule
+
+
+class CompletedTests(SynchronousTestCase):
+    """Tests for L{completed}: the groups that go without saying."""
+
+    def groups(self, name: str, *groups: str) -> tuple[str, ...]:
+        """The groups of a user with those that were asked for."""
+        return completed(UserInfo(name, groups=groups)).groups
+
+    def test_users(self) -> None:
+        """Everyone is authenticated, who is not said to be unauthenticated."""
+        self.assertEqual(self.groups("a"), ("system:authenticated",))
+        self.assertEqual(self.groups("a", "b"), ("b", "system:authenticated"))
+        self.assertEqual(self.groups("a", "system:authenticated"), ("system:authenticated",))
+        self.assertEqual(self.groups("a", "system:unauthenticated"), ("system:unauthenticated",))
+
+    def test_anonymous(self) -> None:
+        """But not who has no name."""
+        self.assertEqual(self.groups("system:anonymous"), ("system:unauthenticated",))
+
+    def test_service_accounts(self) -> None:
+        """A service account is in its groups unless others are asked for."""
+        name = "system:serviceaccount:ns:robot"
+        own = ("system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated")
+        self.assertEqual(self.groups(name), own)
+        self.assertEqual(self.groups(name, "only"), ("only", "system:authenticated"))
+
+    def test_no_service_account(self) -> None:
+        """A name that no account can have is a user's."""
+        for name in ("ns", "ns:", ":robot", "ns:a:b", "Ns:robot"):
+            self.assertIsNone(split_service_account(f"system:serviceaccount:{name}"))
+
+
+class QuestionTests(SynchronousTestCase):
+    """Tests for L{questions}."""
+
+    def test_each_part(self) -> None:
+        """Every part of an identity is asked about."""
+        wanted = UserInfo("dave", "u", ("a", "b"), {"k": ("v", "w")})
+        found = [(ask.group, ask.resource, ask.subresource, ask.name) for ask in questions(BOSS, wanted)]
+        authentication = "authentication.k8s.io"
+        self.assertEqual(
+            found,
+            [
+                ("", "users", "", "dave"),
+                (authentication, "uids", "", "u"),
+                ("", "groups", "", "a"),
+                ("", "groups", "", "b"),
+                (authentication, "userextras", "k", "v"),
+                (authentication, "userextras", "k", "w"),
+            ],
+        )
+        for ask in questions(BOSS, wanted):
+            self.assertEqual((ask.user, ask.verb), (BOSS, "impersonate"))
+
+    def test_service_account(self) -> None:
+        """An account is asked about where it is."""
+        (ask,) = questions(BOSS, UserInfo("system:serviceaccount:ns:robot"))
+        self.assertEqual((ask.resource, ask.namespace, ask.name), ("serviceaccounts", "ns", "robot"))
+
+
+class ModeTests(SynchronousTestCase):
+    """Tests for L{Modes}; the test case is the authorizer."""
+
+    name = "Rules"
+    robot = UserInfo(
+        "system:serviceaccount:ns:agent",
+        groups=("system:authenticated",),
+        extra={"authentication.kubernetes.io/node-name": ("n1",), "authentication.kubernetes.io/pod-name": ("p",)},
+    )
+
+    def setUp(self) -> None:
+        """Nothing is allowed."""
+        self.asked: list[AuthorizerAttributes] = []
+        self.allowed: set[tuple[str, str, str]] = set()
+        self.modes = Modes(self, True)
+
+    def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
+        """What is allowed, by verb, resource and name; no name stands for all."""
+        self.asked.append(attributes)
+        verb, resource = attributes.verb, attributes.resource
+        allowed = {(verb, resource, attributes.name), (verb, resource, "")} & self.allowed
+        return Verdict(Decision.ALLOW if allowed else Decision.NO_OPINION)
+
+    def find(self, wanted: UserInfo, by: UserInfo = BOSS) -> Impersonated:
+        """Who lists pods as somebody else."""
+        attributes = AuthorizerAttributes(by, "list", version="v1", resource="pods", namespace="ns")
+        return self.successResultOf(Deferred.fromCoroutine(self.modes.find(attributes, wanted)))  # type: ignore[no-any-return]
+
+    def refused(self, wanted: UserInfo, by: UserInfo = BOSS) -> str:
+        """Why nobody does."""
+        attributes = AuthorizerAttributes(by, "list", version="v1", resource="pods", namespace="ns")
+        failure = self.failureResultOf(Deferred.fromCoroutine(self.modes.find(attributes, wanted)), Refused)
+        refused = failure.value
+        assert isinstance(refused, Refused)
+        return forbidden(refused.question, refused.verdict.reason).message
+
+    def test_constrained(self) -> None:
+        """Who may list pods as dave may only do that as him."""
+        self.allowed = {("impersonate-on:user-info:list", "pods", ""), ("impersonate:user-info", "users", "dave")}
+        found = self.find(UserInfo("dave"))
+        self.assertEqual(
+            found, Impersonated(UserInfo("dave", groups=("system:authenticated",)), "impersonate:user-info")
+        )
+        self.assertEqual(
+            [(ask.verb, ask.group, ask.resource, ask.namespace, ask.name) for ask in self.asked],
+            [
+                ("impersonate-on:user-info:list", "", "pods", "ns", ""),
+                ("impersonate:user-info", "authentication.k8s.io", "users", "", "dave"),
+            ],
+        )
+
+    def test_refused(self) -> None:
+        """A refusal tells what was asked first, and all ways were tried."""
+        text = 'User "boss" cannot impersonate-on:user-info:list resource "pods" in API group "" in the namespace "ns"'
+        self.assertEqual(self.refused(UserInfo("dave")), f"pods is forbidden: {text}")
+        self.assertEqual([ask.verb for ask in self.asked], ["impersonate-on:user-info:list", "impersonate"])
+
+    def test_old_mode(self) -> None:
+        """Who may impersonate without more may do everything; the next time that is tried first."""
+        self.allowed = {("impersonate", "users", "")}
+        for tried in (2, 1):
+            self.asked.clear()
+            self.assertEqual(self.find(UserInfo("dave")).constraint, "")
+            self.assertEqual(len(self.asked), tried)
+        self.allowed = set()
+        text = 'User "boss" cannot impersonate resource "users" in API group "" at the cluster scope'
+        self.assertEqual(self.refused(UserInfo("dave")), f'users "dave" is forbidden: {text}')
+
+    def test_off(self) -> None:
+        """Without the feature there is the old mode only."""
+        self.modes = Modes(self, False)
+        self.refused(UserInfo("dave"))
+        self.assertEqual([ask.verb for ask in self.asked], ["impersonate"])
+
+    def test_masters(self) -> None:
+        """Nobody becomes a master, or member of a group without a name, but in the old mode."""
+        self.allowed = {
+            (verb, what, "")
+            for verb, what in (
+                ("impersonate-on:user-info:list", "pods"),
+                ("impersonate:user-info", "users"),
+                ("impersonate:user-info", "groups"),
+            )
+        }
+        for group, why in (
+            ("system:masters", "impersonating the system:masters group is not allowed"),
+            ("", "impersonating the empty string group is not allowed"),
+        ):
+            self.assertTrue(self.refused(UserInfo("dave", groups=(group,))).endswith(f"at the cluster scope: {why}"))
+        self.allowed |= {("impersonate", "users", ""), ("impersonate", "groups", "")}
+        self.assertEqual(self.find(UserInfo("dave", groups=("system:masters",))).constraint, "")
+
+    def test_many(self) -> None:
+        """Of four groups or more it is asked first whether all are allowed; each is enough, too."""
+        groups = ("a", "b", "c", "d")
+        base = {("impersonate-on:user-info:list", "pods", ""), ("impersonate:user-info", "users", "")}
+        for names in (("*",), groups):
+            self.allowed = base | {("impersonate:user-info", "groups", name) for name in names}
+            self.assertEqual(self.find(UserInfo("dave", groups=groups)).user.groups[:4], groups)
+        self.allowed.discard(("impersonate:user-info", "groups", "c"))
+        self.assertIn('groups.authentication.k8s.io "c" is forbidden', self.refused(UserInfo("dave", groups=groups)))
+
+    def test_extra(self) -> None:
+        """Keys of extras need a domain in the new modes, and values that say something."""
+        self.allowed = {
+            (verb, what, "")
+            for verb, what in (
+                ("impersonate-on:user-info:list", "pods"),
+                ("impersonate:user-info", "users"),
+                ("impersonate:user-info", "userextras"),
+            )
+        }
+        for extra, why in (
+            ({"k": ("v",)}, 'extra.key: Invalid value: "k": must be a domain-prefixed path (such as "acme.io/foo")'),
+            ({"": ("v",)}, "impersonating the empty string key in extra is not allowed"),
+            ({"acme.io/k": ()}, "impersonating empty values in extra is not allowed"),
+            ({"acme.io/k": ("",)}, "impersonating the empty string value in extra is not allowed"),
+            ({"acme.io/K": ("v",)}, 'impersonating a non-lowercase key in extra is not allowed: "acme.io/K"'),
+        ):
+            self.assertIn(why, self.refused(UserInfo("dave", extra=extra)))
+        self.find(UserInfo("dave", extra={"acme.io/k": ("v", "w")}))
+        self.assertEqual([ask.name for ask in self.asked[-2:]], ["v", "w"])
+
+    def test_accounts(self) -> None:
+        """An account is impersonated whole: nobody says what groups it is in."""
+        name = "system:serviceaccount:ns:robot"
+        self.allowed = {
+            ("impersonate-on:serviceaccount:list", "pods", ""),
+            ("impersonate:serviceaccount", "serviceaccounts", "robot"),
+        }
+        found = self.find(UserInfo(name))
+        self.assertEqual(found.constraint, "impersonate:serviceaccount")
+        self.assertIn("system:serviceaccounts:ns", found.user.groups)
+        self.assertIn("cannot impersonate resource", self.refused(UserInfo(name, groups=("a",))))
+
+    def test_nodes(self) -> None:
+        """A node is in the group of nodes, whoever acts as it."""
+        self.allowed = {
+            ("impersonate-on:arbitrary-node:list", "pods", ""),
+            ("impersonate:arbitrary-node", "nodes", "n1"),
+        }
+        found = self.find(UserInfo("system:node:n1"))
+        user = UserInfo("system:node:n1", groups=("system:nodes", "system:authenticated"))
+        self.assertEqual(found, Impersonated(user, "impersonate:arbitrary-node"))
+        self.refused(UserInfo("system:node:n2"))
+
+    def test_own_node(self) -> None:
+        """An account on a node may be allowed to act as that node, whichever it is, and as no other."""
+        self.allowed = {
+            ("impersonate-on:associated-node:list", "pods", ""),
+            ("impersonate:associated-node", "nodes", "*"),
+        }
+        found = self.find(UserInfo("system:node:n1"), self.robot)
+        self.assertEqual((found.user.name, found.constraint), ("system:node:n1", "impersonate:associated-node"))
+        keys = ("authentication.kubernetes.io/node-name", "authentication.kubernetes.io/pod-name")
+        for ask in self.asked:
+            self.assertEqual(ask.user.extra, {"authentication.kubernetes.io/associated-node-keys": keys})
+        self.assertIn("impersonate-on:arbitrary-node:list", self.refused(UserInfo("system:node:n2"), self.robot))
+        self.assertIn("impersonate-on:arbitrary-node:list", self.refused(UserInfo("system:node:n1")))
+
+    def test_applicable(self) -> None:
+        """A name that no node or account can have is that of some user."""
+        for name, modes in (
+            ("dave", ["user-info"]),
+            ("system:node:", ["user-info"]),
+            ("system:node:N1", ["user-info"]),
+            ("system:serviceaccount:ns:", ["user-info"]),
+            ("system:node:n1", ["associated-node", "arbitrary-node"]),
+            ("system:serviceaccount:ns:a", ["serviceaccount"]),
+        ):
+            self.assertEqual(list(constrained_modes(self.robot, UserInfo(name))), modes, name)
+
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+AUTHENTICATION = "authentication.k8s.io"
+
+
+class ConstrainedImpersonationTests(SynchronousTestCase):
+    """bob may act as dave, who may read config maps and secrets."""
+
+    def setUp(self) -> None:
+        """What dave may do."""
+        self.server = RBACServer()
+        self.grant("dave", "User/dave", rule("get list create", "configmaps secrets"))
+
+    def grant(self, name: str, who: str, *rules: Any) -> None:
+        """Allow somebody something, everywhere."""
+        self.server.make(f"{API}/clusterroles", role(name, *rules))
+        self.server.make(f"{API}/clusterrolebindings", binding(name, f"ClusterRole/{name}", who))
+
+    def list(self, path: str = CONFIG_MAPS, **headers: str) -> tuple[int, Any]:
+        """List something as bob who acts as dave."""
+        return self.server.ask("bob", "GET", path, Impersonate_User="dave", **headers)
+
+    def test_some_things(self) -> None:
+        """He may be allowed to list config maps as dave, and nothing else that dave may do."""
+        self.grant(
+            "bob",
+            "User/bob",
+            rule("impersonate-on:user-info:list", "configmaps"),
+            rule("impersonate:user-info", "users", [AUTHENTICATION], resourceNames=["dave"]),
+        )
+        self.assertEqual(self.list()[0], 200)
+        code, answer = self.list(CONFIG_MAPS.replace("configmaps", "secrets"))
+        where = 'in API group "" in the namespace "default"'
+        why = f'User "bob" cannot impersonate-on:user-info:list resource "secrets" {where}'
+        self.assertEqual((code, answer["message"]), (403, f"secrets is forbidden: {why}"))
+        code, answer = self.server.ask("bob", "POST", CONFIG_MAPS, {"metadata": {"name": "x"}}, Impersonate_User="dave")
+        self.assertIn("impersonate-on:user-info:create", answer["message"])
+
+    def test_no_more_than_the_other(self) -> None:
+        """What dave may not do bob may not do as him, whatever bob may do as others."""
+        self.grant(
+            "bob",
+            "User/bob",
+            rule("impersonate-on:user-info:list", "*"),
+            rule("impersonate:user-info", "users", [AUTHENTICATION]),
+        )
+        code, answer = self.list("/api/v1/namespaces")
+        self.assertEqual(code, 403)
+        self.assertIn('User "dave" cannot list resource "namespaces"', answer["message"])
+
+    def test_somebody_else(self) -> None:
+        """He is not allowed to act as anybody else by that."""
+        self.grant(
+            "bob",
+            "User/bob",
+            rule("impersonate-on:user-info:list", "configmaps"),
+            rule("impersonate:user-info", "users", [AUTHENTICATION], resourceNames=["eve"]),
+        )
+        code, answer = self.list()
+        self.assertEqual(code, 403)
+        where = f'in API group "{AUTHENTICATION}" at the cluster scope'
+        why = f'User "bob" cannot impersonate:user-info resource "users" {where}'
+        self.assertEqual(answer["message"], f'users.{AUTHENTICATION} "dave" is forbidden: {why}')
+
+    def test_everything(self) -> None:
+        """Who may impersonate as it has always been may do all that the other may."""
+        self.grant("bob", "User/bob", rule("impersonate", "users", resourceNames=["dave"]))
+        self.assertEqual(self.list()[0], 200)
+        self.assertEqual(self.list(CONFIG_MAPS.replace("configmaps", "secrets"))[0], 200)
+        self.assertEqual(self.list("/api/v1/namespaces")[0], 403)
+
+    def test_repeated(self) -> None:
+        """Two names are refused before anybody is asked."""
+        client = self.server.client()
+        names = b"Impersonate-User: dave\r\nImpersonate-User: root\r\n"
+        head = f"GET {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n".encode()
+        client.send(head + names + b"\r\n")
+        (answer,) = client.answers()
+        self.assertEqual(answer.code, 400)

@@ -1,0 +1,38 @@
+"""Tests for L{kubetwist.filters.panicrecovery}."""
+
+from __future__ import annotations
+
+import json
+
+from twisted.internet.defer import fail
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.http.request import KubeRequest
+from tests.filters.answers import Says
+from tests.http.harness import Client, filtered_site
+
+
+class PanicRecoveryTests(SynchronousTestCase):
+    """Tests for L{kubetwist.filters.panicrecovery}."""
+
+    def test_bug(self) -> None:
+        """After a bug the connection serves on."""
+
+        def handle(request: KubeRequest) -> None:
+            """Keep the user, and answer."""
+            if request.path == b"/bug":
+                raise RuntimeError("secret")
+            request.respond(200, b"", b"text/plain")
+
+        client = Client(filtered_site(handle))
+        answer = client.request("GET", "/bug")
+        self.assertEqual((answer.code, json.loads(answer.body)["reason"]), (500, "InternalError"))
+        self.assertNotIn(b"secret", answer.body)
+        self.assertEqual(client.request("GET", "/fine").code, 200)
+        self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
+
+    def test_bug_in_an_authorizer(self) -> None:
+        """A bug in a plugin allows nothing."""
+        answer = Client(filtered_site(authorizer=Says(fail(RuntimeError("oops"))))).request("GET", "/")
+        self.assertEqual(answer.code, 500)
+        self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)

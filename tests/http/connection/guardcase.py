@@ -1,0 +1,30 @@
+"""A memory limit that a test sets."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.http.connection import memorylimit
+from kubetwist.http.connection.memorylimit import MemoryGuard, Usage
+
+MIB = 1 << 20
+
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class GuardCase(SynchronousTestCase):
+    """A guard whose memory and time the test sets."""
+
+    def setUp(self) -> None:
+        """A limit of 1000 MiB, of which 64 are kept free."""
+        self.used = Usage(100 * MIB)
+        self.time = 0.0
+        self.trims: list[float] = []
+        self.patch(memorylimit, "trim", lambda: self.trims.append(self.time))
+        self.guard = MemoryGuard(1000 * MIB, lambda: self.used, lambda: self.time)
+
+    def use(self, mib: int, **more: int) -> None:
+        """Set the used memory."""
+        self.used = Usage(mib * MIB, **more)
+        self.time += 1
