@@ -77,7 +77,7 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
     for number in range(options.pods):
         await put(pod(number, options.nodes))
     graph = NodeGraph(stores, reactor)
-    authorizer = NodeAuthorizer(lambda: graph)
+    authorizer = NodeAuthorizer(graph)
     user = UserInfo("system:node:node-7", groups=("system:nodes", "system:authenticated"))
 
     def ask(verb: str, resource: str, namespace: str, name: str) -> Any:

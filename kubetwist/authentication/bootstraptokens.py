@@ -48,12 +48,12 @@ class BootstrapTokens:
 
     _log = Logger()
 
-    def __init__(self, find_stores: Callable[[], Stores], now: Callable[[], float] = posix_now) -> None:
+    def __init__(self, stores: Stores, now: Callable[[], float] = posix_now) -> None:
         """
-        @param find_stores: Called at each request; gives the server's L{kubetwist.registry.stores.Stores}.
+        @param stores: The stores of the server, which are read at each request.
         @param now: Tells the time.
         """
-        self._find_stores = find_stores
+        self._stores = stores
         self._now = now
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | None:
@@ -66,7 +66,7 @@ class BootstrapTokens:
             return None
         token_id = parts[1].decode()
         name = f"bootstrap-token-{token_id}"
-        secret = self._find_stores().lookup("", "secrets", _NAMESPACE, name)
+        secret = self._stores.lookup("", "secrets", _NAMESPACE, name)
         if secret is None:
             return None
         problem = self._problem(secret, token_id, parts[2])
@@ -130,4 +130,4 @@ def _text(secret: JSONObject, key: str) -> str:
 
 def make(options: FlagValues, server: Any) -> BootstrapTokens | None:
     """As C{--enable-bootstrap-token-auth} has it."""
-    return BootstrapTokens(lambda: server.stores) if options["enable-bootstrap-token-auth"] else None
+    return BootstrapTokens(server.stores) if options["enable-bootstrap-token-auth"] else None

@@ -29,12 +29,12 @@ class LastUsed:
 
     _log = Logger()
 
-    def __init__(self, find_stores: Callable[[], Stores], now: Callable[[], float] = time) -> None:
+    def __init__(self, stores: Stores, now: Callable[[], float] = time) -> None:
         """
-        @param find_stores: Gives the server's L{kubetwist.registry.stores.Stores}.
+        @param stores: The stores of the server, which are read at each request.
         @param now: Tells the time.
         """
-        self._find_stores = find_stores
+        self._stores = stores
         self._now = now
         self._writing: set[str] = set()
 
@@ -53,7 +53,7 @@ class LastUsed:
         writing.addBoth(lambda _: self._writing.discard(uid))
 
     async def _write(self, namespace: str, name: str, uid: str, day: str) -> None:
-        store = self._find_stores().get("", "secrets")
+        store = self._stores.get("", "secrets")
 
         def change(obj: JSONObject | None) -> JSONObject:
             assert obj is not None, "a patch makes nothing"

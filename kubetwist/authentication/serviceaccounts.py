@@ -84,7 +84,7 @@ class ServiceAccountTokens:
         keys: Sequence[Any],
         issuers: Sequence[str],
         audiences: Sequence[str],
-        find_stores: Callable[[], Stores],
+        stores: Stores,
         *,
         lookup: bool = True,
         now: Callable[[], float] = posix_now,
@@ -94,7 +94,7 @@ class ServiceAccountTokens:
         @param keys: L{kubetwist.registry.core.serviceaccount.tokenkeys.TokenKey}s.
         @param issuers: Whose tokens are accepted, besides those in secrets.
         @param audiences: Who this server is: tokens are for one of these.
-        @param find_stores: Called at each request; gives the server's L{kubetwist.registry.stores.Stores}.
+        @param stores: The stores of the server, which are read at each request.
         @param lookup: Whether tokens from secrets must still stand there.
         @param now: Tells the time.
         @param used: Called with the secret that a token stands in, whenever that token is used.
@@ -103,7 +103,7 @@ class ServiceAccountTokens:
         self._used = used
         self._issuers = frozenset((*issuers, LEGACY_ISSUER))
         self._audiences = tuple(audiences)
-        self._find_stores = find_stores
+        self._stores = stores
         self._lookup = lookup
         self._now = now
         self._known: OrderedDict[bytes, _Verified] = OrderedDict()
@@ -272,7 +272,7 @@ class ServiceAccountTokens:
     # What is there.
 
     def _secret(self, namespace: str, name: str, token: bytes) -> JSONObject:
-        secret: JSONObject | None = self._find_stores().lookup("", "secrets", namespace, name)
+        secret: JSONObject | None = self._stores.lookup("", "secrets", namespace, name)
         if secret is None or "deletionTimestamp" in secret["metadata"]:
             raise AuthenticationFailed(_INVALIDATED)
         try:
@@ -296,7 +296,7 @@ class ServiceAccountTokens:
                 " invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the"
                 f" '{_INVALID_SINCE}' label from the secret to temporarily allow use of this token"
             )
-        owner = self._find_stores().lookup("", "serviceaccounts", namespace, account) or {}
+        owner = self._stores.lookup("", "serviceaccounts", namespace, account) or {}
         if any(one.get("name") == name for one in owner.get("secrets") or ()):
             self.tally.count("legacy_auto_token_uses")
             request.warn(_AUTO_GENERATED)
@@ -329,7 +329,7 @@ class ServiceAccountTokens:
 
     def _look_up(self, found: _Verified, resource: str, namespace: str, name: str) -> tuple[str, float | None] | None:
         """The uid of an object, and when it was deleted; L{None} when it is not there."""
-        store = self._find_stores().find("", resource)
+        store = self._stores.find("", resource)
         record = None if store is None else store.cache.get(store.key(namespace, name))
         if record is None:
             return None
@@ -389,7 +389,7 @@ def _listed(audiences: Sequence[JSONValue]) -> str:
 
 
 def make(options: FlagValues, server: Any) -> ServiceAccountTokens | None:
-    """Over the server's keys, and its stores, which are there when the first request comes."""
+    """Return the authenticator of service accounts; L{None} without keys."""
     if not server.token_keys:
         return None
     issuers = options["service-account-issuer"]
@@ -397,9 +397,9 @@ def make(options: FlagValues, server: Any) -> ServiceAccountTokens | None:
         server.token_keys,
         issuers,
         options["api-audiences"] or issuers,
-        lambda: server.stores,
+        server.stores,
         lookup=options["service-account-lookup"],
-        used=LastUsed(lambda: server.stores).note,
+        used=LastUsed(server.stores).note,
     )
     server.token_key_followers.append(tokens.use_keys)
     return tokens

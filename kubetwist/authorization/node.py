@@ -58,9 +58,8 @@ class NodeAuthorizer:
     """Allows kubelets what they need for their own node; holds no opinion about the rest, nor about anyone else."""
 
     name: ClassVar[str] = "Node"
-    _find_graph: Callable[[], NodeGraph]
+    graph: NodeGraph
     _certificates: bool = False
-    _graph: NodeGraph | None = field(default=None, init=False)
     _rules: RoleRules = field(factory=lambda: RoleRules(CLUSTER_ROLES["system:node"]), init=False)
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
@@ -109,13 +108,6 @@ class NodeAuthorizer:
     def _pods_for(self, asked: AuthorizerAttributes) -> Iterator[tuple[str, str]]:
         if asked.is_resource_request and asked.name and _JUDGES.get((asked.group, asked.resource)) in _BY_PODS:
             yield from self.graph.pods_that_need(asked.resource, asked.namespace, asked.name)
-
-    @property
-    def graph(self) -> NodeGraph:
-        """Looked up at the first question: the server's stores are made after its authorizer."""
-        if self._graph is None:
-            self._graph = self._find_graph()
-        return self._graph
 
     # --- by what an object has to do with the node
 
@@ -282,6 +274,6 @@ def _selects(asked: AuthorizerAttributes, node: str) -> bool:
 def make(options: FlagValues, server: Any) -> NodeAuthorizer:
     """Return the authorizer of nodes."""
     return NodeAuthorizer(
-        lambda: NodeGraph(server.stores, server.reactor),
+        NodeGraph(server.stores, server.reactor),
         bool(options["feature-gates"].get("PodCertificateRequest", False)),
     )

@@ -35,7 +35,7 @@ class BootstrapTokenTests(StoreTestCase):
         """A server without tokens."""
         super().setUp()
         self.now = 1_800_000_000.0
-        self.known = BootstrapTokens(lambda: self.stores, lambda: self.now)
+        self.known = BootstrapTokens(self.stores, lambda: self.now)
         verifyObject(IAuthenticator, self.known)
         self.logged: list[str] = []
 

@@ -22,7 +22,7 @@ class LastUsedTests(LegacyTestCase):
 
     def test_deleted_while_noting(self) -> None:
         """A secret that is gone, or is another one by then, is not written to."""
-        known = LastUsed(lambda: self.stores, lambda: self.now)
+        known = LastUsed(self.stores, lambda: self.now)
         self.keep("x")
         secret = self.stores.lookup("", "secrets", "default", "s")
         known.note({"metadata": {**secret["metadata"], "uid": "another"}})

@@ -70,9 +70,9 @@ class TokenCase(StoreTestCase):
         made = ServiceAccountTokens(
             known,
             [HERE, "https://before"],
-            find_stores=lambda: self.stores,
+            stores=self.stores,
             now=lambda: self.now,
-            used=LastUsed(lambda: self.stores, lambda: self.now).note,
+            used=LastUsed(self.stores, lambda: self.now).note,
             **options,
         )
         verifyObject(IAuthenticator, made)

@@ -62,7 +62,7 @@ class NodeServer(Server):
     def __init__(self) -> None:
         super().__init__("pods", "persistentvolumes", "volumeattachments", "resourceslices", "podcertificaterequests")
         self.graph = NodeGraph(self.stores, self.clock)
-        self.node = NodeAuthorizer(lambda: self.graph)
+        self.node = NodeAuthorizer(self.graph)
 
     def make(self, path: str, obj: JSONObject) -> JSONObject:
         """Create an object."""
@@ -414,7 +414,7 @@ class GraphTests(NodeTestCase):
         """Requests for the certificates of pods are looked at only where that feature is on."""
         kind = "certificates.k8s.io/podcertificaterequests"
         self.assert_reason(self.server.ask("create", kind), "")
-        self.server.node = NodeAuthorizer(lambda: self.server.graph, True)
+        self.server.node = NodeAuthorizer(self.server.graph, True)
         self.assertTrue(self.server.allows("create", kind))
         self.assert_reason(self.server.ask("get", kind, "x"), UNRELATED)
         self.assertTrue(self.server.allows("list", kind, field_terms=(("spec.nodeName", "one", True),)))

@@ -136,7 +136,9 @@ class AuthorizationModeTests(SynchronousTestCase):
     def test_default(self) -> None:
         """Without any mode Node and RBAC decide."""
         self.assertFalse(self.allows(ALICE))
-        authorizer: Any = make_authorizer({"authorization-mode": (), "feature-gates": {}}, SimpleNamespace(grants=None))
+        authorizer: Any = make_authorizer(
+            {"authorization-mode": (), "feature-gates": {}}, SimpleNamespace(grants=None, stores=None, reactor=None)
+        )
         self.assertEqual([one.name for one in authorizer.authorizers], ["PrivilegedGroup", "Node", "RBAC"])
 
     def test_order(self) -> None:

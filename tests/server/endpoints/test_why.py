@@ -13,6 +13,7 @@ from kubetwist.authorization.union import AuthorizerUnion, PrivilegedGroup
 from kubetwist.filters.authorization import WHY
 from kubetwist.filters.stack import with_filters
 from kubetwist.http.site import traverse
+from kubetwist.registry.core.node.graph import NodeGraph
 from kubetwist.registry.rbac.ruleresolver import GROUP
 from kubetwist.resources.mux import Layer
 from kubetwist.server.chain import NotFound
@@ -33,7 +34,7 @@ class WhyTestCase(SynchronousTestCase):
         policies = b'{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":'
         policies += b'{"user":"carol","namespace":"*","resource":"events","readonly":true}}'
         abac = ABAC(read_policies("/p", policies))
-        node = NodeAuthorizer(lambda: self.fail("nobody is a node here"))
+        node = NodeAuthorizer(NodeGraph(self.server.stores, self.server.clock))
         union = AuthorizerUnion([PrivilegedGroup(), node, self.server.rbac, abac])
         config = SimpleNamespace(stores=self.server.stores, authorizer=union, reactor=self.server.clock)
         layer = Layer("why", NotFound())
