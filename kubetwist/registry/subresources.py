@@ -23,8 +23,8 @@ from .generic.resourceinfo import ResourceInfo, SubresourceInfo
 from .generic.scalestore import ScaleStore
 
 if TYPE_CHECKING:
+    from .core.servercontext import ServerContext
     from .generic.store import Store
-    from .servercontext import ServerContext
 
 #: Parts of an object, by name; those of one resource only are named with it.
 _PARTS: dict[str, Callable[[Store], Any]] = {

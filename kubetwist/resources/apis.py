@@ -29,6 +29,7 @@ from ..registry.admissioncontext import ServerAdmissionContext
 from ..registry.assembly import AdmissionFactory, RegistryOptions, ResourceRegistry
 from ..registry.core.namespace.bootstrap import system_namespaces
 from ..registry.core.node.kubelets import ConnectionRules
+from ..registry.core.servercontext import ServerContext
 from ..registry.core.service.bootstrap import kubernetes_service
 from ..registry.core.service.ipaddresses import IPAddressStore
 from ..registry.customresources.crd import converts_elsewhere
@@ -42,7 +43,6 @@ from ..registry.rbac.bootstrap import reconcile as bootstraprbac
 from ..registry.rbac.ruleresolver import GROUP as RBAC
 from ..registry.rbac.ruleresolver import Grants
 from ..registry.scheduling.bootstrap import priority_classes
-from ..registry.servercontext import ServerContext
 from ..registry.stores import Stores
 from ..schema.definitions import Definitions
 from ..storage.compaction import Compactor

@@ -51,7 +51,7 @@ from .traced import traced_handler
 
 if TYPE_CHECKING:
     from ..http.request import KubeRequest
-    from ..registry.servercontext import ServerContext
+    from ..registry.core.servercontext import ServerContext
     from ..schema.definitions import Definitions
     from .proxy.upstreamclients import TargetClients
 

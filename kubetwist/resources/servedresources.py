@@ -14,8 +14,9 @@ from typing import Any, Protocol
 from attrs import field, frozen
 
 from ..api.resource import GroupVersion, GroupVersionKind
+from ..registry.generic.versionorder import version_preference
 from ..registry.kinds import Priority as Priority
-from ..registry.kinds import group_priority, version_preference, version_priority
+from ..registry.kinds import group_priority, version_priority
 from ..registry.kindtable import GROUP_PRIORITIES
 
 

@@ -9,7 +9,7 @@ from importlib import resources
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.generic.resourceinfo import ResourceInfo, storage_version_hash
-from kubetwist.registry.kinds import groups_in_order, kinds_for, version_preference, version_priority
+from kubetwist.registry.kinds import groups_in_order, kinds_for
 from kubetwist.registry.kindtable import KINDS
 
 RELEASES = range(25, 38)
@@ -157,24 +157,3 @@ class KindsTests(SynchronousTestCase):
         self.assertIsNotNone(served(33)["", "pods"].subresource("resize"))
         self.assertIsNotNone(served(27)["networking.k8s.io", "networkpolicies"].subresource("status"))
         self.assertIsNone(served(28)["networking.k8s.io", "networkpolicies"].subresource("status"))
-
-
-class VersionTests(SynchronousTestCase):
-    """The order of versions."""
-
-    def test_preference(self) -> None:
-        """Stable versions come before betas, those before alphas, larger numbers before smaller, others last."""
-        versions = ["foo10", "v1alpha1", "v1", "v10", "v2beta1", "v2", "v1beta2", "foo1"]
-        self.assertEqual(
-            sorted(versions, key=version_preference),
-            ["v10", "v2", "v1", "v2beta1", "v1beta2", "v1alpha1", "foo1", "foo10"],
-        )
-
-    def test_priorities(self) -> None:
-        """The better version of a group has the higher priority."""
-        self.assertEqual(version_priority("autoscaling", "v2"), 30)
-        self.assertEqual(version_priority("apps", "v1"), 15)
-        self.assertEqual(version_priority("certificates.k8s.io", "v1beta1"), 9)
-        for kind in KINDS:
-            priorities = [version_priority(kind.group, version) for version, _ in kind.versions]
-            self.assertEqual(priorities, sorted(priorities, reverse=True), kind.resource)

@@ -16,10 +16,10 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.filters.stack import with_filters
 from kubetwist.http.site import traverse
 from kubetwist.registry.assembly import AdmissionFactory, RegistryOptions, ResourceRegistry
+from kubetwist.registry.core.servercontext import ServerContext
 from kubetwist.registry.generic.resourceinfo import ResourceInfo
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.rbac.ruleresolver import Grants
-from kubetwist.registry.servercontext import ServerContext
 from kubetwist.resources.handlers.watch import Flusher
 from kubetwist.resources.install import Installer
 from kubetwist.resources.mux import Layer

@@ -20,34 +20,19 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ...api.identityheaders import identity_fields
-from ...api.resource import (
-    GroupVersion,
-    JSONObject,
-    UserInfo,
-)
-from ...client.errors import (
-    BadSettings,
-    Unreachable,
-)
+from ...api.resource import GroupVersion, JSONObject, UserInfo
+from ...client.errors import BadSettings, Unreachable
 from ...client.restconfig import CallSettings
 from ...registry.generic.store import Store
-from ...registry.kinds import (
-    Priority,
-    version_preference,
-)
+from ...registry.generic.versionorder import version_preference
+from ...registry.kinds import Priority
 from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
-from ..machinery.informer import (
-    Informer,
-    StoreSource,
-)
+from ..machinery.informer import Informer, StoreSource
 
 if TYPE_CHECKING:
     from ...client.factory import Outgoing
-    from ...client.httpclient import (
-        Answer,
-        WebhookClient,
-    )
+    from ...client.httpclient import Answer, WebhookClient
 
 #: The group of APIServices themselves, which no other server ever answers for.
 GROUP: Final = "apiregistration.k8s.io"

@@ -18,7 +18,7 @@ from ..generic.admitting import admit_virtual, check_namespace
 from ..generic.resourceinfo import ResourceInfo
 
 if TYPE_CHECKING:
-    from ..servercontext import ServerContext
+    from ..core.servercontext import ServerContext
 
 
 @implementer(ICreator)

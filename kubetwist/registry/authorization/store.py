@@ -26,7 +26,7 @@ from ..generic.resourceinfo import ResourceInfo
 from .validation import validate_access_review, validate_local_access_review, validate_self_access_review
 
 if TYPE_CHECKING:
-    from ..servercontext import ServerContext
+    from ..core.servercontext import ServerContext
 
 
 @implementer(ICreator)

@@ -21,7 +21,7 @@ from ..generic.targets import Target, clean_path, proxied_port
 from .connectoptions import connect_options
 
 if TYPE_CHECKING:
-    from ..servercontext import ServerContext
+    from .servercontext import ServerContext
 
 
 Query = Mapping[str, Sequence[str]]

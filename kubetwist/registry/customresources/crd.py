@@ -16,7 +16,7 @@ from ...schema.structural import OBJECT_META, CustomType
 from ...schema.validation.rulepaths import has_rules
 from ...schema.validation.validator import ValueSchema
 from ..generic.resourceinfo import ResourceInfo
-from ..kinds import version_preference
+from ..generic.versionorder import version_preference
 from .printers import Printer
 
 if TYPE_CHECKING:

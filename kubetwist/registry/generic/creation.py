@@ -17,12 +17,12 @@ from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...cel.sparing import compute_rules
 from ...storage.errors import KeyExists
-from ..core.pod.validation.security import unprivileged
 from .allocation import TakenMeanwhile
 from .empties import as_sent
 from .floats import put_floats, take_floats
 from .objects import StoredObjects
 from .owners import drop_repeated_owners
+from .privileges import unprivileged
 
 #: How often a name made from generateName may turn out to be taken.
 NAME_ATTEMPTS = 8

@@ -21,7 +21,7 @@ from .tokens import EXTENDED_SECONDS, RENEWED_SECONDS, check_expiry, check_token
 
 if TYPE_CHECKING:
     from ...generic.store import Store
-    from ...servercontext import ServerContext
+    from ..servercontext import ServerContext
 
 
 TOKEN_REQUEST = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextvars import ContextVar
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator
+from typing import Final
 
 from .....api.errors import duplicate, forbidden, invalid, required, too_long
 from .....api.gostructs import go_struct
 from .....api.resource import JSONObject
+from ....generic.privileges import privileged_allowed
 from ....generic.validation.fields import (
     Causes,
     check,
@@ -20,8 +20,6 @@ from ....generic.validation.fields import (
     local_path,
     unsupported,
 )
-
-_Found = TypeVar("_Found")
 
 _SECCOMP: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 _SYSCTL: Final = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
@@ -38,23 +36,6 @@ _NOT_IN_USER: Final = frozenset('"/\\:;|=,+*?<>@[]')
 _CREDENTIAL_SPEC_KIB: Final = 64
 #: All that is allowed while SELinux labels are not mounted with.
 _SELINUX_CHANGES: Final = ("Recursive",)
-
-#: Whether the server whose objects are validated has privileged containers: C{--allow-privileged}.
-_privileged_allowed: Final[ContextVar[bool]] = ContextVar("privileged containers are allowed", default=True)
-
-
-def unprivileged(validate: Callable[..., _Found], *objects: Any) -> _Found:
-    """What C{validate} finds in objects, for a server that has no privileged containers."""
-    before = _privileged_allowed.set(False)
-    try:
-        return validate(*objects)
-    finally:
-        _privileged_allowed.reset(before)
-
-
-def privileged_allowed() -> bool:
-    """Whether there may be privileged containers."""
-    return _privileged_allowed.get()
 
 
 def validate_pod_security_context(
@@ -85,7 +66,7 @@ def validate_pod_security_context(
 
 def validate_security_context(context: JSONObject, path: str, host_users: bool, causes: Causes) -> None:
     """What holds for one container."""
-    if context.get("privileged") and not _privileged_allowed.get():
+    if context.get("privileged") and not privileged_allowed():
         causes.append(forbidden(f"{path}.privileged", "disallowed by cluster policy"))
     for name in ("runAsUser", "runAsGroup"):
         id_number(context.get(name), f"{path}.{name}", causes)

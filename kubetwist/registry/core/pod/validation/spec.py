@@ -11,6 +11,7 @@ from .....api.names import label_value_problems, qualified_name_problems, search
 from .....api.podspecs import containers as containers_of
 from .....api.quantity import Quantity
 from .....api.resource import JSONObject
+from ....generic.privileges import privileged_allowed
 from ....generic.validation.fields import (
     MAX_INT32,
     NO_FIELD,
@@ -34,7 +35,7 @@ from .containers import (
     validate_init_containers,
 )
 from .resources import is_huge_pages, pod_resource_name, validate_requirements
-from .security import privileged_allowed, validate_pod_security_context
+from .security import validate_pod_security_context
 from .volumes import validate_volumes
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")

@@ -8,7 +8,7 @@ import orjson
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.core.pod.validation.security import unprivileged
+from kubetwist.registry.generic.privileges import unprivileged
 from kubetwist.registry.strategies import strategy_for
 
 from ....pods import (

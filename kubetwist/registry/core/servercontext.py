@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from ..interfaces import IAuthorizer
-from .core.node.kubelets import ConnectionRules
-from .generic.environment import StoreEnvironment
-from .stores import Stores
+from ...interfaces import IAuthorizer
+from ..generic.environment import StoreEnvironment
+from ..stores import Stores
+from .node.kubelets import ConnectionRules
 
 if TYPE_CHECKING:
-    from ..client.factory import Outgoing
-    from .core.serviceaccount.tokens import TokenIssuer
+    from ...client.factory import Outgoing
+    from .serviceaccount.tokens import TokenIssuer
 
 
 @frozen(eq=False)

@@ -1,0 +1,67 @@
+"""Tests for L{kubetwist.registry.core.event.conversion}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import GroupVersionKind
+from kubetwist.registry.generic.conversion import convert
+
+CORE = GroupVersionKind("", "v1", "Event")
+EVENTS = GroupVersionKind("events.k8s.io", "v1", "Event")
+
+
+class EventTests(SynchronousTestCase):
+    """Events of both groups."""
+
+    def test_names(self) -> None:
+        """What the core group calls involvedObject, message and count is regarding, note and deprecatedCount."""
+        core = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": "e"},
+            "involvedObject": {"name": "p"},
+            "message": "up",
+            "count": 3,
+            "reason": "Started",
+            "source": {"component": "kubelet"},
+            "firstTimestamp": "2026-01-01T00:00:00Z",
+            "lastTimestamp": None,
+            "eventTime": None,
+            "reportingComponent": "",
+            "reportingInstance": "",
+        }
+        event = convert(core, CORE, EVENTS)
+        self.assertEqual(
+            event,
+            {
+                "apiVersion": "events.k8s.io/v1",
+                "kind": "Event",
+                "metadata": {"name": "e"},
+                "regarding": {"name": "p"},
+                "note": "up",
+                "deprecatedCount": 3,
+                "reason": "Started",
+                "deprecatedSource": {"component": "kubelet"},
+                "deprecatedFirstTimestamp": "2026-01-01T00:00:00Z",
+                "deprecatedLastTimestamp": None,
+                "eventTime": None,
+            },
+        )
+        self.assertEqual(convert(event, EVENTS, CORE), core)
+
+    def test_newer_zero_values(self) -> None:
+        """A newer event shows structs and times that it does not know, too."""
+        core = convert({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}}, EVENTS, CORE)
+        event = convert(core, CORE, EVENTS)
+        for name, value in (("regarding", {}), ("deprecatedSource", {}), ("deprecatedLastTimestamp", None)):
+            self.assertEqual(event[name], value)
+        self.assertNotIn("reportingController", event)
+
+    def test_core_zero_values(self) -> None:
+        """A core event shows what it does not know."""
+        event = {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}}
+        core = convert(event, EVENTS, CORE)
+        self.assertEqual((core["source"], core["lastTimestamp"], core["reportingComponent"]), ({}, None, ""))
+        core["source"]["component"] = "x"
+        self.assertEqual(convert(event, EVENTS, CORE)["source"], {})

@@ -1,0 +1,33 @@
+"""Tests for L{kubetwist.registry.flowcontrol.conversion}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import GroupVersionKind
+from kubetwist.registry.generic.conversion import convert
+
+
+class FlowControlTests(SynchronousTestCase):
+    """Concurrency shares."""
+
+    def level(self, version: str) -> GroupVersionKind:
+        """The kind in one of its versions."""
+        return GroupVersionKind("flowcontrol.apiserver.k8s.io", version, "PriorityLevelConfiguration")
+
+    def test_old_name(self) -> None:
+        """Assured shares became nominal ones."""
+        obj = {"metadata": {"name": "l"}, "spec": {"limited": {"assuredConcurrencyShares": 7}}}
+        new = convert(obj, self.level("v1beta2"), self.level("v1"))
+        self.assertEqual(new["spec"], {"limited": {"nominalConcurrencyShares": 7}})
+        self.assertEqual(convert(new, self.level("v1"), self.level("v1beta2"))["spec"], obj["spec"])
+
+    def test_zero_shares(self) -> None:
+        """Zero shares, which only v1 knows, are marked in v1beta3; the mark is never seen in v1."""
+        v1, v1beta3 = self.level("v1"), self.level("v1beta3")
+        obj = {"metadata": {"name": "l"}, "spec": {"limited": {"nominalConcurrencyShares": 0}}}
+        old = convert(obj, v1, v1beta3)
+        self.assertEqual(
+            old["metadata"]["annotations"], {"flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares": ""}
+        )
+        self.assertEqual(convert(old, v1beta3, v1)["metadata"], {"name": "l"})
