@@ -15,13 +15,14 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from ..api.errors import APIStatusError
 from ..http.request import Handler, KubeRequest
+from ..interfaces import ISharedStorage
 from ..metrics.registry import Registry
 from ..storage.errors import FutureRevision
 
@@ -45,7 +46,7 @@ class Consistency:
 
     def __init__(
         self,
-        storage: Any,
+        storage: ISharedStorage,
         find: FindCache,
         fallback: WatchCache,
         registry: Registry,
@@ -53,7 +54,6 @@ class Consistency:
         seconds: Callable[[], float] = perf_counter,
     ) -> None:
         """
-        @param storage: L{kubetwist.interfaces.ISharedStorage}.
         @param find: Finds the cache of what a request is about.
         @param fallback: Some cache, for what is kept nowhere.
         @param soon: Calls something when all requests were read that are there already: they are asked for together.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from twisted.internet.interfaces import IReactorTime
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from ..api.errors import APIStatusError
 from ..api.go.durations import parse_duration
@@ -54,6 +52,6 @@ def _expired(request: KubeRequest) -> None:
         request.fail(APIStatusError.timeout("request did not complete within the allotted timeout"))
 
 
-def _cancel(_: object, call: Any) -> None:
+def _cancel(_: object, call: IDelayedCall) -> None:
     if call.active():
         call.cancel()

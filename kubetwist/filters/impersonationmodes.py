@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 from attrs import evolve, frozen
 
@@ -126,7 +126,7 @@ class Modes:
         if len(self._last) > _REMEMBERED:
             self._last.popitem(last=False)
 
-    async def _check(self, question: Any) -> None:
+    async def _check(self, question: Question) -> None:
         if isinstance(question, _Many):
             try:
                 await self._check(question.all)
@@ -136,9 +136,8 @@ class Modes:
             return
         if isinstance(question, Refused):
             raise question
-        verdict: Any = self._authorizer.authorize(question)
-        if isinstance(verdict, Deferred):
-            verdict = await verdict
+        answer = self._authorizer.authorize(question)
+        verdict = await answer if isinstance(answer, Deferred) else answer
         if verdict.decision is not Decision.ALLOW:
             raise Refused(question, verdict)
 
@@ -149,6 +148,10 @@ class _Many:
 
     all: AuthorizerAttributes
     each: Sequence[AuthorizerAttributes]
+
+
+#: What authorizers are asked; a L{Refused} is never allowed.
+Question: TypeAlias = AuthorizerAttributes | _Many | Refused
 
 
 def constrained_modes(requester: UserInfo, wanted: UserInfo) -> Iterator[str]:
@@ -172,7 +175,7 @@ def on_behalf(attributes: AuthorizerAttributes, mode: str) -> AuthorizerAttribut
     return evolve(changed, user=_on_a_node(attributes.user)) if mode == _ASSOCIATED_NODE else changed
 
 
-def questions(requester: UserInfo, wanted: UserInfo, mode: str = _LEGACY) -> Iterator[Any]:
+def questions(requester: UserInfo, wanted: UserInfo, mode: str = _LEGACY) -> Iterator[Question]:
     """
     What C{requester} must be allowed, to act as C{wanted} in some mode.
 

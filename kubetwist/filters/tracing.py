@@ -11,14 +11,14 @@ is told of afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from ..api.users import MASTERS, MONITORING
 from ..http.request import Handler, KubeRequest
 from ..logs.httplog import peer_of
 from ..logs.redaction import LONGEST_AGENT, LONGEST_ID, cut, safe_uri
 from ..tracing.propagation import BAGGAGE, TRACEPARENT, baggage_of, remote_of
-from ..tracing.spans import Span, Tracer, Value, current
+from ..tracing.spans import Span, Tracer, Unrecorded, Value, current
 
 #: Who decides whether the traces are recorded that they take part in.
 TRUSTED: Final = frozenset((MASTERS, MONITORING))
@@ -113,7 +113,7 @@ class RequestTracing:
         now = self._now
 
         def behind(request: KubeRequest) -> None:
-            followed: Any = request.trace
+            followed: _Followed | Span | Unrecorded | None = request.trace
             before = place = current.get()
             if followed is place:
                 # One of those that are not recorded, which are most of them.
@@ -146,7 +146,7 @@ class RequestTracing:
 
     def ended(self, request: KubeRequest) -> None:
         """A request is answered, or its client has gone."""
-        followed: Any = request.trace
+        followed: _Followed | Span | Unrecorded | None = request.trace
         if not isinstance(followed, _Followed):
             return
         request.trace = None

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from attrs import field, frozen
 
 from ..api.errors import APIStatusError
+from ..api.jsontypes import JSONValue
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -341,8 +342,12 @@ class Forms:
         single = MEDIA_TYPES if protobuf else None
         routed = MEDIA_TYPES + STREAM_TYPES if protobuf else None
 
-        def negotiator(views: Callable[[str, str, str, str], bool], **more: Any) -> Negotiator:
-            return Negotiator(views, protobuf=protobuf, protobuf_views=True, json_first=True, **more)
+        def negotiator(
+            views: Callable[[str, str, str, str], bool], routed: tuple[str, ...] | None, stream: bool = False
+        ) -> Negotiator:
+            return Negotiator(
+                views, routed=routed, stream=stream, protobuf=protobuf, protobuf_views=True, json_first=True
+            )
 
         return cls(
             object=negotiator(_object_views, routed=single),
@@ -456,7 +461,7 @@ def patch_media(content_type: bytes | None, supported: tuple[str, ...] = PATCH_T
     return media
 
 
-def encode_yaml(document: Any) -> bytes:
+def encode_yaml(document: JSONValue) -> bytes:
     """As L{kubetwist.http.yamlencoding.encode_yaml}, which is imported for the first who wants YAML."""
     from .yamlencoding import encode_yaml
 

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
 from time import perf_counter
-from typing import Any, Final, Protocol
+from typing import Any, AnyStr, Final, Protocol
 
 from OpenSSL.crypto import X509
 
@@ -315,7 +315,7 @@ class KubeRequest(Request):
         values = self.fields.get(name)
         return values[0] if values is not None else None
 
-    def getHeader(self, key: Any) -> Any:
+    def getHeader(self, key: AnyStr) -> AnyStr | None:
         """As L{IRequest}, but of several fields of a name the first counts, as in the reference."""
         if isinstance(key, str):
             values = self.fields.get(key.lower().encode("latin-1"))

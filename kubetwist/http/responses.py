@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import Any
 
 import orjson
 
@@ -12,6 +11,7 @@ from twisted.internet.interfaces import IPushProducer
 from zope.interface import implementer
 
 from ..api.errors import APIStatusError, forget_frames
+from ..api.jsontypes import JSONObject
 from .negotiation import encode_yaml, error_media, wants_pretty
 from .request import KubeRequest
 
@@ -67,7 +67,7 @@ def respond_error(request: KubeRequest, error: APIStatusError, protobuf: bool = 
 
 
 def respond_status(
-    request: KubeRequest, code: int, status: dict[str, Any], protobuf: bool = False, content_type: bytes = b""
+    request: KubeRequest, code: int, status: JSONObject, protobuf: bool = False, content_type: bytes = b""
 ) -> None:
     """
     A Status, or another small object that the server made.
@@ -126,7 +126,7 @@ def start_response(request: KubeRequest, code: int, content_type: bytes, length:
 class PacedBody:
     """Writes a large body as fast as the client takes it, holding no second copy of it."""
 
-    def __init__(self, request: KubeRequest, body: Body, compressor: Any) -> None:
+    def __init__(self, request: KubeRequest, body: Body, compressor: zlib._Compress | None) -> None:
         self._request = request
         self._parts = body.parts
         self._next = 0

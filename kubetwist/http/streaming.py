@@ -28,12 +28,13 @@ class StreamedBody(Flow):
         @param expected: The client waits to be told that it shall send.
         """
         super().__init__(channel)
+        self._channel = channel
         self.length = length
         self._expected = expected
 
     def _begin(self) -> None:
         if self._expected:
-            self._source.send_continue()
+            self._channel.send_continue()
 
     def lost(self, reason: Failure) -> None:
         """Its client has gone, or its request is answered."""
@@ -44,7 +45,7 @@ class StreamedBody(Flow):
 
 def collected_body(body: bytes) -> Flow:
     """The same of a body that was collected."""
-    flow = Flow(None)  # type: ignore[arg-type]
+    flow = Flow(None)
     flow.received(body)
     flow.finish()
     return flow

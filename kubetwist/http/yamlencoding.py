@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 import yaml
+
+from ..api.jsontypes import JSONValue
 
 
 class _Dumper(yaml.CSafeDumper):
     """Writes as the reference's YAML encoder does, which is libyaml's twin and so folds and indents the same."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: JSONValue) -> bool:
         """Objects are trees; what is equal is written twice."""
         return True
 
@@ -46,7 +48,7 @@ def _represent_string(dumper: yaml.CSafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _represent_string)
 
 
-def encode_yaml(document: Any) -> bytes:
+def encode_yaml(document: JSONValue) -> bytes:
     """
     A JSON document as YAML, in the reference's style.
 

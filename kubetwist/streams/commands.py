@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from attrs import frozen
 
@@ -12,6 +12,7 @@ from ..api.documents import BodyError
 from ..api.errors import APIStatusError, go_json
 from ..api.go.quote import quoted
 from ..api.jsondecoding import decode_json
+from ..api.jsontypes import JSONObject, JSONValue
 from .channels import V1, V2, V3, V4, V5
 
 #: The header of a stream that says what it carries.
@@ -55,9 +56,9 @@ class Command:
         return types
 
 
-def encode_status(status: Mapping[str, Any]) -> bytes:
+def encode_status(status: Mapping[str, JSONValue]) -> bytes:
     """A Status as the channel for errors has it: without its kind, in the order that Go has its fields."""
-    fields: dict[str, Any] = {"metadata": status.get("metadata") or {}}
+    fields: JSONObject = {"metadata": status.get("metadata") or {}}
     for name in ("status", "message", "reason", "details", "code"):
         if status.get(name):
             fields[name] = status[name]
@@ -98,7 +99,7 @@ def final_status(message: bytes, version: str) -> bytes:
     return internal(why if isinstance(why, str) else "")
 
 
-def _exited(details: Any) -> bytes:
+def _exited(details: JSONValue) -> bytes:
     if not isinstance(details, dict):
         return internal("error stream protocol error: details must be set")
     causes = details.get("causes")
@@ -177,7 +178,7 @@ def _skip(text: str, at: int) -> int:
     return at
 
 
-def _size(value: Any) -> tuple[int, int] | None:
+def _size(value: JSONValue) -> tuple[int, int] | None:
     if not isinstance(value, dict):
         return None
     size = {"width": 0, "height": 0}

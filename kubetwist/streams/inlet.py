@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from twisted.internet.interfaces import IPushProducer
+from twisted.internet.interfaces import IDelayedCall, IPushProducer, IReactorTime
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -30,13 +30,13 @@ class Inlet(Protocol):
 
     transport: Any
 
-    def __init__(self, reactor: Any) -> None:
+    def __init__(self, reactor: IReactorTime) -> None:
         self._reactor = reactor
         self._holds: set[object] = set()
         self._watched: set[object] = set()
         self._waiting = 0
         self._working = False
-        self._turn: Any = None
+        self._turn: IDelayedCall | None = None
         self._paused = False
         self._full = False
         self._leaving = False

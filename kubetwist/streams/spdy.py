@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from twisted.internet.defer import Deferred, fail
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.failure import Failure
 
 from .inlet import Inlet
@@ -123,7 +124,7 @@ class SPDYConnection(Inlet):
 
     def __init__(
         self,
-        reactor: Any,
+        reactor: IReactorTime,
         *,
         server: bool = False,
         accept: Callable[[SPDYStream], bool] | None = None,
@@ -143,12 +144,12 @@ class SPDYConnection(Inlet):
         self._next_other = 3 - self._ours
         self._last_good = 0
         self._streams: dict[int, SPDYStream] = {}
-        self._opening: dict[int, tuple[Deferred[SPDYStream], Any]] = {}
+        self._opening: dict[int, tuple[Deferred[SPDYStream], IDelayedCall]] = {}
         self._refused = 0
         self._leaves = False
         self._error: SPDYError | None = None
         self._ping_number = self._ours
-        self._pinging: Any = None
+        self._pinging: IDelayedCall | None = None
 
     # Streams.
 

@@ -8,9 +8,10 @@ take what is sent to him stops the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from . import channels
@@ -27,7 +28,7 @@ from .commands import (
     internal,
     status_code,
 )
-from .spdy import ConnectionGone, SPDYConnection, SPDYStream, StreamEnded
+from .spdy import ConnectionGone, SPDYConnection, SPDYStream, StreamEnded, StreamListener
 from .upgrades import PROTOCOL_VERSION, NoUpgrade, connect
 from .websocket import WebSocketConnection
 
@@ -53,7 +54,7 @@ class Translator:
 
     _log = Logger()
 
-    def __init__(self, reactor: Any, command: Command) -> None:
+    def __init__(self, reactor: IReactorTime, command: Command) -> None:
         self._reactor = reactor
         self._command = command
         self._messages = ChannelReader(channels.PROTOCOLS[channels.V5])
@@ -66,7 +67,7 @@ class Translator:
         self._spdy = SPDYConnection(reactor)
         self._connected = False
         self._moved = reactor.seconds()
-        self._idle: Any = reactor.callLater(IDLE_TIMEOUT, self._check_idle)
+        self._idle: IDelayedCall = reactor.callLater(IDLE_TIMEOUT, self._check_idle)
         self.websocket = WebSocketConnection(reactor, self)
         # What the client sends is for streams that must be there first.
         self.websocket.hold(_OPENING, watch=True)
@@ -124,7 +125,7 @@ class Translator:
             raise CancelledError
         return await ending.status
 
-    def _listener(self, kind: str, ending: _Ending) -> Any:
+    def _listener(self, kind: str, ending: _Ending) -> StreamListener:
         if kind == "error":
             return _Errors(ending)
         if kind in ("stdout", "stderr"):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ..api.decoding import BodyError, decode_json
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..client.errors import Unreachable
 from .commands import encode_status, internal
 
@@ -86,7 +87,7 @@ async def connect(client: StreamingClient, target: bytes, fields: Fields, protoc
 
 def _refusal(why: bytes) -> bytes:
     """What the other side says of it: a Status is passed on, a text told."""
-    status: Any = None
+    status: JSONValue = None
     with suppress(BodyError):
         status = decode_json(why).value
     if isinstance(status, dict) and status.get("kind") == "Status" and status.get("apiVersion") == "v1":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from collections.abc import Iterator
+from typing import Final, Protocol
 
 from wsproto.connection import Connection, ConnectionState, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection, Event, Message, Ping, Pong, TextMessage
 from wsproto.frame_protocol import CloseReason
 
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.failure import Failure
 
 from .inlet import Inlet
@@ -39,18 +41,18 @@ class WebSocketListener(Protocol):
 class WebSocketConnection(Inlet):
     """One connection."""
 
-    def __init__(self, reactor: Any, listener: WebSocketListener, *, client: bool = False) -> None:
+    def __init__(self, reactor: IReactorTime, listener: WebSocketListener, *, client: bool = False) -> None:
         """
         @param client: Whether this is the side that has asked.
         """
         super().__init__(reactor)
         self._listener = listener
         self._frames = Connection(ConnectionType.CLIENT if client else ConnectionType.SERVER)
-        self._events: Any = None
+        self._events: Iterator[Event] | None = None
         self._told = False
         self._broken = False
         self._closing = False
-        self._goodbye: Any = None
+        self._goodbye: IDelayedCall | None = None
         self._owed: bytes | None = None
 
     # Writing.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import select
 import socket
-from typing import Any, Final, Protocol
+from collections.abc import Iterable
+from typing import Final, Protocol, cast
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
-from twisted.internet.interfaces import IConsumer, IPushProducer, ITransport
+from twisted.internet.interfaces import IAddress, IConsumer, IProducer, IPushProducer, ITransport
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
@@ -30,6 +31,54 @@ class Source(Protocol):
         """Leave in the network what comes."""
 
 
+class SocketTransport(Protocol):
+    """A TCP connection of Twisted's, with or without TLS."""
+
+    socket: socket.socket
+
+    def setTcpNoDelay(self, enabled: bool) -> None:
+        """Send small data at once."""
+
+    def setTcpKeepAlive(self, enabled: bool) -> None:
+        """Have the system check that the other end is there."""
+
+    def fileno(self) -> int:
+        """Return the descriptor of the socket; -1 after the end of the connection."""
+
+
+class StreamTransport(Protocol):
+    """A connection that is written to at the pace of its reader."""
+
+    def write(self, data: bytes) -> None:
+        """As L{ITransport.write<twisted.internet.interfaces.ITransport.write>}."""
+
+    def getPeer(self) -> IAddress:
+        """Return the address of the other end."""
+
+    def getHost(self) -> IAddress:
+        """Return the address of this end."""
+
+    def registerProducer(self, producer: IPushProducer, streaming: bool) -> None:
+        """As L{IConsumer.registerProducer<twisted.internet.interfaces.IConsumer.registerProducer>}."""
+
+    def unregisterProducer(self) -> None:
+        """As L{IConsumer.unregisterProducer<twisted.internet.interfaces.IConsumer.unregisterProducer>}."""
+
+
+class Switched(Source, Protocol):
+    """A connection that belongs to another protocol now."""
+
+    @property
+    def transport(self) -> StreamTransport:
+        """The transport."""
+
+    def part(self) -> None:
+        """Close the connection when the other end has read what was written, or does not read it."""
+
+    def abort(self) -> None:
+        """Close the connection now."""
+
+
 @implementer(IPushProducer)
 class Flow:
     """
@@ -41,16 +90,19 @@ class Flow:
 
     finished = False
     taken = False
-    _consumer: Any = None
+    _consumer: IConsumer | None = None
     _done: Deferred[None] | None = None
     _failure: Failure | None = None
     _held = False
 
-    def __init__(self, source: Source) -> None:
-        self._source: Any = source
+    def __init__(self, source: Source | None) -> None:
+        """
+        @param source: L{None} for a body that is there already.
+        """
+        self._source = source
         self._waiting: list[bytes] = []
 
-    def deliver(self, consumer: Any) -> Deferred[None]:
+    def deliver(self, consumer: IConsumer) -> Deferred[None]:
         """
         Write it to C{consumer}; once.
 
@@ -150,7 +202,7 @@ class Leaving:
     TLS closes the connection below it then, which waits for a producer that is paused, and is not read meanwhile.
     """
 
-    def __init__(self, producer: Any, transport: Any) -> None:
+    def __init__(self, producer: IPushProducer, transport: StreamTransport) -> None:
         self._producer = producer
         self._transport = transport
 
@@ -176,19 +228,15 @@ class RawTransport:
     disconnecting = False
     _produced = False
 
-    def __init__(self, connection: Any) -> None:
-        """
-        @param connection: A L{Source} that has a C{transport}, and can C{abort} and C{part}: be closed when the other
-            side has what was written, or does not take it.
-        """
+    def __init__(self, connection: Switched) -> None:
         self._connection = connection
-        self._transport: Any = connection.transport
+        self._transport = connection.transport
 
     def write(self, data: bytes) -> None:
         """@see: L{ITransport.write}."""
         self._transport.write(data)
 
-    def writeSequence(self, data: Any) -> None:
+    def writeSequence(self, data: Iterable[bytes]) -> None:
         """@see: L{ITransport.writeSequence}."""
         self._transport.write(b"".join(data))
 
@@ -208,18 +256,18 @@ class RawTransport:
         """End it now."""
         self._connection.abort()
 
-    def getPeer(self) -> Any:
+    def getPeer(self) -> IAddress:
         """@see: L{ITransport.getPeer}."""
         return self._transport.getPeer()
 
-    def getHost(self) -> Any:
+    def getHost(self) -> IAddress:
         """@see: L{ITransport.getHost}."""
         return self._transport.getHost()
 
-    def registerProducer(self, producer: Any, streaming: bool) -> None:
-        """@see: L{IConsumer.registerProducer}."""
+    def registerProducer(self, producer: IProducer, streaming: bool) -> None:
+        """@see: L{IConsumer.registerProducer}; only push producers are supported."""
         self._produced = True
-        self._transport.registerProducer(Leaving(producer, self._transport), streaming)
+        self._transport.registerProducer(Leaving(cast(IPushProducer, producer), self._transport), streaming)
 
     def unregisterProducer(self) -> None:
         """@see: L{IConsumer.unregisterProducer}."""
@@ -239,12 +287,12 @@ class RawTransport:
         self.loseConnection()
 
 
-def is_left(transport: Any) -> bool:
+def is_left(transport: object) -> bool:
     """Whether the other side of a connection over TLS has said goodbye, and what was written to it is sent."""
     return getattr(getattr(transport, "transport", None), "disconnecting", False)
 
 
-def keep_alive(transport: Any) -> None:
+def keep_alive(transport: SocketTransport) -> None:
     """Have the system notice within minutes that the machine at the other end is gone."""
     try:
         transport.setTcpNoDelay(True)
@@ -258,7 +306,7 @@ def keep_alive(transport: Any) -> None:
             handle.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
-def bound_unsent(transport: Any) -> None:
+def bound_unsent(transport: SocketTransport) -> None:
     """
     Limit the unsent bytes in the kernel's send buffer to L{UNSENT}.
 
@@ -271,7 +319,7 @@ def bound_unsent(transport: Any) -> None:
             handle.setsockopt(socket.IPPROTO_TCP, _UNSENT_OPTION, UNSENT)
 
 
-def has_hung_up(transport: Any) -> bool:
+def has_hung_up(transport: SocketTransport) -> bool:
     """Whether the other end sends no more, of a connection that is not read from, and so does not notice."""
     if not _HUNG_UP:
         return False

@@ -9,12 +9,24 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final, Protocol
+
+from twisted.internet.interfaces import IDelayedCall
 
 #: Number of closed connections after which memory is released.
 MANY: Final = 50
 #: Seconds after the last close until the release, and minimum interval between two releases.
 DELAY: Final = 5.0
+
+
+class ReleaseReactor(Protocol):
+    """The part of a reactor that L{MemoryRelease} uses."""
+
+    def callLater(self, delay: float, callable: Callable[..., object], *args: object) -> IDelayedCall:
+        """Call something after C{delay} seconds."""
+
+    def callInThread(self, callable: Callable[..., object], *args: object) -> object:
+        """Call something in a thread."""
 
 
 def find_trim() -> Callable[[int], int] | None:
@@ -29,12 +41,12 @@ def find_trim() -> Callable[[int], int] | None:
 class MemoryRelease:
     """Counts closed connections, and releases memory after many of them."""
 
-    def __init__(self, reactor: Any, trim: Callable[[int], int] | None) -> None:
+    def __init__(self, reactor: ReleaseReactor, trim: Callable[[int], int] | None) -> None:
         """@param trim: L{find_trim}; called in a thread, as it takes some milliseconds."""
         self._reactor = reactor
         self._trim = trim
         self._gone = 0
-        self._planned: Any = None
+        self._planned: IDelayedCall | None = None
 
     def connection_gone(self) -> None:
         """Count a closed connection."""
@@ -52,4 +64,5 @@ class MemoryRelease:
     def _release(self) -> None:
         self._planned = None
         self._gone = 0
-        self._reactor.callInThread(self._trim, 0)
+        if self._trim is not None:
+            self._reactor.callInThread(self._trim, 0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ipaddress
 import resource
 import sys
-from typing import Any, Final
+from typing import Final
 
+from twisted.internet.interfaces import IAddress
 from twisted.logger import Logger
 
 #: Of the files that the process may have open, how much the connections of one place may be unless said otherwise.
@@ -32,7 +33,7 @@ class Neighbours:
         self._counts: dict[str, int] = {}
         self._told: set[str] = set()
 
-    def came(self, peer: Any) -> bool:
+    def came(self, peer: IAddress) -> bool:
         """
         Count a connection.
 
@@ -50,7 +51,7 @@ class Neighbours:
             )
         return False
 
-    def left(self, peer: Any) -> None:
+    def left(self, peer: IAddress) -> None:
         """Count a connection no more."""
         place = place_of(getattr(peer, "host", ""))
         count = self._counts[place] - 1

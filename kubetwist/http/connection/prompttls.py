@@ -9,11 +9,12 @@ read its event from a watch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from OpenSSL.SSL import Error, WantReadError
 
+from twisted.internet.interfaces import IOpenSSLContextFactory, IProtocol, IProtocolFactory, IReactorTime
 from twisted.internet.protocol import connectionDone
 from twisted.internet.tcp import Connection
 from twisted.logger import Logger
@@ -39,7 +40,7 @@ class PromptTransport(TLSMemoryBIOProtocol):
     factory: PromptFactory
     urgent = False
 
-    def __init__(self, factory: PromptFactory, protocol: Any, _connectWrapped: bool = True) -> None:
+    def __init__(self, factory: PromptFactory, protocol: IProtocol, _connectWrapped: bool = True) -> None:
         TLSMemoryBIOProtocol.__init__(self, factory, protocol, _connectWrapped)
         self._kept: list[bytes] = []
         self._length = 0
@@ -57,7 +58,7 @@ class PromptTransport(TLSMemoryBIOProtocol):
                 self.factory.flush_events()
             self.flush()
 
-    def writeSequence(self, iovec: Any) -> None:
+    def writeSequence(self, iovec: Iterable[bytes]) -> None:
         """See L{ITransport.writeSequence<twisted.internet.interfaces.ITransport.writeSequence>}."""
         self.write(b"".join(iovec))
 
@@ -158,9 +159,15 @@ class PromptFactory(TLSMemoryBIOFactory):
     protocol = PromptTransport
     _log = Logger()
 
-    def __init__(self, context: Any, site: Any, reactor: Any, write_events: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self,
+        context: IOpenSSLContextFactory,
+        site: IProtocolFactory,
+        reactor: IReactorTime,
+        write_events: Callable[[], object] | None = None,
+    ) -> None:
         """
-        @param context: L{IOpenSSLContextFactory<twisted.internet.interfaces.IOpenSSLContextFactory>}.
+        @param context: Creates the TLS part of a connection.
         @param write_events: Writes the watch events of this turn; called before an answer is sent.
         """
         super().__init__(context, False, site, reactor)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from typing import Any, Final
+from typing import Final
 
+from ...api.jsontypes import JSONObject
 from .certificates import Pair
 
 #: What our entries are called; those of other names are the users'.
@@ -75,7 +76,7 @@ def refreshed(found: bytes, fresh: bytes) -> bytes:
     return yaml.safe_dump(config, sort_keys=False).encode()
 
 
-def _put(config: dict[str, Any], entries: str, kind: str, own: dict[str, Any]) -> bool:
+def _put(config: JSONObject, entries: str, kind: str, own: JSONObject) -> bool:
     """Have what is ours among the entries as it should be; tell whether it was not."""
     config[entries] = known = config.get(entries) or []
     for one in known:

@@ -41,7 +41,6 @@ class KubeletCredentials:
     def __init__(self, options: FlagValues, reactor: IServerReactor, data: KeyDirectory, files: WatchedFiles) -> None:
         """
         @param options: The parsed command line, with the flags that begin with C{--kubelet-}.
-        @param reactor: Runs threads; L{IReactorThreads<twisted.internet.interfaces.IReactorThreads>}.
         @param data: Issues a certificate if the command line names none.
         @param files: Watches the files that the command line names.
         @raise StartError: The files can not be used.

@@ -16,6 +16,7 @@ from cryptography.x509.oid import NameOID
 from OpenSSL import SSL
 
 from ..errors import StartError
+from ..watchedfiles import WatchedFiles
 from .certificates import BadCertificate, Pair
 
 
@@ -83,12 +84,8 @@ class NamedCertificates:
         except OSError as error:
             raise StartError(f"can not read {error.filename}: {error.strerror}") from error
 
-    def follow(self, watched: Any) -> None:
-        """
-        Show the certificates as they are in the files at the time.
-
-        @param watched: L{kubetwist.server.watchedfiles.WatchedFiles}.
-        """
+    def follow(self, watched: WatchedFiles) -> None:
+        """Show the certificates as they are in the files at the time."""
         for index, files in enumerate(self._files):
             watched.watch([files.certificate, files.key], self._load, self._taker(index), "--tls-sni-cert-key")
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509 import load_pem_x509_certificate
 from OpenSSL import SSL
+from OpenSSL.crypto import X509
 
 from twisted.internet.interfaces import IOpenSSLContextFactory
 from twisted.internet.ssl import AcceptableCiphers, CertificateOptions, TLSVersion
 from zope.interface import implementer
 
+from ...authentication.certificates import Authorities
 from ..errors import StartError
 from .certificates import BadCertificate, Pair
 from .namedcertificates import NamedCertificates, NamedFiles
@@ -40,7 +41,7 @@ class ServerContext:
         self._pair = pair
         self._lowest = lowest
         self._ciphers = ciphers
-        self._authorities: Sequence[Any] = ()
+        self._authorities: Sequence[Authorities] = ()
         self.named = NamedCertificates(named, self._make) if named else None
         try:
             self._context = self._made(pair)
@@ -66,11 +67,10 @@ class ServerContext:
         self._context = self._made(pair)
         self._pair = pair
 
-    def ask_for(self, authorities: Sequence[Any]) -> None:
+    def ask_for(self, authorities: Sequence[Authorities]) -> None:
         """
         Tell clients by whom their certificates may be issued, now and whenever that changes.
 
-        @param authorities: L{kubetwist.authentication.certificates.Authorities}.
         """
         self._authorities = authorities
 
@@ -83,12 +83,12 @@ class ServerContext:
             one.followers.append(renew)
         renew()
 
-    def getContext(self) -> Any:
+    def getContext(self) -> SSL.Context:
         """@see: L{IOpenSSLContextFactory}."""
         return self._context
 
 
-def make_context(pair: Pair, lowest: str, authorities: Sequence[Any] = (), ciphers: str = "") -> SSL.Context:
+def make_context(pair: Pair, lowest: str, authorities: Sequence[Authorities] = (), ciphers: str = "") -> SSL.Context:
     """
     What shows a certificate.
 
@@ -135,5 +135,5 @@ def split_pem(content: bytes) -> list[bytes]:
     return found
 
 
-def _accept(connection: Any, certificate: Any, error: int, depth: int, preverified: int) -> bool:
+def _accept(connection: SSL.Connection, certificate: X509, error: int, depth: int, preverified: int) -> bool:
     return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.threads import deferToThreadPool
 from twisted.web.resource import Resource
@@ -16,6 +16,7 @@ from twisted.web.server import NOT_DONE_YET
 
 from ...api.go.quote import quoted
 from ...http.request import TEXT, KubeRequest
+from ...interfaces import IServerReactor
 from ...logs.profiling import Sampler, heap_text, stacks_text
 from ...logs.redaction import without_passwords
 from ...logs.verbosity import Verbosity, parse_level
@@ -86,7 +87,7 @@ class ProfilesResource(Resource):
 
     isLeaf = True
 
-    def __init__(self, reactor: Any) -> None:
+    def __init__(self, reactor: IServerReactor) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._reactor = reactor
         self._sampler: Sampler | None = None
@@ -129,7 +130,7 @@ class ProfilesResource(Resource):
             return
         sampler = self._sampler = Sampler(threading.get_ident(), seconds)
 
-        def stop(reason: Any = None) -> None:
+        def stop(reason: object = None) -> None:
             sampler.stop()
 
         def done(body: bytes) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from twisted.internet.interfaces import IReactorTime
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
@@ -19,7 +18,7 @@ class FairnessResource(Resource):
 
     isLeaf = True
 
-    def __init__(self, flow: FlowControl, reactor: Any) -> None:
+    def __init__(self, flow: FlowControl, reactor: IReactorTime) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._flow = flow
         self._reactor = reactor

@@ -33,7 +33,7 @@ class HealthCheck:
     """
 
     name: str
-    check: Callable[[], Any]
+    check: Callable[[], object]
 
     async def problem(self) -> str | None:
         """What is wrong."""
@@ -84,7 +84,7 @@ class HealthResource(Resource):
             self._metrics.checked(check.name, self._name, problem is None)
         return problem
 
-    def render(self, request: KubeRequest) -> Any:
+    def render(self, request: KubeRequest) -> int:
         """Answer any method, as the reference does."""
         wanted = request.info.path.removeprefix(f"/{self._name}")
         if not wanted:
@@ -132,5 +132,5 @@ class HealthResource(Resource):
             request.respond_text(200, "ok")
 
 
-def _answer_when_done(answer: Coroutine[Any, Any, None], request: KubeRequest) -> None:
+def _answer_when_done(answer: Coroutine[Deferred[Any], Any, None], request: KubeRequest) -> None:
     Deferred.fromCoroutine(answer).addErrback(request.crashed)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 from urllib.parse import quote
 
-from twisted.internet.interfaces import IPullProducer
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IPullProducer, IReactorThreads
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.failure import Failure
 from twisted.web.resource import Resource
@@ -81,12 +83,16 @@ def listing(number: int) -> bytes:
     return page.encode("utf-8", "replace")
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
 class LogsResource(Resource):
     """Files as text, directories as pages."""
 
     isLeaf = True
 
-    def __init__(self, root: str, reactor: Any) -> None:
+    def __init__(self, root: str, reactor: IReactorThreads) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._root = root
         self._reactor = reactor
@@ -108,8 +114,8 @@ class LogsResource(Resource):
         found.addErrback(request.crashed)
         return NOT_DONE_YET
 
-    def _in_thread(self, call: Any, *arguments: Any) -> Any:
-        return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), call, *arguments)
+    def _in_thread(self, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> Deferred[T]:
+        return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), call, *arguments, **options)
 
     def _look(self, parts: list[str]) -> tuple[int, int, bytes | None]:
         number = open_below(self._root, parts)
@@ -152,7 +158,7 @@ class LogsResource(Resource):
 class _File:
     """Writes a file as it was when it was opened, as fast as the client reads; its log goes on meanwhile."""
 
-    def __init__(self, in_thread: Any, request: KubeRequest, number: int, left: int) -> None:
+    def __init__(self, in_thread: Callable[..., Deferred[bytes]], request: KubeRequest, number: int, left: int) -> None:
         self._in_thread = in_thread
         self._request = request
         self._number = number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from ...interfaces import IServerReactor
     from ...resources.servedresources import IInstalled
     from ..config import ServerConfig
+
+
+T = TypeVar("T")
 
 
 class MetricsResource(Resource):
@@ -87,7 +90,7 @@ class MetricsResource(Resource):
         self._in_thread(text).addCallback(respond).addErrback(request.crashed)
         return NOT_DONE_YET
 
-    def _in_thread(self, work: Callable[[], Any]) -> Deferred[Any]:
+    def _in_thread(self, work: Callable[[], T]) -> Deferred[T]:
         return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), work)
 
 

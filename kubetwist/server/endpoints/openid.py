@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
@@ -13,6 +12,8 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from ...api.errors import APIStatusError
+from ...api.flagvalues import FlagValues
+from ...api.jsontypes import JSONObject
 from ...http.negotiation import check_router
 from ...http.request import KubeRequest
 from ...registry.core.serviceaccount.tokenkeys import TokenKey
@@ -33,7 +34,7 @@ class PublicDocument(Resource):
 
     isLeaf = True
 
-    def __init__(self, path: str, media_type: str, make: Callable[[], Any]) -> None:
+    def __init__(self, path: str, media_type: str, make: Callable[[], JSONObject]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._path = path.strip("/")
         self._media_type = media_type
@@ -44,7 +45,7 @@ class PublicDocument(Resource):
         """Make it anew when somebody asks for it."""
         self._body = None
 
-    def render(self, request: KubeRequest) -> Any:
+    def render(self, request: KubeRequest) -> int:
         """Answer GET on the path itself."""
         try:
             if request.info.path.strip("/") != self._path:
@@ -82,7 +83,7 @@ def check_issuer(issuer: str, jwks_uri: str) -> None:
 
 
 def serve_documents(
-    layer: Layer, options: Any, keys: Sequence[TokenKey], address: Callable[[], str]
+    layer: Layer, options: FlagValues, keys: Sequence[TokenKey], address: Callable[[], str]
 ) -> Callable[[], None]:
     """
     Have a layer answer for both documents, if the issuer is one that they can be about.
@@ -98,7 +99,7 @@ def serve_documents(
         _log.warn("there is no discovery of the issuer of service account tokens: {why}", why=str(error))
         return lambda: None
 
-    def configuration() -> Any:
+    def configuration() -> JSONObject:
         return {
             "issuer": issuer,
             "jwks_uri": jwks_uri or f"https://{address()}{KEYS}",
@@ -107,7 +108,7 @@ def serve_documents(
             "id_token_signing_alg_values_supported": sorted({key.algorithm for key in keys}),
         }
 
-    def key_set() -> Any:
+    def key_set() -> JSONObject:
         return {"keys": [key.as_jwk() for key in keys]}
 
     documents = [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import orjson
 
 from twisted.web.resource import Resource
@@ -24,7 +22,7 @@ class VersionResource(Resource):
         super().__init__()  # type: ignore[no-untyped-call]
         self._body = orjson.dumps(version_document(kubernetes_version), option=orjson.OPT_INDENT_2)
 
-    def render(self, request: KubeRequest) -> Any:
+    def render(self, request: KubeRequest) -> int:
         """Answer GET on the path itself."""
         try:
             if request.info.path.strip("/") != "version":

@@ -14,14 +14,16 @@ from typing import Any, Final
 import orjson
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from ...admission.decisions import decide
-from ...api.authorization import AuthorizerAttributes, Decision
+from ...api.authorization import AuthorizerAttributes, Decision, Verdict
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
+from ...api.jsontypes import JSONValue
 from ...api.rbacrules import quoted_list
 from ...api.resource import JSONObject, UserInfo
 from ...api.selectors import SelectorError, parse_field_selector, parse_label_selector
@@ -30,9 +32,10 @@ from ...filters.denials import sought
 from ...filters.impersonationmodes import completed
 from ...http.negotiation import check_router
 from ...http.request import TEXT, KubeRequest
-from ...interfaces import IAuthorizerUnion, IGrantExplainer, IRuleExplainer
+from ...interfaces import IAuthorizer, IAuthorizerUnion, IGrantExplainer, IRuleExplainer
 from ...registry.kinds import groups_in_order
 from ...registry.kindtable import KINDS
+from ..config import ServerConfig
 
 JSON: Final = "application/json"
 PLAIN: Final = "text/plain"
@@ -67,14 +70,11 @@ class Why(Resource):
 
     isLeaf = True
 
-    def __init__(self, config: Any) -> None:
-        """
-        @param config: A L{kubetwist.server.config.ServerConfig}.
-        """
+    def __init__(self, config: ServerConfig) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._config = config
 
-    def render(self, request: KubeRequest) -> Any:
+    def render(self, request: KubeRequest) -> int:
         """Answer as JSON, or in plain text to those who prefer it."""
         try:
             if request.info.path != WHY:
@@ -172,13 +172,14 @@ def question_of(query: Mapping[str, Sequence[str]], asking: UserInfo) -> Authori
     )
 
 
-async def explain(config: Any, question: AuthorizerAttributes) -> JSONObject:
+async def explain(config: ServerConfig, question: AuthorizerAttributes) -> JSONObject:
     """Ask the authorizers in their order, until one decides; and then for what it went by."""
     answer: JSONObject = {"kind": "Why", "apiVersion": "kubetwist/v1", "asked": _shown(question)}
-    decided = None
+    decided: tuple[Any, Verdict] | None = None
     asked = answer["authorizers"] = []
     union = config.authorizer
-    authorizers = union.authorizers if IAuthorizerUnion.providedBy(union) else [union]
+    assert union is not None, "the authorizer is made before the servers"
+    authorizers: Sequence[IAuthorizer] = union.authorizers if IAuthorizerUnion.providedBy(union) else [union]
     for authorizer in authorizers:
         verdict = await decide(authorizer, question)
         line = {"name": authorizer.name, "decision": verdict.decision.value}
@@ -203,7 +204,7 @@ async def explain(config: Any, question: AuthorizerAttributes) -> JSONObject:
 
 
 async def _add_misses(
-    reactor: Any, authorizers: Sequence[Any], question: AuthorizerAttributes, answer: JSONObject
+    reactor: IReactorTime, authorizers: Sequence[IAuthorizer], question: AuthorizerAttributes, answer: JSONObject
 ) -> None:
     """
     Add the user's grants, the nearest misses, and the command that grants access.
@@ -221,7 +222,8 @@ async def _add_misses(
     kept: list[tuple[int, int, JSONObject]] = []
     number = count()
     left = MOST_RULES
-    for authorizer in filter(IRuleExplainer.providedBy, authorizers):
+    rule_explainers: list[Any] = [one for one in authorizers if IRuleExplainer.providedBy(one)]
+    for authorizer in rule_explainers:
         misses: Iterator[tuple[int, JSONObject] | None] = authorizer.near_misses(question)
         while left > 0:
             done = True
@@ -312,7 +314,7 @@ def as_text(answer: JSONObject) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _value(value: Any) -> str:
+def _value(value: JSONValue) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_value(inner)}" for name, inner in value.items())
     if isinstance(value, list):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from time import gmtime, strftime, time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -16,6 +16,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from ...api.errors import APIStatusError
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...http.negotiation import encode_yaml, parse_accept
 from ...http.request import TEXT, KubeRequest
@@ -40,7 +41,7 @@ class ZPage(Resource):
 
     isLeaf = True
 
-    def __init__(self, kind: str, text: Callable[[], str], content: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(self, kind: str, text: Callable[[], str], content: Callable[[], Mapping[str, JSONValue]]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._kind = kind
         self._text = text
@@ -91,7 +92,7 @@ class ZPage(Resource):
         raise APIStatusError.not_acceptable(_MEDIA)
 
 
-def status_of(version: str, paths: list[str], begun: float, now: float) -> dict[str, Any]:
+def status_of(version: str, paths: list[str], begun: float, now: float) -> JSONObject:
     """What C{/statusz} tells."""
     folders = {path.split("/")[1] for path in paths if path.startswith("/")}
     return {
@@ -104,7 +105,7 @@ def status_of(version: str, paths: list[str], begun: float, now: float) -> dict[
     }
 
 
-def status_text(status: Mapping[str, Any], begun: float) -> str:
+def status_text(status: Mapping[str, JSONValue], begun: float) -> str:
     """Likewise, for people."""
     minutes, seconds = divmod(status["uptimeSeconds"], 60)
     hours, minutes = divmod(minutes, 60)
@@ -156,7 +157,7 @@ def claim_zpages(layer: Layer, config: ServerConfig, paths: Callable[[], list[st
         layer.claim("/configz", ConfigPage(config.options.typed_values), listed=False)
     if gates.get("ComponentStatusz", default):
 
-        def status() -> dict[str, Any]:
+        def status() -> JSONObject:
             return status_of(config.kubernetes_version, paths(), begun, time())
 
         layer.claim("/statusz", ZPage("Statusz", lambda: status_text(status(), begun), status))
