@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from .api.authorization import AuthorizerAttributes, Verdict
-    from .api.errors import APIStatusError
     from .api.flagvalues import FlagValues
     from .api.jsontypes import JSONValue
     from .api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
@@ -67,7 +66,12 @@ class IStorageWatch(Interface):
 
 
 class IStorageBackend(Interface):
-    """An ordered, watchable store of bytes under one logical clock; knows nothing of HTTP, kinds or admission."""
+    """
+    An ordered, watchable store of bytes under one logical clock; knows nothing of HTTP, kinds or admission.
+
+    Its methods, and those of the capabilities below, raise a L{StorageError<kubetwist.storage.errors.StorageError>} and
+    nothing else, except for L{MemoryError}.
+    """
 
     revision: int = Attribute("The newest committed revision; it only grows, over restarts too.")
     compacted: int = Attribute("States before this revision can not be read any more.")
@@ -94,7 +98,9 @@ class IStorageBackend(Interface):
         @raise RevisionConflict: A key is at another revision than expected. This and the two above
             come only after the state that they tell of is durable and was given to observers.
         @raise StorageUnavailable: Nothing was written and nothing will be.
-        @raise UnwritableValue: Likewise, as a value can not be encrypted.
+        @raise OutcomeUnknown: The writes may be done, or may still be.
+        @raise UnwritableValue: Nothing was written, as a value can not be encrypted.
+        @raise InvalidArgument: There are no writes, several of one key or too many, or a key can not be encoded.
         """
 
     async def read(key: str) -> StoredValue:
@@ -103,6 +109,7 @@ class IStorageBackend(Interface):
 
         @raise KeyNotFound: There is none.
         @raise UnreadableValue: There is something, and it can not be read.
+        @raise StorageUnavailable: The store is not open, or does not answer.
         """
 
     async def read_page(prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
@@ -116,7 +123,8 @@ class IStorageBackend(Interface):
         @return: Values that can not be read are there, too, with what is the problem with them.
         @raise RevisionCompacted: That revision is forgotten.
         @raise FutureRevision: That revision is not there yet.
-        @raise DecryptionUnavailable: What is stored can not be decrypted at present.
+        @raise StorageUnavailable: The store is not open, or does not answer; L{DecryptionUnavailable
+            <kubetwist.storage.errors.DecryptionUnavailable>} if what is stored can not be decrypted at present.
         """
 
     async def watch(prefix: str, revision: int, observer: IStorageObserver) -> IStorageWatch:
@@ -125,6 +133,8 @@ class IStorageBackend(Interface):
 
         @raise RevisionCompacted: Changes after that revision are forgotten.
         @raise FutureRevision: That revision is not there yet.
+        @raise InvalidArgument: C{prefix} does not end with a slash.
+        @raise StorageUnavailable: The store is not open, or does not answer.
         """
 
     async def compact(revision: int) -> None:
@@ -134,6 +144,7 @@ class IStorageBackend(Interface):
         The state at C{revision} itself can still be read, and watched from.
 
         @raise FutureRevision: That revision is not there yet.
+        @raise StorageUnavailable: The store is not open, can not be written, or does not answer.
         """
 
 
@@ -167,7 +178,11 @@ class IExpiringStorage(Interface):
     """What the innermost storage backend provides where it can tell when keys delete themselves."""
 
     async def expiries(prefix: str) -> Mapping[str, float]:
-        """When those keys below C{prefix} that have a time to live are due, by the wall time."""
+        """
+        Return when those keys below C{prefix} that have a time to live are due, by the wall time.
+
+        @raise StorageUnavailable: The store does not answer.
+        """
 
 
 class IStorageHistory(Interface):
@@ -195,6 +210,9 @@ class IForwardStorage(Interface):
         Make C{revision}, which is in the future, the newest, and forget all before it. Nothing must be under way.
 
         Whoever comes with an older revision, perhaps of a store that was replaced by this one, has to read anew.
+
+        @raise InvalidArgument: C{revision} is not in the future, or writes are under way.
+        @raise StorageUnavailable: The store is not open, or can not be written.
         """
 
 
@@ -377,11 +395,12 @@ class IWatchSink(Interface):
     def bookmark(revision: int, initial_events_end: bool) -> None:
         """Everything up to C{revision} has been sent."""
 
-    def end(error: APIStatusError | None) -> None:
+    def end(error: Exception | None) -> None:
         """
         Handle the end of the watch.
 
-        @param error: The error that ended it; L{None} if it ended regularly.
+        @param error: The error that ended it; L{None} if it ended regularly. Watches of the registry's stores end with
+            an L{APIStatusError}, those of other watch caches with a L{kubetwist.storage.errors.StorageError}.
         """
 
 

@@ -170,7 +170,7 @@ class DefinitionController:
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Nothing follows from a bookmark."""
 
-    def end(self, error: APIStatusError | None) -> None:
+    def end(self, error: Exception | None) -> None:
         """The cache lost its place: begin anew when it is filled again."""
         if self._stopped:
             return
@@ -491,7 +491,7 @@ class _Emptied:
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Nothing follows from a bookmark."""
 
-    def end(self, error: APIStatusError | None) -> None:
+    def end(self, error: Exception | None) -> None:
         """The cache is gone, or begins anew: look again."""
         self._watch = None
         self._done()

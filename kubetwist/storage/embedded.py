@@ -25,6 +25,7 @@ from ..api.storage import (
 )
 from .errors import (
     FutureRevision,
+    InvalidArgument,
     KeyExists,
     KeyNotFound,
     RevisionCompacted,
@@ -165,6 +166,9 @@ class EmbeddedStorage:
         """See L{kubetwist.interfaces.IStorageBackend.commit}."""
         if self._state is not State.OPEN:
             return fail(StorageUnavailable(f"{self.name} {self._state.value}"))
+        mistake = self._mistake(writes)
+        if mistake is not None:
+            return fail(mistake)
         refusal = self._refusal(writes)
         if refusal is not None:
             return self._refuse(refusal)
@@ -193,13 +197,13 @@ class EmbeddedStorage:
         self._submit(transaction)
         return transaction.answer
 
+    def _mistake(self, writes: Sequence[Write]) -> InvalidArgument | None:
+        """Return what no state of the store allows: it must fail alone, not with all that is written along with it."""
+        return find_mistake(writes)
+
     def _refusal(self, writes: Sequence[Write]) -> StorageError | None:
-        if not writes or (len(writes) > 1 and len({write.key for write in writes}) < len(writes)):
-            raise ValueError("a transaction writes at least one key, and none twice")
         for write in writes:
             key, expected = write.key, write.expected
-            if not key.isascii():
-                key.encode()  # What can not be encoded must fail alone, not with all that is written along with it.
             found = self._heads.get(key, 0)
             if expected is None:
                 if write.value is None and not found:
@@ -295,6 +299,29 @@ class EmbeddedStorage:
             raise RevisionCompacted(revision, self.compacted)
 
 
+def find_mistake(writes: Sequence[Write]) -> InvalidArgument | None:
+    """
+    Return why writes are no transaction of any store.
+
+    @return: The error; L{None} if they are one.
+    """
+    if not writes or (len(writes) > 1 and len({write.key for write in writes}) < len(writes)):
+        return InvalidArgument("a transaction writes at least one key, and none twice")
+    for write in writes:
+        if not write.key.isascii():
+            try:
+                write.key.encode()
+            except UnicodeEncodeError as error:
+                return InvalidArgument(f"a key cannot be encoded: {error}")
+    return None
+
+
 def prefix_end(prefix: str) -> str:
-    """The first key behind those below C{prefix}."""
+    """
+    Return the first key behind those below C{prefix}.
+
+    @raise InvalidArgument: It is empty.
+    """
+    if not prefix:
+        raise InvalidArgument("a prefix is not empty")
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)

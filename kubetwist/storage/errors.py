@@ -1,13 +1,30 @@
-"""What can go wrong in a store, in the store's own words; the registry translates."""
+"""
+The errors of storage: backends, encryption and the watch cache raise no others.
+
+The registry translates them for clients. L{MemoryError} passes unchanged, since the server frees memory and answers
+503.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
 
 from ..api.errors import ReportedError
 from ..api.go.quote import quoted
 
 
 class StorageError(Exception):
-    """Any failure below."""
+    """The base class of all errors of storage."""
+
+
+#: Makes of an error of a watch cache what its readers and the sinks of its watches receive.
+ErrorTranslator: TypeAlias = Callable[[StorageError], Exception]
+
+
+def unchanged(error: StorageError) -> Exception:
+    """Translate no error: see L{ErrorTranslator}."""
+    return error
 
 
 class KeyNotFound(StorageError):
@@ -55,8 +72,27 @@ class FutureRevision(StorageError):
         self.revision = revision
 
 
-class InvalidToken(StorageError):
-    """A continue token that is not ours or points outside of what is listed."""
+class InvalidArgument(StorageError, ValueError):
+    """
+    A call that no state of the store allows, which is a mistake of the caller; nothing was done.
+
+    A transaction is empty, writes a key twice or too many keys; a key cannot be encoded; a watched prefix does not end
+    with a slash; a revision that is to be left out is not in the future.
+    """
+
+
+class WatchInterrupted(StorageError):
+    """A watch has lost its place: what it watches must be listed again."""
+
+    def __init__(self) -> None:
+        super().__init__("the watch was interrupted")
+
+
+class WatchFailed(StorageError):
+    """A watch ended because of an unexpected failure, which is in the log."""
+
+    def __init__(self) -> None:
+        super().__init__("the watch could not go on")
 
 
 class StorageUnavailable(StorageError, ReportedError):

@@ -35,7 +35,7 @@ from ..schema.protobuf.messages import (
     Step,
 )
 from ..schema.protobuf.wire import int32
-from .errors import KeyNotFound
+from .errors import KeyNotFound, StorageError
 from .expiry import Timer
 from .protobuf import is_protobuf
 from .wrappers import innermost
@@ -60,7 +60,7 @@ SERVED: Final = "masterleases/"
 CONTROLLERS: Final = "leases/kube-system/kubetwist-controllers"
 
 
-class MigrationError(Exception):
+class MigrationError(StorageError):
     """It can not be moved, or was not; the text is one line."""
 
 

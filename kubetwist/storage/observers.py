@@ -9,6 +9,7 @@ from zope.interface import implementer
 
 from ..api.storage import StorageEvent
 from ..interfaces import IStorageObserver, IStorageWatch
+from .errors import InvalidArgument
 
 #: Directories whose observers are remembered; there is one per resource and namespace.
 REMEMBERED_DIRECTORIES = 10_000
@@ -79,9 +80,13 @@ class Observers:
         self._by_directory: dict[str, tuple[Watch, ...]] = {}
 
     def add(self, prefix: str, observer: IStorageObserver) -> Watch:
-        """Deliver what happens below C{prefix} from now on."""
+        """
+        Deliver what happens below C{prefix} from now on.
+
+        @raise InvalidArgument: C{prefix} does not end with a slash.
+        """
         if not prefix.endswith("/"):
-            raise ValueError(f"a watched prefix ends with a slash: {prefix}")
+            raise InvalidArgument(f"a watched prefix ends with a slash: {prefix}")
         watch = Watch(prefix, observer, self)
         self._by_prefix[prefix] = (*self._by_prefix.get(prefix, ()), watch)
         self._everyone = (*self._everyone, watch)

@@ -22,6 +22,7 @@ from ..api.storage import (
 from ..interfaces import IStorageBackend, IStorageHistory, IStorageWatch
 from ..storage.errors import (
     FutureRevision,
+    InvalidArgument,
     KeyExists,
     KeyNotFound,
     RevisionCompacted,
@@ -188,14 +189,15 @@ def storage_tests(
         def test_senseless_transaction(self) -> None:
             """A transaction without writes, or with two of one key, is the caller's mistake."""
             for writes in ([], [Write("/r/a", b"", None), Write("/r/a", None, None)]):
-                with self.assertRaises(ValueError):
-                    self.storage.commit(writes)
+                with self.assertRaises(InvalidArgument):
+                    self.reactor.run(self.storage.commit(writes))
+            self.assertEqual(self.storage.revision, 1)
 
         def test_unencodable_key(self) -> None:
             """A key that can not be written fails for itself; those written along with it do not."""
             answer = self.storage.commit([Write("/r/a", b"", None)])
-            with self.assertRaises(ValueError):
-                self.storage.commit([Write("/r/\ud800", b"", None)])
+            with self.assertRaises(InvalidArgument):
+                self.reactor.run(self.storage.commit([Write("/r/\ud800", b"", None)]))
             self.reactor.run(answer)
             self.assertEqual(len(self.page("/r/")), 1)
 
@@ -226,6 +228,26 @@ def storage_tests(
                 [("/r/c", b"old", revisions[2]), ("/r/d", b"old", revisions[3])],
             )
             self.assertEqual((page.revision, page.more), (newest, False))
+
+        def test_senseless_watch(self) -> None:
+            """A watch of a prefix without its last slash is the caller's mistake."""
+            with self.assertRaises(InvalidArgument):
+                self.watch("/r", 1, RecordingObserver())
+
+        def test_closed(self) -> None:
+            """What is asked of a closed store is answered, with an error of storage."""
+            storage = self.opened()
+            self.reactor.run(storage.close())
+            attempts: tuple[Callable[[], Any], ...] = (
+                lambda: storage.commit([Write("/r/a", b"", None)]),
+                lambda: storage.read("/r/a"),
+                lambda: storage.read_page("/r/"),
+                lambda: storage.watch("/r/", 1, RecordingObserver()),
+                lambda: storage.compact(1),
+            )
+            for attempt in attempts:
+                with self.assertRaises(StorageUnavailable):
+                    self.reactor.run(attempt())
 
         def test_future(self) -> None:
             """The future can not be read, watched or forgotten."""

@@ -126,7 +126,7 @@ class _Compiled:
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Nothing changed."""
 
-    def end(self, error: APIStatusError | None) -> None:
+    def end(self, error: Exception | None) -> None:
         """The cache starts over: so do we, at the next question."""
         self._watch = None
 

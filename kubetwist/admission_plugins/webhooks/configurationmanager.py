@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 from zope.interface import implementer
 
 from ...admission.attributes import AdmissionAttributes
-from ...api.errors import APIStatusError
 from ...interfaces import IWatchSink
 from ...storage.errors import StorageUnavailable
 
@@ -56,7 +55,7 @@ class Configurations:
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Nothing changed."""
 
-    def end(self, error: APIStatusError | None) -> None:
+    def end(self, error: Exception | None) -> None:
         """The cache starts over: so do we, at the next question."""
         self._watch = None
 

@@ -399,7 +399,7 @@ class Informer:
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Nothing changed."""
 
-    def end(self, error: APIStatusError | None) -> None:
+    def end(self, error: Exception | None) -> None:
         """The cache begins anew: so do we, and tell what differs then."""
         self._watch = None
         if self._stopped:

@@ -9,6 +9,7 @@ from twisted.internet.interfaces import IReactorTime
 from ...interfaces import IStorageBackend
 from ...storage.cache.reader import Codec
 from ...storage.cache.watchcache import WINDOW_EVENTS, WatchCache
+from .cacheerrors import translate_cache_error
 from .resourceinfo import ResourceInfo
 
 
@@ -52,7 +53,9 @@ class WatchCaches:
         """Return a new cache, which the caller starts and stops."""
         size = max(self._size(info), WINDOW_EVENTS)
         prefix = f"{self._prefix}{info.key_prefix}/"
-        return WatchCache(self._backend, prefix, codec, self._reactor, window_events=size)
+        return WatchCache(
+            self._backend, prefix, codec, self._reactor, window_events=size, translate=translate_cache_error
+        )
 
     def answers_reads(self, info: ResourceInfo) -> bool:
         """Return whether reads of a resource are answered by its cache, and not by the backend."""

@@ -353,7 +353,7 @@ class WatchStream:
         if not self._over:
             self._put(self._encoder.bookmark(revision, initial_events_end))
 
-    def end(self, error: APIStatusError | None = None) -> None:
+    def end(self, error: Exception | None = None) -> None:
         """Say why, if there is a reason, and close."""
         if self._over:
             return
@@ -365,6 +365,8 @@ class WatchStream:
                 self.fail()
                 return
         if error is not None:
+            if not isinstance(error, APIStatusError):
+                error = APIStatusError.internal("the watch could not go on")
             self._put(self._encoder.failure(error.status()))
         self._stop()
         self.flush()

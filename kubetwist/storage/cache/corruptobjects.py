@@ -9,15 +9,16 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
-from ...api.errors import APIStatusError
 from ...api.storage import (
     StorageEvent,
     StoredValue,
 )
 from ..errors import (
+    ErrorTranslator,
     ForeignValue,
     StorageError,
     UnreadableValue,
+    unchanged,
 )
 from ..expiry import Timer
 from ..protobuf import is_protobuf
@@ -68,18 +69,25 @@ class Unreadable:
     _log = Logger()
 
     def __init__(
-        self, prefix: str, clock: Timer, read: Callable[[str], Awaitable[Record]], put: Callable[[Record], object]
+        self,
+        prefix: str,
+        clock: Timer,
+        read: Callable[[str], Awaitable[Record]],
+        put: Callable[[Record], object],
+        translate: ErrorTranslator = unchanged,
     ) -> None:
         """
         @param prefix: Of all keys.
         @param read: Reads a key below the prefix; fails with L{StorageError}.
         @param put: Takes what could be read at last.
+        @param translate: Translates the errors that L{refuse} raises.
         """
         self.unavailable: StorageError | None = None
         self._prefix = prefix
         self._clock = clock
         self._read = read
         self._put = put
+        self._translate = translate
         self._found: dict[str, UnreadableValue] = {}
         self._retry: IDelayedCall | None = None
         self._stopped = False
@@ -134,7 +142,7 @@ class Unreadable:
         """
         Fail if what is asked for can not be told: C{key}, or all below C{prefix}.
 
-        @raise APIStatusError: It can not (500).
+        @raise Exception: It can not; as the translator has it, by default the L{StorageError}.
         """
         found: StorageError | None = self.unavailable
         if found is None and key is not None:
@@ -143,7 +151,8 @@ class Unreadable:
             first = min((one for one in self._found if one.startswith(prefix)), default=None)
             found = None if first is None else self._found[first]
         if found is not None:
-            raise APIStatusError.internal(str(found))
+            # The same error may be raised often, and would keep all frames that it came through.
+            raise self._translate(found).with_traceback(None)
 
     def _later(self) -> None:
         if self._retry is None and not self._stopped:

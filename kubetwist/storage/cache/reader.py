@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from time import perf_counter
 
-from ...api.errors import APIStatusError
 from ...api.storage import (
     Page,
     StoredValue,
@@ -13,7 +12,9 @@ from ...api.storage import (
 from ...interfaces import IStorageBackend
 from ..errors import (
     DecryptionUnavailable,
+    ErrorTranslator,
     UnreadableValue,
+    unchanged,
 )
 from ..expiry import Timer
 from ..protobuf import (
@@ -39,12 +40,20 @@ class RecordReader:
     """
 
     def __init__(
-        self, backend: IStorageBackend, prefix: str, codec: Codec, clock: Timer, page: int, tally: CacheTally
+        self,
+        backend: IStorageBackend,
+        prefix: str,
+        codec: Codec,
+        clock: Timer,
+        page: int,
+        tally: CacheTally,
+        translate: ErrorTranslator = unchanged,
     ) -> None:
         """
         @param prefix: Of the keys in the backend, with its last slash.
         @param page: The most values that are read in one go.
         @param tally: Counts what is read.
+        @param translate: Translates the error of a list of which something cannot be read.
         """
         self._backend = backend
         self._prefix = prefix
@@ -52,6 +61,7 @@ class RecordReader:
         self._clock = clock
         self._page = page
         self._tally = tally
+        self._translate = translate
 
     def decode(self, key: str, value: bytes, revision: int) -> Record:
         """Return the record of a value, by its key below the prefix."""
@@ -106,7 +116,7 @@ class RecordReader:
 
         @param revision: As of which; 0 for the backend's newest.
         @raise StorageError: The backend cannot be read, or does not have that revision.
-        @raise APIStatusError: A value cannot be read (500).
+        @raise Exception: A value cannot be read; as the translator has it, by default the L{StorageError}.
         """
         records: list[Record] = []
         tally = self._tally
@@ -119,7 +129,10 @@ class RecordReader:
                 )
                 stored = await self._records(page.items)
             except (DecryptionUnavailable, UnreadableValue) as error:
-                raise APIStatusError.internal(str(error)) from error
+                translated = self._translate(error)
+                if translated is error:
+                    raise
+                raise translated from error
             revision = page.revision
             tally.stored_fetched += len(stored)
             for index, record in enumerate(stored):

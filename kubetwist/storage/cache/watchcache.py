@@ -18,7 +18,6 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from ...api.errors import APIStatusError
 from ...api.storage import StorageEvent
 from ...interfaces import (
     IPacedSink,
@@ -29,10 +28,13 @@ from ...interfaces import (
 )
 from ..errors import (
     DecryptionUnavailable,
+    ErrorTranslator,
     FutureRevision,
     RevisionCompacted,
     StorageError,
     StorageUnavailable,
+    WatchInterrupted,
+    unchanged,
 )
 from ..expiry import Timer
 from .corruptobjects import Unreadable
@@ -91,6 +93,7 @@ class WatchCache:
     @ivar received: How many events have come from the backend.
     @ivar fills: How often it was begun to fill it.
     @ivar tally: What else is counted.
+    @ivar translate: See L{__init__}.
     """
 
     _log = Logger()
@@ -105,17 +108,28 @@ class WatchCache:
         window_events: int = WINDOW_EVENTS,
         window_bytes: int = WINDOW_BYTES,
         page: int = PAGE,
+        translate: ErrorTranslator = unchanged,
     ) -> None:
+        """
+        @param prefix: Of the keys in the backend, with its last slash.
+        @param codec: Decodes stored values.
+        @param window_events: The most past events that are kept.
+        @param window_bytes: About how many bytes they may have.
+        @param page: The most values that are read in one go while the cache fills.
+        @param translate: Translates the errors of what cannot be read, and of watches that end; so the registry has
+            readers and sinks receive errors of the API.
+        """
         self.prefix = prefix
         self.revision = 0
         self.ready = False
         self.received = 0
         self.fills = 0
         self.tally = CacheTally()
+        self.translate = translate
         self._backend = backend
         self._clock = clock
         self._limits = (window_events, window_bytes)
-        self._reader = RecordReader(backend, prefix, codec, clock, page, self.tally)
+        self._reader = RecordReader(backend, prefix, codec, clock, page, self.tally, translate)
         self._decode = self._reader.decode
         self._table = RecordTable()
         self._window = Window(0, *self._limits)
@@ -132,7 +146,7 @@ class WatchCache:
         #: Watches to suspend when all events of that revision are sent.
         self._full: list[PacedWatch] = []
         #: What can not be read.
-        self.unreadable = Unreadable(prefix, clock, self._reader.read, self._found)
+        self.unreadable = Unreadable(prefix, clock, self._reader.read, self._found, translate)
 
     # --- life
 
@@ -244,7 +258,7 @@ class WatchCache:
         self._log.warn("the cache of {prefix} lost its place: {reason}", prefix=self.prefix, reason=reason)
         self.ready = False
         self._source = None
-        self._end_watches(APIStatusError.expired("The watch was interrupted; list again."))
+        self._end_watches(WatchInterrupted())
         self._reload(RETRY_FIRST)
 
     def _reload_later(self, delay: float) -> None:
@@ -290,14 +304,15 @@ class WatchCache:
         except Exception:
             self._log.failure("a watch of {prefix}{scope} failed at its end", prefix=self.prefix, scope=watch.scope)
 
-    def _end_watches(self, error: APIStatusError | None) -> None:
+    def _end_watches(self, error: StorageError | None) -> None:
         watches, self._watches = self._watches, {}
+        translated = None if error is None else self.translate(error)
         for scoped in watches.values():
             for watch in scoped:
                 if watch.active:
                     watch.active = False
                     try:
-                        watch.sink.end(error)
+                        watch.sink.end(translated)
                     except Exception:
                         self._log.failure("a watch of {prefix} failed at its end", prefix=self.prefix)
 
@@ -320,7 +335,7 @@ class WatchCache:
         """
         The newest state of an object, by its key below the prefix.
 
-        @raise APIStatusError: It can not be read (500).
+        @raise Exception: It can not be read; as the translator has it, by default the L{StorageError}.
         """
         record = self._table.get(key)
         if record is None and self.unreadable:
@@ -347,7 +362,7 @@ class WatchCache:
         @param revision: As of which; 0 for now.
         @raise RevisionCompacted: That revision is before the window; L{list_at} may still know it.
         @raise FutureRevision: That revision is not there yet.
-        @raise APIStatusError: Something of it can not be read (500).
+        @raise Exception: Something of it can not be read; as the translator has it, by default the L{StorageError}.
         """
         if self.unreadable:
             self.unreadable.refuse(prefix)

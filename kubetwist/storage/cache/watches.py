@@ -16,15 +16,17 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from ...api.errors import APIStatusError
 from ...interfaces import (
     IPacedSink,
     IPacedWatch,
     IWatchSink,
 )
 from ..errors import (
+    ErrorTranslator,
     RevisionCompacted,
     StorageError,
+    WatchFailed,
+    WatchInterrupted,
 )
 from .record import Record
 from .window import (
@@ -51,6 +53,10 @@ class EventSource(Protocol):
     @property
     def revision(self) -> int:
         """The newest revision that the cache has."""
+
+    @property
+    def translate(self) -> ErrorTranslator:
+        """Translates errors for sinks."""
 
     def remove_watch(self, watch: CacheWatch) -> None:
         """Send no more events to a watch."""
@@ -264,12 +270,12 @@ class PacedWatch(CacheWatch):
             return
         error = failure.value
         if isinstance(error, RevisionCompacted):
-            end = APIStatusError.expired(f"too old resource version: {self._place} ({error.oldest})")
+            end: StorageError = RevisionCompacted(self._place, error.oldest)
         elif isinstance(error, StorageError):
             self._log.warn("the past of {prefix} cannot be read: {reason}", prefix=self._cache.prefix, reason=error)
-            end = APIStatusError.expired("The watch was interrupted; list again.")
+            end = WatchInterrupted()
         else:
             self._log.failure("the past of {prefix} cannot be read", failure, prefix=self._cache.prefix)
-            end = APIStatusError.internal("the watch could not go on")
+            end = WatchFailed()
         self.stop()
-        self.sink.end(end)
+        self.sink.end(self._cache.translate(end))

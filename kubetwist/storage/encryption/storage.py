@@ -25,7 +25,7 @@ from ...api.storage import (
     Write,
 )
 from ...interfaces import IRewriting, IStorageBackend, IStorageHistory, IStorageObserver, IStorageWatch, IStorageWrapper
-from ..errors import DecryptionUnavailable, StorageUnavailable, UnreadableValue, UnwritableValue
+from ..errors import DecryptionUnavailable, InvalidArgument, StorageUnavailable, UnreadableValue, UnwritableValue
 from ..worker import ThreadedReactor, Worker
 from .ciphers import TransformError, TransformUnavailable
 from .envelope import Keeper, MissingKey, Source
@@ -128,7 +128,7 @@ class EncryptedStorage:
         """See L{IStorageBackend.commit}."""
         try:
             sealed = [self._sealed(write) for write in writes]
-        except UnwritableValue as error:
+        except (InvalidArgument, UnwritableValue) as error:
             return fail(error)
         answer: Deferred[int] = self.inner.commit(sealed)
         return answer.addBoth(self._when_told, writes)
@@ -141,7 +141,11 @@ class EncryptedStorage:
         if transformer is None:
             return write
         try:
-            data = transformer.encrypt(value, key.encode())
+            place = key.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidArgument(f"a key cannot be encoded: {error}") from None
+        try:
+            data = transformer.encrypt(value, place)
         except TransformError as error:
             raise UnwritableValue(key, str(error)) from None
         if data is value:

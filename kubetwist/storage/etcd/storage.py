@@ -35,6 +35,7 @@ from ...interfaces import (
 )
 from ..embedded import (
     State,
+    find_mistake,
     prefix_end,
 )
 from ..errors import (
@@ -201,11 +202,9 @@ class EtcdStorage:
 
     def commit(self, writes: Sequence[Write]) -> Deferred[int]:
         """See L{IStorageBackend.commit}."""
-        if not writes or (len(writes) > 1 and len({write.key for write in writes}) < len(writes)):
-            raise ValueError("a transaction writes at least one key, and none twice")
-        for write in writes:
-            if not write.key.isascii():
-                write.key.encode()
+        mistake = find_mistake(writes)
+        if mistake is not None:
+            return fail(mistake)
         if self._state is not State.OPEN:
             return fail(StorageUnavailable(f"the store in etcd {self._state.value}"))
         return self._committer.submit(writes)
@@ -260,6 +259,8 @@ class EtcdStorage:
             self._asking = False
             if isinstance(result, int):
                 self._note(result)
+            elif result.check(RPCError):
+                result = Failure(StorageUnavailable(str(result.value)))
             if self._askers:
                 self._ask_soon()
             for asker in askers:

@@ -73,14 +73,21 @@ def copy_store(source: str, target: str, progress: Progress) -> None:
                 _copy(reading, target, descriptor, progress)
         finally:
             reading.close()
-        os.fsync(descriptor)
+        _sync(descriptor, target)
     finally:
         os.close(descriptor)
 
 
+def _sync(descriptor: int, path: str) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        raise StorageUnavailable(f"{path} can not be written: {error.strerror}") from error
+
+
 def _copy(reading: sqlite3.Connection, target: str, descriptor: int, progress: Progress) -> None:
     def told(status: int, left: int, total: int) -> None:
-        os.fsync(descriptor)
+        _sync(descriptor, target)
         progress(total - left, total)
 
     writing = sqlite3.connect(target, isolation_level=None)

@@ -246,11 +246,25 @@ class LogFile:
             self.forward(newest)
         self._mark.open(newest)
         if empty:
-            directory = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
             try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
+                directory = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
+                try:
+                    os.fsync(directory)
+                finally:
+                    os.close(directory)
+            except OSError as error:
+                raise StorageUnavailable(f"the folder of {self.path} can not be written: {error.strerror}") from error
+
+    def size(self) -> int:
+        """
+        Return the size of the file, in bytes.
+
+        @raise StorageUnavailable: It is not there.
+        """
+        try:
+            return os.path.getsize(self.path)
+        except OSError as error:
+            raise StorageUnavailable(f"{self.path} can not be read: {error.strerror}") from error
 
     def open_again(self) -> None:
         """

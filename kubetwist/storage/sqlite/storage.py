@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from contextlib import suppress
 from queue import Empty
 from threading import Event
@@ -24,6 +25,7 @@ from ...api.storage import (
     History,
     Page,
     StoredValue,
+    Write,
 )
 from ...interfaces import (
     IExpiringStorage,
@@ -40,6 +42,7 @@ from ..embedded import (
     Transaction,
 )
 from ..errors import (
+    InvalidArgument,
     KeyNotFound,
     RevisionCompacted,
     StorageCorrupt,
@@ -239,7 +242,7 @@ class SQLiteStorage(EmbeddedStorage):
                 )
             if self._file.interrupted:
                 self._log.info("{path} was not closed by who used it last: checking it", path=self.path)
-            if self._file.interrupted or os.path.getsize(self.path) <= ALWAYS_CHECKED:
+            if self._file.interrupted or self._file.size() <= ALWAYS_CHECKED:
                 await self._writer.run(self._file.check)
             if self._file.interrupted:
                 # The incomplete transaction of a crash would look like damage once later ones follow it.
@@ -273,9 +276,12 @@ class SQLiteStorage(EmbeddedStorage):
 
     # --- writing
 
+    def _mistake(self, writes: Sequence[Write]) -> InvalidArgument | None:
+        if len(writes) > PLACES:
+            return InvalidArgument(f"a transaction writes at most {PLACES} keys")
+        return super()._mistake(writes)
+
     def _submit(self, transaction: Transaction) -> None:
-        if len(transaction.events) > PLACES:
-            raise ValueError(f"a transaction writes at most {PLACES} keys")
         self._writer.submit(transaction)
 
     def _finish(self, batch: list[Transaction]) -> None:
@@ -323,6 +329,7 @@ class SQLiteStorage(EmbeddedStorage):
         """See L{IProbedStorage.probe_writing}."""
         if self._unwritable is None:
             return
+        self._check(self.revision)
         answer: Deferred[None] = Deferred()
         self._probing.append(answer)
         if len(self._probing) == 1:
@@ -339,8 +346,9 @@ class SQLiteStorage(EmbeddedStorage):
 
     async def forward(self, revision: int) -> None:
         """See L{IForwardStorage.forward}."""
+        self._check(self.revision)
         if self._pending or revision <= self.revision:
-            raise ValueError(f"{self.name} is at {self.revision} and can not be made {revision}")
+            raise InvalidArgument(f"{self.name} is at {self.revision} and can not be made {revision}")
         await self._writer.run(lambda: self._file.forward(revision))
         self.revision = self._submitted = self.compacted = revision
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubetwist.api.errors import APIStatusError
 from kubetwist.api.storage import Write
 from kubetwist.storage.cache.record import Record
 from kubetwist.storage.cache.watchcache import WatchCache
-from kubetwist.storage.errors import DecryptionUnavailable, RevisionCompacted, StorageUnavailable
+from kubetwist.storage.errors import (
+    DecryptionUnavailable,
+    RevisionCompacted,
+    StorageError,
+    StorageUnavailable,
+    UnreadableValue,
+    WatchInterrupted,
+)
 
 from .test_watchcache import (
     PREFIX,
@@ -27,7 +33,7 @@ class LossTests(CacheCase):
         old = self.put("a/x")
         _, sink = self.watch()
         self.cache.ended(RevisionCompacted(1, 2))
-        self.assertEqual([(error.code, error.reason) for error in sink.ends], [(410, "Expired")])
+        self.assertEqual([type(error) for error in sink.ends], [WatchInterrupted])
         self.assertTrue(self.cache.ready)
         self.put("a/y")
         self.assertEqual(self.listed(), [("a/x", 2), ("a/y", 3)])
@@ -76,17 +82,16 @@ class LossTests(CacheCase):
         self.cache.watch("", sink=sink)
         self.successResultOf(self.storage.commit([Write("/registry/pods/a/x", b"[]", 0)]))
         self.assertEqual(len(self.flushLoggedErrors(TypeError)), 1)
-        self.assertEqual([error.code for error in sink.ends], [410])
+        self.assertEqual([type(error) for error in sink.ends], [WatchInterrupted])
         self.assertTrue(self.cache.ready)
-        text = 'Internal error occurred: unable to transform key "/registry/pods/a/x": it is damaged (TypeError)'
+        text = 'unable to transform key "/registry/pods/a/x": it is damaged (TypeError)'
         for read in (
             lambda: self.cache.get("a/x"),
             lambda: self.cache.list(),
             lambda: self.cache.list("a/"),
             lambda: self.failureResultOf(self.cache.list_stored("a/")).raiseException(),
         ):
-            error = self.assertRaises(APIStatusError, read)
-            self.assertEqual((error.code, error.reason, error.message), (500, "InternalError", text))
+            self.assertEqual(str(self.assertRaises(UnreadableValue, read)), text)
         for scope in ("", "a/", "a/x"):
             self.assertRaises(StorageUnavailable, self.cache.watch, scope, sink=sink)
         self.assertEqual([self.cache.get("a/w").revision, self.cache.get("a/y")], [2, None])
@@ -96,6 +101,34 @@ class LossTests(CacheCase):
         self.assertEqual(elsewhere.seen(), [("MODIFIED", "b/w", 5)])
         self.cache.stop()
         self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_translated(self) -> None:
+        """The owner of a cache decides which errors its readers and the sinks of its watches receive."""
+
+        class Translated(Exception):
+            pass
+
+        def translate(error: StorageError) -> Exception:
+            return Translated(type(error).__name__)
+
+        self.put("a/w")
+        cache = WatchCache(self.storage, PREFIX, decode, self.clock, translate=translate)
+        self.successResultOf(cache.start())
+        sink = RecordingSink()
+        cache.watch("", sink=sink)
+        cache.ended(StorageUnavailable("lost"))
+        self.assertEqual([repr(error) for error in sink.ends], ["Translated('WatchInterrupted')"])
+        self.successResultOf(self.storage.commit([Write(f"{PREFIX}a/x", b"[]", 0)]))
+        self.clock.pump([1] * 20)
+        self.flushLoggedErrors(TypeError)
+        for read in (
+            lambda: cache.get("a/x"),
+            lambda: cache.list(),
+            lambda: self.failureResultOf(cache.list_stored()).raiseException(),
+        ):
+            error = self.assertRaises(Translated, read)
+            self.assertEqual(str(error), "UnreadableValue")
+        cache.stop()
 
     def test_undecodable_no_more(self) -> None:
         """What could not be decoded is there once it can be, is written again, or deleted."""
@@ -110,14 +143,14 @@ class LossTests(CacheCase):
             self.successResultOf(self.storage.commit([Write(f"/registry/swans/a/{name.decode()}", name, 0)]))
         cache = WatchCache(self.storage, "/registry/swans/", sometimes, self.clock)
         self.successResultOf(cache.start())
-        self.assertRaises(APIStatusError, cache.list)
+        self.assertRaises(UnreadableValue, cache.list)
         self.successResultOf(self.storage.commit([Write("/registry/swans/a/2", b"4", None)]))
         self.assertEqual(cache.get("a/2").revision, 5)
         self.successResultOf(self.storage.commit([Write("/registry/swans/a/3", None, None)]))
         self.assertEqual(cache.get("a/3"), None)
-        self.assertRaises(APIStatusError, cache.list)
+        self.assertRaises(UnreadableValue, cache.list)
         self.clock.pump([1] * 20)
-        self.assertRaises(APIStatusError, cache.list)
+        self.assertRaises(UnreadableValue, cache.list)
         broken.clear()
         self.clock.pump([1] * 20)
         self.assertEqual([(record.key, record.revision) for record in cache.list().records], [("a/1", 2), ("a/2", 5)])
@@ -144,8 +177,7 @@ class LossTests(CacheCase):
         self.successResultOf(cache.start())
         self.assertFalse(cache.ready)
         for ask in (lambda: cache.get("a/x"), lambda: cache.get("a/y"), lambda: cache.list("b/")):
-            error = self.assertRaises(APIStatusError, ask)
-            self.assertEqual((error.code, error.message), (500, "Internal error occurred: nobody answers"))
+            self.assertEqual(str(self.assertRaises(DecryptionUnavailable, ask)), "nobody answers")
         self.assertRaises(StorageUnavailable, cache.watch, "", sink=RecordingSink())
         self.clock.pump([1] * 20)
         self.assertFalse(cache.ready)

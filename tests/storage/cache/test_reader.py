@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from kubetwist.api.errors import APIStatusError
 from kubetwist.api.storage import Write
 from kubetwist.storage.cache.metrics import CacheTally
 from kubetwist.storage.cache.reader import RecordReader
-from kubetwist.storage.errors import KeyNotFound, RevisionCompacted
+from kubetwist.storage.errors import KeyNotFound, RevisionCompacted, UnreadableValue
 
 from .test_watchcache import (
     PREFIX,
@@ -45,8 +44,7 @@ class RecordReaderTests(CacheCase):
         self.break_one()
         records, _, unreadable = self.successResultOf(self.reader.load())
         self.assertEqual((len(records), list(unreadable), self.tally.unreadable), (6, ["a/5"], 1))
-        error = self.failureResultOf(self.reader.list(), APIStatusError).value
-        self.assertEqual(error.code, 500)
+        self.assertEqual(self.failureResultOf(self.reader.list(), UnreadableValue).value.key, f"{PREFIX}a/5")
         self.assertEqual(len(self.successResultOf(self.reader.list(limit=2)).records), 2)
 
     def test_read(self) -> None:

@@ -15,7 +15,7 @@ from kubetwist.interfaces import IPacedSink, IPacedWatch
 from kubetwist.storage.cache import watches as cachewatch
 from kubetwist.storage.cache.record import Record
 from kubetwist.storage.cache.watches import PacedWatch
-from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable
+from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable, WatchFailed, WatchInterrupted
 from tests.storage.cache.test_watchcache import (
     PREFIX,
     CacheCase,
@@ -253,7 +253,7 @@ class PastTests(PacedCase):
         self.assertEqual([key for _, key, _ in sink.seen()], ["a/x"])
 
     def test_compacted(self) -> None:
-        """A watch from before the compaction is refused; one that falls behind it ends with 410."""
+        """A watch from before the compaction is refused; one that falls behind it ends."""
         then = self.put("a/x")
         for number in range(9):
             self.put(f"a/{number}")
@@ -262,17 +262,31 @@ class PastTests(PacedCase):
         self.assertRaises(RevisionCompacted, self.cache.watch_paced, "", sink=PacedSink(), revision=then)
         self.assertEqual(self.more(watch, sink, 9), [])
         (error,) = sink.ends
-        self.assertEqual((error.code, error.reason), (410, "Expired"))
+        self.assertEqual((type(error), error.revision, error.oldest), (RevisionCompacted, then, self.storage.compacted))
 
     def test_unreadable(self) -> None:
-        """A past that cannot be decoded ends the watch with 410: its client lists again."""
+        """A past that cannot be decoded interrupts the watch: its client lists again."""
         then = self.storage.revision
         for value in (b"damaged", drafted("x").body):
             self.successResultOf(self.storage.commit([Write(f"{PREFIX}a/x", value, None, attachment=drafted("x"))]))
         for number in range(9):
             self.put(f"b/{number}")
         _, sink = self.paced(9, revision=then)
-        self.assertEqual([error.code for error in sink.ends], [410])
+        self.assertEqual([type(error) for error in sink.ends], [WatchInterrupted])
+
+    def test_failed(self) -> None:
+        """A watch whose past cannot be read for an unexpected reason says so, and the reason is logged."""
+        then = self.storage.revision
+        for number in range(9):
+            self.put(f"b/{number}")
+
+        async def fail(revision: int) -> Any:
+            raise ZeroDivisionError
+
+        self.patch(self.cache, "read_past", fail)
+        _, sink = self.paced(9, revision=then)
+        self.assertEqual([type(error) for error in sink.ends], [WatchFailed])
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
 
     @settings(max_examples=60, deadline=None)
     @given(_steps, st.booleans(), st.sampled_from([None, {"app": "1"}]))

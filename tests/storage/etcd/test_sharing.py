@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, fail
 from twisted.python.failure import Failure
 from zope.interface.verify import verifyObject
 
@@ -10,6 +10,7 @@ from kubetwist.api.storage import Write
 from kubetwist.interfaces import ISharedStorage
 from kubetwist.storage.errors import KeyExists, RevisionCompacted, StorageUnavailable
 from kubetwist.storage.etcd.descriptors import LEASE_LEASES
+from kubetwist.storage.etcd.errors import PERMISSION_DENIED, RPCError
 from kubetwist.storage.etcd.messages import Found
 
 from .case import EtcdCase
@@ -48,6 +49,15 @@ class SharingTests(EtcdCase):
         with self.assertRaises(KeyExists) as caught:
             self.reactor.run(losing)
         self.assertEqual((caught.exception.revision, told), (one, [1]))
+
+    def test_refused_revision(self) -> None:
+        """A member that refuses to tell the newest revision makes the storage unavailable."""
+        storage = self.open()
+        refusal = RPCError(PERMISSION_DENIED, "etcdserver: permission denied")
+        self.patch(storage.client, "revision_soon", lambda: fail(refusal))
+        with self.assertRaises(StorageUnavailable) as caught:
+            self.reactor.run(storage.current_revision())
+        self.assertEqual(str(caught.exception), "etcdserver: permission denied")
 
     def test_current_revision(self) -> None:
         """The newest revision has all in it that was answered anywhere before; who asks together is told together."""

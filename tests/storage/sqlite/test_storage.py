@@ -18,6 +18,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.storage import Write
 from kubetwist.storage.errors import (
+    InvalidArgument,
     KeyExists,
     KeyNotFound,
     RevisionCompacted,
@@ -398,6 +399,25 @@ class FailureTests(FileCase):
         FailingConnection.failing = False
         self.reactor.run(self.storage.probe_writing())
         self.assertEqual(self.page(self.storage), [("/r/a", b"1", revision)])
+
+    def test_too_many_keys(self) -> None:
+        """A transaction of more keys than have place in a revision is refused, and writes go on."""
+        storage = self.storage
+        self.patch(sqlite_module, "PLACES", 2)
+        with self.assertRaises(InvalidArgument):
+            self.reactor.run(storage.commit([Write(f"/r/{name}", b"", 0) for name in "abc"]))
+        self.assertEqual(self.reactor.run(storage.commit([Write(f"/r/{name}", b"", 0) for name in "ab"])), 2)
+
+    def test_closed(self) -> None:
+        """A store that was closed is not set forward, nor asked whether it can be written."""
+        storage = self.storage
+        with self.assertRaises(InvalidArgument):
+            self.reactor.run(storage.forward(1))
+        storage._unwritable = StorageUnavailable("full")
+        self.close(storage)
+        for attempt in (storage.forward(9), storage.probe_writing()):
+            with self.assertRaises(StorageUnavailable):
+                self.reactor.run(attempt)
 
     def test_told(self) -> None:
         """Clients are told what is wrong, and not where."""

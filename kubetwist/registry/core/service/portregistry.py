@@ -33,6 +33,7 @@ from ....storage.cache.watchcache import WatchCache
 from ....storage.errors import ForeignValue, KeyExists, KeyNotFound, RevisionConflict, StorageError
 from ....storage.protobuf import is_protobuf
 from ...generic.allocation import TakenMeanwhile
+from ...generic.cacheerrors import translate_cache_error
 
 if TYPE_CHECKING:
     from .portallocator import NodePortAllocator
@@ -141,7 +142,7 @@ class RecordedPorts:
         @param low: The first port of this server's range.
         """
         self.key = f"{prefix}{DIRECTORY}{NAME}"
-        self.cache = WatchCache(backend, f"{prefix}{DIRECTORY}", _record, clock)
+        self.cache = WatchCache(backend, f"{prefix}{DIRECTORY}", _record, clock, translate=translate_cache_error)
         self._low = low
         #: The revision that was decoded last, with its bits and the port of the lowest bit.
         self._known: tuple[int, int, int] = (0, 0, low)

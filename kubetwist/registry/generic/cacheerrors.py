@@ -1,0 +1,15 @@
+"""What clients are told of the errors of watch caches."""
+
+from __future__ import annotations
+
+from ...api.errors import APIStatusError
+from ...storage.errors import RevisionCompacted, StorageError, WatchInterrupted
+
+
+def translate_cache_error(error: StorageError) -> APIStatusError:
+    """Return the error of the API for what a watch cache cannot read, and for a watch that it ends."""
+    if isinstance(error, RevisionCompacted):
+        return APIStatusError.expired(f"too old resource version: {error.revision} ({error.oldest})")
+    if isinstance(error, WatchInterrupted):
+        return APIStatusError.expired("The watch was interrupted; list again.")
+    return APIStatusError.internal(str(error))
