@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from time import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -18,6 +18,9 @@ from ..api.resource import JSONObject
 from ..http.request import KubeRequest
 from .trail import Trail
 
+if TYPE_CHECKING:
+    from .auditor import Auditor
+
 #: Seconds that the outcome of a write is waited for whose client has gone.
 PATIENCE: Final = 60.0
 
@@ -25,7 +28,7 @@ _JSON: Final = b"application/json"
 _YAML: Final = b"application/yaml"
 
 
-def audited_request(auditor: Any) -> type[KubeRequest]:
+def audited_request(auditor: Auditor) -> type[KubeRequest]:
     """
     The class of the requests of a server.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
@@ -16,6 +16,9 @@ from .event import Event
 from .failures import Failures
 from .logfile import LogFile, PartlyWritten, StandardOutput
 from .truncation import TOO_LARGE, Limits, fitted
+
+if TYPE_CHECKING:
+    from ..interfaces import IServerReactor
 
 #: Seconds that events wait which nobody waits for.
 PATIENCE: Final = 0.02
@@ -35,7 +38,7 @@ class LogOutput:
     def __init__(
         self,
         file: LogFile | StandardOutput,
-        reactor: Any,
+        reactor: IServerReactor,
         failures: Failures,
         truncated: Failures,
         *,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
@@ -18,12 +18,15 @@ from .modes import BATCH, BLOCKING_STRICT
 from .policy import BadPolicy, Policy, read_policy
 from .truncation import Limits
 
+if TYPE_CHECKING:
+    from .context import AuditContext
+
 _log = Logger()
 
 _MEGABYTE: Final = 1024 * 1024
 
 
-def make_auditor(options: FlagValues, server: Any) -> Auditor | None:
+def make_auditor(options: FlagValues, server: AuditContext) -> Auditor | None:
     """
     Make it, with nothing started; L{None} when nothing is to be told, or nowhere.
 
@@ -54,7 +57,7 @@ def make_auditor(options: FlagValues, server: Any) -> Auditor | None:
     return auditor[0]
 
 
-def _policy(path: str, server: Any, use: Any) -> Policy:
+def _policy(path: str, server: AuditContext, use: Callable[[Policy], object]) -> Policy:
     """Read the policy, now and again when it changes."""
 
     def load(contents: Sequence[bytes]) -> Policy:
@@ -73,7 +76,9 @@ def _policy(path: str, server: Any, use: Any) -> Policy:
     return policy
 
 
-def _backend(name: str, output: IAuditOutput, options: FlagValues, server: Any, counts: Counts) -> IAuditBackend:
+def _backend(
+    name: str, output: IAuditOutput, options: FlagValues, server: AuditContext, counts: Counts
+) -> IAuditBackend:
     mode = options[f"audit-{name}-mode"]
     if mode != BATCH:
         return Blocking(output, mode == BLOCKING_STRICT)
@@ -96,7 +101,7 @@ def _limits(name: str, options: FlagValues) -> Limits | None:
     return Limits(options[f"{flag}event-size"], options[f"{flag}batch-size"])
 
 
-def _log_output(options: FlagValues, server: Any, counts: Counts) -> IAuditOutput:
+def _log_output(options: FlagValues, server: AuditContext, counts: Counts) -> IAuditOutput:
     from .log import LogOutput
     from .logfile import LogFile, Rotation, StandardOutput
 
@@ -123,7 +128,7 @@ def _log_output(options: FlagValues, server: Any, counts: Counts) -> IAuditOutpu
     )
 
 
-def _webhook_output(options: Any, server: Any, counts: Counts) -> IAuditOutput:
+def _webhook_output(options: FlagValues, server: AuditContext, counts: Counts) -> IAuditOutput:
     from ..client.errors import BadSettings
     from ..client.kubeconfig import (
         BadKubeconfig,

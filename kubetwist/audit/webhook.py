@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ..client.responses import check_answer
@@ -17,6 +19,9 @@ from ..interfaces import IAuditOutput
 from .event import Event, event_list
 from .failures import Failures
 from .truncation import TOO_LARGE, Limits, fitted, parted
+
+if TYPE_CHECKING:
+    from ..client.httpclient import WebhookClient
 
 #: Seconds that the other side may take.
 TIMEOUT: Final = 30.0
@@ -34,8 +39,8 @@ class WebhookOutput:
 
     def __init__(
         self,
-        client: Any,
-        reactor: Any,
+        client: WebhookClient,
+        reactor: IReactorTime,
         in_thread: InThread,
         failures: Failures,
         truncated: Failures,
@@ -68,7 +73,7 @@ class WebhookOutput:
             sending.addBoth(self._sent, sending)
         return sending
 
-    def _sent(self, result: Any, sending: Deferred[bool]) -> Any:
+    def _sent(self, result: bool | Failure, sending: Deferred[bool]) -> bool | Failure:
         del self._under_way[sending]
         return result
 
@@ -126,11 +131,11 @@ class WebhookOutput:
         return not self._stopping
 
 
-def _cancel(waiting: Sequence[Deferred[Any]]) -> None:
+def _cancel(waiting: Sequence[Deferred[bool]]) -> None:
     for one in waiting:
         one.cancel()
 
 
-def _tell(result: Any, end: Deferred[None]) -> Any:
+def _tell(result: bool | Failure, end: Deferred[None]) -> bool | Failure:
     end.callback(None)
     return result

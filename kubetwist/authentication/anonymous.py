@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_to_bytes
 
 from twisted.logger import Logger
@@ -16,6 +16,7 @@ from ..interfaces import IAuthenticator
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
+    from .context import AuthenticationContext
 
 _log = Logger()
 _USER: Final = UserInfo(ANONYMOUS, groups=(UNAUTHENTICATED,))
@@ -38,7 +39,7 @@ class Anonymous:
         return _USER
 
 
-def make(options: FlagValues, server: Any) -> Anonymous | None:
+def make(options: FlagValues, server: AuthenticationContext) -> Anonymous | None:
     """As C{--authentication-config} has it, or else C{--anonymous-auth}."""
     if options["authentication-config"]:
         from .oidc import configured

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64decode
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from zope.interface import implementer
 
@@ -18,6 +18,7 @@ from .errors import AuthenticationFailed
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
+    from .context import AuthenticationContext
 
 _EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 #: Bytes of a token; reviews could have longer ones than heads of requests.
@@ -110,6 +111,6 @@ class UnclaimedTokens:
             raise AuthenticationFailed("invalid bearer token")
 
 
-def make_unclaimed(options: FlagValues, server: Any) -> UnclaimedTokens:
+def make_unclaimed(options: FlagValues, server: AuthenticationContext) -> UnclaimedTokens:
     """The same for everyone."""
     return UnclaimedTokens()

@@ -10,7 +10,7 @@ import re
 from base64 import b64decode
 from collections.abc import Callable
 from hmac import compare_digest
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.logger import Logger
 from zope.interface import implementer
@@ -26,6 +26,7 @@ from .union import authenticated
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
     from ..registry.stores import Stores
+    from .context import AuthenticationContext
 
 _NAMESPACE: Final = "kube-system"
 _TYPE: Final = "bootstrap.kubernetes.io/token"
@@ -128,6 +129,6 @@ def _text(secret: JSONObject, key: str) -> str:
     return _data(secret, key).decode("utf-8", "replace")
 
 
-def make(options: FlagValues, server: Any) -> BootstrapTokens | None:
+def make(options: FlagValues, server: AuthenticationContext) -> BootstrapTokens | None:
     """As C{--enable-bootstrap-token-auth} has it."""
     return BootstrapTokens(server.stores) if options["enable-bootstrap-token-auth"] else None

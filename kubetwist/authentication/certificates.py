@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate, ObjectIdentifier
 
     from ..interfaces import IAuthenticationRequest
+    from .context import AuthenticationContext
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 _UID = "1.3.6.1.4.1.57683.2"
@@ -236,7 +237,7 @@ def _identified(certificate: Certificate) -> str:
 
 
 def watched_authorities(
-    server: Any,
+    server: AuthenticationContext,
     paths: Sequence[Path],
     flag: str,
     tell: Callable[[Certificate], UserInfo | None] = lambda certificate: None,
@@ -292,7 +293,7 @@ def client_authorities(options: FlagValues) -> list[Path]:
     return [own, Path(options["client-ca-file"])] if options["client-ca-file"] else [own]
 
 
-def make(options: FlagValues, server: Any) -> ClientCertificates:
+def make(options: FlagValues, server: AuthenticationContext) -> ClientCertificates:
     """
     For L{client_authorities}.
 

@@ -7,7 +7,7 @@ What a token of another issuer says of its user; the token has been verified by 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..api.decoding import json_type
 from ..api.go.quote import quoted
@@ -17,6 +17,9 @@ from .certificates import CREDENTIAL_ID
 from .configuration import JWTConfiguration, Source
 from .errors import AuthenticationFailed
 from .union import authenticated
+
+if TYPE_CHECKING:
+    from ..cel.authentication import ClaimsExpression, UserExpression
 
 _EMAIL: Final = "email"
 _VERIFIED: Final = "email_verified"
@@ -61,7 +64,7 @@ def _claims_value(claims: Mapping[str, JSONValue]) -> Any:
     return claims_value(claims)
 
 
-def _evaluated(expression: Any, value: JSONValue, what: str) -> Any:
+def _evaluated(expression: ClaimsExpression | UserExpression, value: JSONValue, what: str) -> Any:
     from ..cel.authentication import ExpressionError
 
     try:
@@ -70,7 +73,7 @@ def _evaluated(expression: Any, value: JSONValue, what: str) -> Any:
         raise AuthenticationFailed(f"oidc: error evaluating {what}: {error}") from error
 
 
-def _check(rules: Sequence[tuple[Any, str]], value: JSONValue, what: str) -> None:
+def _check(rules: Sequence[tuple[ClaimsExpression | UserExpression, str]], value: JSONValue, what: str) -> None:
     results = [(expression, message, _evaluated(expression, value, what)) for expression, message in rules]
     for expression, message, result in results:
         if not isinstance(result, bool):
@@ -150,7 +153,7 @@ def _extra(
     return extra
 
 
-def _strings(expression: Any, value: JSONValue, what: str, shown: str = "") -> list[str]:
+def _strings(expression: ClaimsExpression | UserExpression, value: JSONValue, what: str, shown: str = "") -> list[str]:
     from ..cel.authentication import string_list
 
     result = _evaluated(expression, value, what)

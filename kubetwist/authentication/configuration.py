@@ -266,7 +266,7 @@ class _JWTCompiler:
         self._uses_email = False
         self._uses_email_verified = False
 
-    def compile(self, disallowed: Collection[str]) -> Any:
+    def compile(self, disallowed: Collection[str]) -> JWTConfiguration:
         issuer = self._jwt["issuer"]
         self._causes += _issuer_causes(issuer, disallowed, f"{self._path}.issuer")
         required_claims, claim_rules = self._claim_rules()
@@ -303,7 +303,7 @@ class _JWTCompiler:
             user_rules,
         )
 
-    def _claim_rules(self) -> tuple[dict[str, str], list[tuple[Any, str]]]:
+    def _claim_rules(self) -> tuple[dict[str, str], list[tuple[ClaimsExpression, str]]]:
         claims: dict[str, str] = {}
         expressions: set[str] = set()
         rules = []
@@ -335,7 +335,7 @@ class _JWTCompiler:
                 self._causes.append(required(path, "claim or expression is required"))
         return claims, rules
 
-    def _user_rules(self) -> list[tuple[Any, str]]:
+    def _user_rules(self) -> list[tuple[UserExpression, str]]:
         from ..cel.authentication import CauseError, compile_user_expression
 
         seen: set[str] = set()
@@ -379,7 +379,7 @@ class _JWTCompiler:
             return Source(expression=self._expression(expression, f"{path}.expression"))
         return Source(claim)
 
-    def _extra(self, mappings: Sequence[JSONObject], path: str) -> dict[str, Any]:
+    def _extra(self, mappings: Sequence[JSONObject], path: str) -> dict[str, ClaimsExpression]:
         seen: set[str] = set()
         found: dict[str, Any] = {}
         for index, mapping in enumerate(mappings):

@@ -6,8 +6,9 @@ Proxies that have authenticated whom they speak for, and say so in headers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
     from ..interfaces import IAuthenticationRequest
+    from .context import AuthenticationContext
 
 _log = Logger()
 
@@ -102,7 +104,7 @@ class FrontProxy:
         except OddHeader as error:
             raise RequestRefused(f"a proxy sent what can not be trusted: {error}") from error
 
-    def _user(self, fields: Any) -> UserInfo | None:
+    def _user(self, fields: Mapping[bytes, Sequence[bytes]]) -> UserInfo | None:
         headers = self._headers
         check_names(fields, self._exact, headers.extra)
         user = next((value for name in headers.user if (value := single(fields, name))), "")
@@ -136,7 +138,7 @@ def _warn(options: FlagValues) -> None:
             )
 
 
-def make(options: FlagValues, server: Any) -> FrontProxy | None:
+def make(options: FlagValues, server: AuthenticationContext) -> FrontProxy | None:
     """
     As C{--requestheader-client-ca-file} and its kin have it.
 

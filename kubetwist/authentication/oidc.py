@@ -51,6 +51,7 @@ from .union import TokenAlone
 if TYPE_CHECKING:
     from ..client.factory import Outgoing
     from ..interfaces import IAuthenticationRequest
+    from .context import AuthenticationContext
 
 #: Tokens that are remembered.
 REMEMBERED: Final = 4096
@@ -346,7 +347,7 @@ class OpenIDConnectTokens:
     def _forget(self) -> None:
         self._known.clear()
 
-    def authenticate(self, request: IAuthenticationRequest) -> Any:
+    def authenticate(self, request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """@see: L{IAuthenticator.authenticate}."""
         raw = bearer_token(request)
         if raw is None or not self._by_issuer:
@@ -453,7 +454,7 @@ def _shown(seconds: float) -> str:
         return str(seconds)
 
 
-def configured(options: Any, server: Any) -> AuthenticationConfiguration:
+def configured(options: FlagValues, server: AuthenticationContext) -> AuthenticationConfiguration:
     """
     What C{--authentication-config}, or the flags C{--oidc-...}, say; read once for all who want a part of it.
 
@@ -503,7 +504,7 @@ def configured(options: Any, server: Any) -> AuthenticationConfiguration:
     return found
 
 
-def make(options: FlagValues, server: Any) -> OpenIDConnectTokens | None:
+def make(options: FlagValues, server: AuthenticationContext) -> OpenIDConnectTokens | None:
     """
     As C{--authentication-config} or the flags C{--oidc-...} have it.
 

@@ -15,6 +15,7 @@ import orjson
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
@@ -127,13 +128,13 @@ class Provider:
         Deferred.fromCoroutine(self._fetch()).addErrback(self._failed).addBoth(self._fetched)
         return done
 
-    def _fetched(self, _: Any) -> None:
+    def _fetched(self, _: object) -> None:
         waiting, self._waiting = self._waiting or [], None
         for done in waiting:
             if not done.called:
                 done.callback(None)
 
-    def _failed(self, failure: Any) -> None:
+    def _failed(self, failure: Failure) -> None:
         self._log.failure("getting the keys of {issuer} failed", failure, issuer=self.issuer.url)
 
     async def _fetch(self) -> None:
@@ -165,7 +166,7 @@ class Provider:
     def _discovery_url(self) -> str:
         return self.issuer.discovery or self.issuer.url.removesuffix("/") + _WELL_KNOWN
 
-    async def _get(self, url: str) -> Any:
+    async def _get(self, url: str) -> JSONValue:
         return decoded(await get(self.outgoing, url, self.issuer.authorities), url)
 
 

@@ -39,7 +39,9 @@ from .union import TokenAlone, authenticated
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
+    from ..registry.core.serviceaccount.tokenkeys import TokenKey
     from ..registry.stores import Stores
+    from .context import AuthenticationContext
 
 #: The issuer of tokens that stand in secrets.
 LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
@@ -81,7 +83,7 @@ class ServiceAccountTokens:
 
     def __init__(
         self,
-        keys: Sequence[Any],
+        keys: Sequence[TokenKey],
         issuers: Sequence[str],
         audiences: Sequence[str],
         stores: Stores,
@@ -109,7 +111,7 @@ class ServiceAccountTokens:
         self._known: OrderedDict[bytes, _Verified] = OrderedDict()
         self.tally = TokenTally()
 
-    def use_keys(self, keys: Sequence[Any]) -> None:
+    def use_keys(self, keys: Sequence[TokenKey]) -> None:
         """Verify with these keys from now on; what others have signed is good no more."""
         self._keys = tuple(keys)
         self._known.clear()
@@ -388,7 +390,7 @@ def _listed(audiences: Sequence[JSONValue]) -> str:
     return f"[{' '.join(quoted(str(audience)) for audience in audiences)}]"
 
 
-def make(options: FlagValues, server: Any) -> ServiceAccountTokens | None:
+def make(options: FlagValues, server: AuthenticationContext) -> ServiceAccountTokens | None:
     """Return the authenticator of service accounts; L{None} without keys."""
     if not server.token_keys:
         return None

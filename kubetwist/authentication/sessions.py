@@ -12,7 +12,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import define
 
@@ -28,6 +28,7 @@ from .union import TokenFinding
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
+    from .context import AuthenticationContext
 
 #: The header that has a session's key.
 KEY: Final = b"x-kubetwist-ui"
@@ -150,7 +151,7 @@ class SessionAuthenticator:
         self.cookie = cookie
         self.user_of_token = user_of_token
 
-    def authenticate(self, request: IAuthenticationRequest) -> Any:
+    def authenticate(self, request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """@see: L{IAuthenticator.authenticate}."""
         fields = request.fields
         if SITE in fields or b"origin" in fields:
@@ -240,14 +241,14 @@ def _user(finding: TokenFinding) -> UserInfo:
     return finding.user
 
 
-def make(options: FlagValues, server: Any) -> SessionAuthenticator:
+def make(options: FlagValues, server: AuthenticationContext) -> SessionAuthenticator:
     """Made where there is the page; the server's port is in the name, as cookies are shared by all ports of a host."""
 
     def cookie() -> bytes:
         port: str = server.address.rpartition(":")[2]
         return b"__Host-kubetwist-" + port.encode()
 
-    def user_of_token(token: str) -> Any:
+    def user_of_token(token: str) -> TokenFinding | Deferred[TokenFinding]:
         # As where it comes with a request: it must be meant for this server.
         issuer = server.token_issuer
         return server.user_of_token(token, () if issuer is None else issuer.audiences)

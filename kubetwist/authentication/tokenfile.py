@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twisted.logger import Logger
 from zope.interface import implementer
@@ -20,6 +20,7 @@ from .union import authenticated
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
+    from .context import AuthenticationContext
 
 _log = Logger()
 
@@ -91,7 +92,7 @@ def users_of_file(content: bytes, path: Path) -> dict[str, UserInfo]:
     return users
 
 
-def make(options: FlagValues, server: Any) -> TokenFile | None:
+def make(options: FlagValues, server: AuthenticationContext) -> TokenFile | None:
     """As C{--token-auth-file} has it; it is read again when it changes."""
     if not options["token-auth-file"]:
         return None

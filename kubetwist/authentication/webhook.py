@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from os import urandom
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import orjson
 from attrs import frozen
@@ -43,6 +43,7 @@ from .union import TokenAlone, authenticated
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
+    from .context import AuthenticationContext
 
 #: Tokens that are remembered, good ones and bad ones.
 REMEMBERED: Final = 32768
@@ -108,7 +109,7 @@ class WebhookTokens:
         self._secret = urandom(32)
         self.tally = TokenTally()
 
-    def authenticate(self, request: IAuthenticationRequest) -> Any:
+    def authenticate(self, request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """@see: L{IAuthenticator.authenticate}."""
         token = bearer_token(request)
         if token is None:
@@ -238,7 +239,7 @@ def _strings(value: JSONValue, what: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def make(options: FlagValues, server: Any) -> WebhookTokens | None:
+def make(options: FlagValues, server: AuthenticationContext) -> WebhookTokens | None:
     """
     As C{--authentication-token-webhook-config-file} has it.
 

@@ -7,7 +7,7 @@ Attribute-based access control: each line of a file lets somebody do something.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import orjson
 from attrs import evolve, frozen
@@ -34,6 +34,9 @@ from ..interfaces import (
     IRuleExplainer,
     IRuleResolver,
 )
+
+if TYPE_CHECKING:
+    from .context import AuthorizationContext
 
 #: Bytes of a line.
 LONGEST_LINE: Final = 64 * 1024
@@ -289,7 +292,7 @@ class ABAC:
                 yield None
 
 
-def make(options: FlagValues, server: Any) -> ABAC:
+def make(options: FlagValues, server: AuthorizationContext) -> ABAC:
     """
     Over the file of C{--authorization-policy-file}, which is read again when it changes.
 

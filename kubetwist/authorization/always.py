@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from zope.interface import implementer
 
@@ -21,6 +21,9 @@ from ..interfaces import (
     IAuthorizer,
     IRuleResolver,
 )
+
+if TYPE_CHECKING:
+    from .context import AuthorizationContext
 
 
 @implementer(IAuthorizer, IRuleResolver)
@@ -46,11 +49,11 @@ class Always:
         return self._verdict
 
 
-def make_allow(options: FlagValues, server: Any) -> Always:
+def make_allow(options: FlagValues, server: AuthorizationContext) -> Always:
     """C{AlwaysAllow}."""
     return Always("AlwaysAllow", Verdict(Decision.ALLOW))
 
 
-def make_deny(options: FlagValues, server: Any) -> Always:
+def make_deny(options: FlagValues, server: AuthorizationContext) -> Always:
     """C{AlwaysDeny}; it has no opinion rather than a veto, as in the reference."""
     return Always("AlwaysDeny", Verdict(Decision.NO_OPINION, "Everything is forbidden."))

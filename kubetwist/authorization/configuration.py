@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
@@ -44,6 +44,9 @@ from ..client.kubeconfig import (
 )
 from ..client.restconfig import CallSettings
 from .webhook import WebhookRules
+
+if TYPE_CHECKING:
+    from ..cel.authorization import MatchConditions
 
 WEBHOOK: Final = "Webhook"
 
@@ -161,7 +164,9 @@ def _read_durations(webhook: JSONObject) -> None:
         webhook[name] = (parse_nanoseconds(text) if text else 0) or _TTLS.get(name, 0)
 
 
-def _validate(authorizers: list[JSONObject], known: Collection[str], causes: list[Cause]) -> dict[int, Any]:
+def _validate(
+    authorizers: list[JSONObject], known: Collection[str], causes: list[Cause]
+) -> dict[int, MatchConditions | None]:
     """Conditions by the places of webhooks; what is wrong is added to C{causes}."""
     if not authorizers:
         causes.append(required("authorizers", "at least one authorization mode must be defined"))
@@ -198,7 +203,7 @@ def _validate(authorizers: list[JSONObject], known: Collection[str], causes: lis
     return conditions
 
 
-def _validate_webhook(webhook: JSONObject, path: str, causes: list[Cause]) -> Any:
+def _validate_webhook(webhook: JSONObject, path: str, causes: list[Cause]) -> MatchConditions | None:
     timeout = webhook["timeout"]
     if not timeout:
         causes.append(required(f"{path}.timeout"))
@@ -262,7 +267,7 @@ def _validate_connection(info: JSONObject, path: str, causes: list[Cause]) -> No
                 causes.append(invalid(path_of_file, file, "must be a regular file"))
 
 
-def _made(one: JSONObject, conditions: Any, files: list[Path]) -> Configured:
+def _made(one: JSONObject, conditions: MatchConditions | None, files: list[Path]) -> Configured:
     webhook = one["webhook"]
     if webhook is None:
         return Configured(one["type"], one["name"])

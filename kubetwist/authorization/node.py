@@ -10,7 +10,7 @@ that is what the admission plugin C{NodeRestriction} is for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from attrs import define, field
 
@@ -37,6 +37,9 @@ from ..interfaces import (
 )
 from ..registry.core.node.graph import NodeGraph
 from ..registry.rbac.bootstrap.roles import CLUSTER_ROLES
+
+if TYPE_CHECKING:
+    from .context import AuthorizationContext
 
 LEASES_NAMESPACE: Final = "kube-node-lease"
 
@@ -127,7 +130,7 @@ class NodeAuthorizer:
 
     # --- by resource
 
-    def _readable(self, asked: AuthorizerAttributes, node: str) -> Any:
+    def _readable(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
         """Secrets and config maps, which are also watched one by one."""
         if asked.verb not in ("get", "list", "watch"):
             return _no("can only read resources of this type")
@@ -137,21 +140,21 @@ class NodeAuthorizer:
             return _no("can only read namespaced object of this type")
         return self._related(asked, node)
 
-    def _gettable(self, asked: AuthorizerAttributes, node: str) -> Any:
+    def _gettable(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
         if asked.verb != "get":
             return _no("can only get individual resources of this type")
         if asked.subresource:
             return _no("cannot get subresource")
         return self._related(asked, node)
 
-    def _claims(self, asked: AuthorizerAttributes, node: str) -> Any:
+    def _claims(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
         if asked.subresource != "status":
             return self._gettable(asked, node)
         if asked.verb not in ("update", "patch"):
             return _no("can only get/update/patch this type")
         return self._related(asked, node)
 
-    def _accounts(self, asked: AuthorizerAttributes, node: str) -> Any:
+    def _accounts(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
         if asked.verb == "get" and not asked.subresource:
             return self._readable(asked, node)
         if asked.verb != "create" or not asked.name:
@@ -160,7 +163,7 @@ class NodeAuthorizer:
             return _no("can only create token subresource of serviceaccount")
         return self._known(asked, node)
 
-    def _leases(self, asked: AuthorizerAttributes, node: str) -> Any:
+    def _leases(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
         if asked.verb not in _OWN_VERBS:
             return _no("can only get, create, update, patch, or delete a node lease")
         if asked.namespace != LEASES_NAMESPACE:
@@ -170,7 +173,7 @@ class NodeAuthorizer:
             return _no("can only access node lease with the same name as the requesting node")
         return _ALLOW
 
-    def _csi_nodes(self, asked: AuthorizerAttributes, node: str) -> Any:
+    def _csi_nodes(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
         if asked.verb not in _OWN_VERBS:
             return _no("can only get, create, update, patch, or delete a CSINode")
         if asked.subresource:
@@ -179,7 +182,7 @@ class NodeAuthorizer:
             return _no("can only access CSINode with the same name as the requesting node")
         return _ALLOW
 
-    def _slices(self, asked: AuthorizerAttributes, node: str) -> Any:
+    def _slices(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
         if asked.subresource:
             return _no("cannot authorize ResourceSlice subresources")
         if asked.verb == "create":
@@ -195,7 +198,7 @@ class NodeAuthorizer:
             return _ALLOW
         return _no("can only list/watch/deletecollection resourceslices with nodeName field selector")
 
-    def _nodes(self, asked: AuthorizerAttributes, node: str) -> Any:
+    def _nodes(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
         if asked.subresource == "status" and asked.verb in ("update", "patch"):
             return _ALLOW
         if asked.subresource:
@@ -210,7 +213,7 @@ class NodeAuthorizer:
             return _no(f"node '{node}' cannot read all nodes, only its own Node object")
         return _no(f"node '{node}' cannot read '{asked.name}', only its own Node object")
 
-    def _pods(self, asked: AuthorizerAttributes, node: str) -> Any:
+    def _pods(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
         asks = (asked.subresource, asked.verb)
         if asks in _POD_WRITES:
             return _ALLOW
@@ -224,7 +227,7 @@ class NodeAuthorizer:
             return self._related(asked, node)
         return _no("can only list/watch pods with spec.nodeName field selector")
 
-    def _pod_certificates(self, asked: AuthorizerAttributes, node: str) -> Any:
+    def _pod_certificates(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
         if not self._certificates:
             return _SILENCE
         if asked.subresource:
@@ -271,7 +274,7 @@ def _selects(asked: AuthorizerAttributes, node: str) -> bool:
     return ("spec.nodeName", node, True) in asked.field_terms
 
 
-def make(options: FlagValues, server: Any) -> NodeAuthorizer:
+def make(options: FlagValues, server: AuthorizationContext) -> NodeAuthorizer:
     """Return the authorizer of nodes."""
     return NodeAuthorizer(
         NodeGraph(server.stores, server.reactor),

@@ -8,7 +8,7 @@ binding changes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from attrs import define, field
 
@@ -31,6 +31,9 @@ from ..interfaces import (
     IRuleResolver,
 )
 from ..registry.rbac.ruleresolver import Grants, UnknownRole
+
+if TYPE_CHECKING:
+    from .context import AuthorizationContext
 
 #: Decisions that are remembered; all are forgotten when there are more.
 REMEMBERED = 65536
@@ -145,6 +148,6 @@ def aggregated(errors: list[UnknownRole]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def make(options: FlagValues, server: Any) -> RBAC:
+def make(options: FlagValues, server: AuthorizationContext) -> RBAC:
     """Return the authorizer of the roles and bindings of a server."""
     return RBAC(server.grants)

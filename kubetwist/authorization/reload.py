@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -13,6 +12,7 @@ from ..api.authorization import (
     AuthorizerAttributes,
     Verdict,
 )
+from ..api.filewatcher import FileWatcher
 from ..api.resource import (
     JSONObject,
     UserInfo,
@@ -83,11 +83,11 @@ class ReloadedAuthorizer:
         return counts.items()
 
     @property
-    def authorizers(self) -> Sequence[Any]:
+    def authorizers(self) -> Sequence[IAuthorizer]:
         """Whom it asks at the moment, in that order."""
         return self._current.authorizers
 
-    def read(self, files: Any, path: str) -> None:
+    def read(self, files: FileWatcher, path: str) -> None:
         """
         Read the file, and watch it from then on.
 
@@ -103,7 +103,7 @@ class ReloadedAuthorizer:
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
         """See L{IAuthorizer.authorize}."""
-        return self._current.authorize(attributes)  # type: ignore[no-any-return]
+        return self._current.authorize(attributes)
 
     def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
         """See L{IRuleResolver.rules_for}."""

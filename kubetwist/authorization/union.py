@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from twisted.internet.defer import Deferred
 from zope.interface import implementer
@@ -49,7 +48,7 @@ class AuthorizerUnion:
 
     name = "union"
 
-    def __init__(self, authorizers: Sequence[Any], names: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(self, authorizers: Sequence[IAuthorizer], names: Sequence[tuple[str, str]] = ()) -> None:
         """
         @param names: The type and the name of each for which is counted what it decides, those in front left out.
         """
@@ -59,7 +58,7 @@ class AuthorizerUnion:
         self._allowed = [0] * len(authorizers)
         self._denied = [0] * len(authorizers)
 
-    def authorize(self, attributes: AuthorizerAttributes) -> Any:
+    def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
         """@see: L{IAuthorizer.authorize}."""
         silent: list[Verdict] = []
         for number, ask in enumerate(self._asked):
@@ -104,7 +103,7 @@ class AuthorizerUnion:
         return union
 
     async def _slowly(
-        self, first: Any, number: int, silent: list[Verdict], attributes: AuthorizerAttributes
+        self, first: Verdict | Deferred[Verdict], number: int, silent: list[Verdict], attributes: AuthorizerAttributes
     ) -> Verdict:
         """Go on from where somebody had to wait."""
         for place, ask in enumerate(self._asked[number:], number):
@@ -113,7 +112,7 @@ class AuthorizerUnion:
                 verdict = await verdict
             if verdict.decision is not _NO_OPINION:
                 (self._allowed if verdict.decision is _ALLOW else self._denied)[place] += 1
-                return verdict  # type: ignore[no-any-return]
+                return verdict
             if verdict.reason or verdict.error:
                 silent.append(verdict)
         return _silence(silent)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from hashlib import sha256
 from time import perf_counter
-from typing import Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 import orjson
 from attrs import frozen
 
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from zope.interface import implementer
@@ -46,6 +46,9 @@ from ..interfaces import (
     IRuleResolver,
 )
 from .webhookmetrics import WebhookTally
+
+if TYPE_CHECKING:
+    from .context import AuthorizationContext
 
 #: What the webhook is called that flags describe, and no file.
 DEFAULT_NAME: Final = "default"
@@ -133,7 +136,7 @@ class WebhookAuthorizer:
         self._known: ExpiringCache[bytes, Verdict] = ExpiringCache(REMEMBERED, reactor.seconds)
         self._calls: SharedCalls[bytes, Verdict] = SharedCalls()
 
-    def authorize(self, attributes: AuthorizerAttributes) -> Any:
+    def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
         """See L{IAuthorizer.authorize}."""
         spec = review_spec(attributes)
         conditions = self._rules.conditions
@@ -286,7 +289,7 @@ def review_spec(asked: AuthorizerAttributes) -> JSONObject:
     return spec
 
 
-def make(options: FlagValues, server: Any) -> WebhookAuthorizer:
+def make(options: FlagValues, server: AuthorizationContext) -> WebhookAuthorizer:
     """
     As C{--authorization-webhook-config-file} has it.
 

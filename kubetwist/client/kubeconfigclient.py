@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from ..api.filewatcher import FileWatcher
 from .errors import BadSettings
 from .factory import Outgoing
 from .httpclient import (
@@ -22,7 +22,7 @@ from .restconfig import CallSettings
 class FileClient:
     """Calls what a kubeconfig names at the time of the call."""
 
-    def __init__(self, outgoing: Outgoing, files: Any, path: str | Path, what: str) -> None:
+    def __init__(self, outgoing: Outgoing, files: FileWatcher, path: str | Path, what: str) -> None:
         """
         Read the file, and watch it from then on.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from attrs import evolve
 
+from ..api.filewatcher import FileWatcher
 from ..client.errors import BadSettings
 from ..client.factory import Outgoing
 from ..client.httpclient import Answer, WebhookClient
@@ -29,7 +30,9 @@ class Cluster:
     @ivar where: The kubeconfig, for messages.
     """
 
-    def __init__(self, outgoing: Outgoing, files: Any, path: str, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self, outgoing: Outgoing, files: FileWatcher, path: str, environment: Mapping[str, str] = os.environ
+    ) -> None:
         """
         Read the kubeconfig, and watch it from then on.
 
@@ -45,7 +48,7 @@ class Cluster:
         else:
             self._folder, self._settings = SERVICE_ACCOUNT, self._follow_pod(files, environment)
 
-    def _follow(self, files: Any, path: Path) -> CallSettings:
+    def _follow(self, files: FileWatcher, path: Path) -> CallSettings:
         def load(contents: Sequence[bytes]) -> tuple[CallSettings, list[Path]]:
             return parse_kubeconfig(contents[0], path.parent, str(path)), named_files(contents[0], path.parent)
 
@@ -55,7 +58,7 @@ class Cluster:
             raise BadSettings(f"can not read {error.filename}: {error.strerror}") from error
         return found
 
-    def _follow_pod(self, files: Any, environment: Mapping[str, str]) -> CallSettings:
+    def _follow_pod(self, files: FileWatcher, environment: Mapping[str, str]) -> CallSettings:
         host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT")
         if not host or not port:
             raise BadSettings("--kubeconfig is not given, and this does not run in a pod")

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from attrs import define
 
@@ -22,6 +22,8 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..api.times import posix_now
+
+T = TypeVar("T")
 
 #: Seconds between two looks.
 INTERVAL: Final = 5.0
@@ -91,11 +93,11 @@ class WatchedFiles:
     def watch(
         self,
         paths: Sequence[str | Path],
-        load: Load,
-        use: Callable[[Any], object],
+        load: Callable[[Sequence[bytes]], T],
+        use: Callable[[T], object],
         what: str,
-        also: Callable[[Any], Sequence[Path]] = lambda value: (),
-    ) -> Any:
+        also: Callable[[T], Sequence[Path]] = lambda value: (),
+    ) -> T:
         """
         Read files now, and again whenever they change.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.interfaces import IDelayedCall
@@ -12,6 +12,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...api.configurations import LIMIT, BadConfiguration
+from ...api.filewatcher import FileWatcher
 from ...api.go.quote import quoted
 from ...api.resource import GroupResource
 from ...metrics.registry import Reading
@@ -32,15 +33,6 @@ _LOOK: Final = 0.1
 #: Seconds until a file whose services were not well is tried again: the first time, and at most.
 _AGAIN: Final = 10.0
 _AGAIN_MOST: Final = 300.0
-
-
-class WatchesFiles(Protocol):
-    """What is needed of L{kubetwist.server.watchedfiles.WatchedFiles}."""
-
-    def watch(
-        self, paths: Sequence[str], load: Callable[[Sequence[bytes]], Any], use: Callable[[Any], object], what: str
-    ) -> Any:
-        """Read files now, and again whenever they change."""
 
 
 class _Generation:
@@ -131,7 +123,7 @@ class FileEncryption:
             raise self._unreadable(error) from None
         self._current = self._made(load_configuration(content, self._path, reload=False))
 
-    def follow(self, files: WatchesFiles) -> None:
+    def follow(self, files: FileWatcher) -> None:
         """
         Read the file, now and whenever it changes.
 

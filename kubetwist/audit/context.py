@@ -1,0 +1,31 @@
+"""What the audit uses of the server that it is made for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from ..api.filewatcher import FileWatcher
+from ..interfaces import IServerReactor
+
+if TYPE_CHECKING:
+    from ..client.factory import Outgoing
+
+
+class AuditContext(Protocol):
+    """
+    The collaborators of the audit.
+
+    @see: L{kubetwist.server.context.PluginContext}, which implements it.
+    """
+
+    @property
+    def reactor(self) -> IServerReactor:
+        """The clock and threads."""
+
+    @property
+    def outgoing(self) -> Outgoing:
+        """The factory of the client of the audit webhook."""
+
+    @property
+    def files(self) -> FileWatcher:
+        """Reads the policy, and reads it again when it changes."""

@@ -1,0 +1,95 @@
+"""What authenticators use of the server that they are made for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from ..api.filewatcher import FileWatcher
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+    from ..client.factory import Outgoing
+    from ..registry.core.serviceaccount.tokenkeys import TokenKey
+    from ..registry.core.serviceaccount.tokens import TokenIssuer
+    from ..registry.stores import Stores
+    from .certificates import Authorities
+    from .configuration import AuthenticationConfiguration
+    from .sessions import SessionAuthenticator
+    from .union import TokenFinding
+
+
+class KubeletCertificates(Protocol):
+    """The client certificates by which the server authenticates to kubelets."""
+
+    def is_shown(self, certificate: Certificate) -> bool:
+        """Return whether a certificate is one of these."""
+
+
+class AuthenticationContext(Protocol):
+    """
+    What factories of authenticators are given.
+
+    @ivar sessions: The sessions of the web page; set by the authenticator that has them.
+    @ivar authentication_configuration: The content of C{--authentication-config} and of the flags C{--oidc-...}; set by
+        the first authenticator that reads it.
+    @see: L{kubetwist.server.context.PluginContext}, which implements it.
+    """
+
+    sessions: SessionAuthenticator | None
+    authentication_configuration: AuthenticationConfiguration | None
+
+    @property
+    def reactor(self) -> IReactorTime:
+        """The clock."""
+
+    @property
+    def address(self) -> str:
+        """The host and port at which clients reach the server: C{"127.0.0.1:6443"}."""
+
+    @property
+    def stores(self) -> Stores:
+        """The stores of the server, which are filled before the first request."""
+
+    @property
+    def outgoing(self) -> Outgoing:
+        """The factory of clients of webhooks and issuers."""
+
+    @property
+    def files(self) -> FileWatcher:
+        """Reads files, and reads them again when they change."""
+
+    @property
+    def kubelet_credentials(self) -> KubeletCertificates | None:
+        """The client certificates for kubelets; L{None} in a server that does not call kubelets."""
+
+    @property
+    def token_issuer(self) -> TokenIssuer | None:
+        """The issuer of service account tokens; L{None} in a server without such tokens."""
+
+    @property
+    def token_keys(self) -> Sequence[TokenKey]:
+        """The keys that verify service account tokens."""
+
+    @property
+    def client_authorities(self) -> list[Authorities]:
+        """The authorities of client certificates: the server requests certificates of these."""
+
+    @property
+    def token_key_followers(self) -> list[Callable[[Sequence[TokenKey]], object]]:
+        """Functions that are called with the new keys when C{--service-account-key-file} has changed."""
+
+    @property
+    def authentication_followers(self) -> list[Callable[[AuthenticationConfiguration], object]]:
+        """Functions that are called with the new content of C{--authentication-config}."""
+
+    @property
+    def closers(self) -> list[Callable[[], object]]:
+        """Functions that are called after the last request."""
+
+    def user_of_token(self, token: str, audiences: Sequence[str] = ()) -> TokenFinding | Deferred[TokenFinding]:
+        """Authenticate a bearer token."""

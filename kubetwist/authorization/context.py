@@ -1,0 +1,47 @@
+"""What authorizers use of the server that they are made for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from twisted.internet.interfaces import IReactorTime
+
+from ..api.filewatcher import FileWatcher
+
+if TYPE_CHECKING:
+    from ..client.factory import Outgoing
+    from ..registry.rbac.ruleresolver import Grants
+    from ..registry.stores import Stores
+    from .webhookmetrics import WebhookTally
+
+
+class AuthorizationContext(Protocol):
+    """
+    What factories of authorizers are given.
+
+    @see: L{kubetwist.server.context.PluginContext}, which implements it.
+    """
+
+    @property
+    def reactor(self) -> IReactorTime:
+        """The clock."""
+
+    @property
+    def stores(self) -> Stores:
+        """The stores of the server, which are filled before the first request."""
+
+    @property
+    def grants(self) -> Grants:
+        """The roles and bindings of the server."""
+
+    @property
+    def outgoing(self) -> Outgoing:
+        """The factory of clients of webhooks."""
+
+    @property
+    def files(self) -> FileWatcher:
+        """Reads files, and reads them again when they change."""
+
+    @property
+    def authorization_webhooks(self) -> WebhookTally:
+        """The metrics of authorization webhooks."""
