@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..generic.internaltypes import register_internal_types
 from ..generic.resourceinfo import SCALE, Kind, define_kind
+from .conversion import INTERNAL_TYPES
 
 #: The resources of the group, in every release.
 KINDS: Final[tuple[Kind, ...]] = (
@@ -41,3 +43,5 @@ KINDS: Final[tuple[Kind, ...]] = (
         subresources=(SCALE,),
     ),
 )
+
+register_internal_types(INTERNAL_TYPES)

@@ -13,9 +13,10 @@ from ..core.pod.defaults import default_claim_spec, default_pod_template
 from ..core.pod.gates import drop_of_template
 from ..core.pod.warnings import claim_warnings, name_warnings, template_warnings, unchanged
 from ..core.replicationcontroller.validation import validate_replica_set_status
-from ..generic.internaltypes import ROLLBACK_TO, TEMPLATE_GENERATION, keep_internal
+from ..generic.internaltypes import keep_internal
 from ..generic.strategy import Strategy
 from . import validation
+from .conversion import ROLLBACK_TO, TEMPLATE_GENERATION
 
 
 def _empty() -> JSONObject:

@@ -10,7 +10,6 @@ from ...api.resource import JSONObject
 from ..core.persistentvolumeclaim.validation import validate_claim_spec
 from ..core.pod.validation.template import always_restarts, template_metadata, validate_template
 from ..core.replicationcontroller.validation import check_within_replicas
-from ..generic.internaltypes import ROLLBACK_TO
 from ..generic.validation.fields import (
     Causes,
     at_most_whole,
@@ -29,6 +28,7 @@ from ..generic.validation.fields import (
     share_or_number,
     unsupported,
 )
+from .conversion import ROLLBACK_TO
 
 _STATEFUL_SET: Final = (
     "replicas",

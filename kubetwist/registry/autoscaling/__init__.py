@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..generic.conversion import register_converters
+from ..generic.internaltypes import register_internal_types
 from ..generic.resourceinfo import Kind, define_kind
+from .conversion import CONVERTERS, INTERNAL_TYPES
 
 #: The resources of the group, in every release.
 KINDS: Final[tuple[Kind, ...]] = (
@@ -19,3 +22,6 @@ KINDS: Final[tuple[Kind, ...]] = (
         status=True,
     ),
 )
+
+register_converters(CONVERTERS)
+register_internal_types(INTERNAL_TYPES)

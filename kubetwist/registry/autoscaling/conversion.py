@@ -7,14 +7,15 @@ kube-apiserver's internal type prints), so that clients and servers of any versi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from ...api.quantity import Quantity
 from ...api.resource import GroupVersionKind, JSONObject
+from ..generic.internaltypes import InternalType
 
 METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 CURRENT_METRICS = "autoscaling.alpha.kubernetes.io/current-metrics"
@@ -46,6 +47,12 @@ def drop_annotations_in_place(meta: JSONObject) -> None:
         meta["annotations"] = {name: text for name, text in annotations.items() if name not in ANNOTATIONS}
         if not meta["annotations"]:
             del meta["annotations"]
+
+
+def _read(gvk: GroupVersionKind, obj: JSONObject) -> None:
+    # autoscaling/v1 represents newer fields by these annotations; later versions never have them.
+    if gvk.version != "v1":
+        drop_annotations_in_place(obj["metadata"])
 
 
 def to_v1(obj: JSONObject) -> JSONObject:
@@ -119,6 +126,10 @@ CONVERTERS: dict[tuple[GroupVersionKind, GroupVersionKind], Map] = {
     (_hpa("v1"), _hpa("v2")): to_v2,
     (_hpa("v1"), _hpa("v2beta2")): to_v2,
     (_hpa("v2beta2"), _hpa("v2")): drop_annotations,
+}
+#: By group and kind.
+INTERNAL_TYPES: Final[Mapping[tuple[str, str], InternalType]] = {
+    ("autoscaling", "HorizontalPodAutoscaler"): InternalType(read=_read)
 }
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..generic.conversion import register_converters
 from ..generic.resourceinfo import SCALE, Kind, SubresourceInfo, define_kind
+from .event.conversion import CONVERTERS
 
 _POD_SUBRESOURCES = (
     SubresourceInfo("attach", "PodAttachOptions", view="connect"),
@@ -84,3 +86,5 @@ KINDS: Final[tuple[Kind, ...]] = (
         subresources=(SubresourceInfo("proxy", "ServiceProxyOptions", view="connect"),),
     ),
 )
+
+register_converters(CONVERTERS)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..generic.conversion import register_converters
 from ..generic.resourceinfo import Kind, define_kind
+from .conversion import CONVERTERS
 
 #: The resources of the group, in every release.
 KINDS: Final[tuple[Kind, ...]] = (
@@ -23,3 +25,5 @@ KINDS: Final[tuple[Kind, ...]] = (
         status=True,
     ),
 )
+
+register_converters(CONVERTERS)

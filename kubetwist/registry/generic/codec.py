@@ -19,7 +19,7 @@ from ...schema.protobuf.codec import (
 )
 from ...storage.cache.record import Record, without_kind
 from .conversion import convert, convertible
-from .internaltypes import INTERNAL_ANNOTATIONS, ConversionError, convert_zero, read_annotations, without_internal
+from .internaltypes import ConversionError, internal_type, read_annotations, without_internal
 from .removedversions import as_served, check_scale, label
 from .schemes import INTERNAL, RESHAPED, SCHEME, STILL_KNOWN, internal_group, scheme_of
 
@@ -73,7 +73,8 @@ class Codec:
         self.gvk = gvk
         self.storage = storage
         self.converts = gvk != storage
-        self.plain_metadata = (gvk.group, gvk.kind) not in INTERNAL_ANNOTATIONS
+        self._internal_type = internal_type(gvk)
+        self.plain_metadata = not self._internal_type.annotations
         self._definitions = definitions
         self._type: ObjectType | None = None
 
@@ -96,7 +97,8 @@ class Codec:
     def zero(self) -> JSONObject:
         """An object of this version without content."""
         zero = self.type.zero()
-        convert_zero(self.gvk, zero)
+        if self._internal_type.convert_zero is not None:
+            self._internal_type.convert_zero(zero)
         return zero
 
     def message(self, value: JSONObject, definition: str = "") -> bytes:
@@ -146,10 +148,11 @@ class Codec:
         obj["kind"] = self.gvk.kind
         obj["apiVersion"] = api_version
         complete_metadata(obj, value)
-        try:
-            read_annotations(self.gvk, obj)
-        except ConversionError as error:
-            raise self.unreadable(str(error)) from None
+        if self._internal_type.read is not None:
+            try:
+                read_annotations(self.gvk, obj)
+            except ConversionError as error:
+                raise self.unreadable(str(error)) from None
         return obj
 
     def complaints(self, document: Decoded, problems: list[str], raw: bytes = b"") -> list[str]:
@@ -320,7 +323,7 @@ class Codec:
         @param obj: The object in the stored version.
         """
         meta: JSONObject = obj.get("metadata") or {}
-        return without_internal(self.gvk.group, self.gvk.kind, meta)
+        return without_internal(self._internal_type.annotations, meta)
 
     def kept(self, record: Record) -> bool:
         """Return whether L{item} returns existing bytes, without a conversion."""

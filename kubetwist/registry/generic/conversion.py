@@ -1,29 +1,28 @@
 """
 Objects of one kind in another of its versions.
 
-Most versions of a kind have the same schema, so that only C{apiVersion} changes. Those that differ are in
-L{kubetwist.registry.conversions}, one module per group.
+Most versions of a kind have the same schema, so that only C{apiVersion} changes. The packages of groups register the
+converters of versions that differ when they are imported, which L{kubetwist.registry.kindtable} does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ...api.resource import GroupVersionKind, JSONObject
-from ..autoscaling import conversion as autoscaling
-from ..core.event import conversion as events
-from ..flowcontrol import conversion as flowcontrol
-from ..resource import conversion as resource
 
 #: Makes of an object's fields those of another version; C{kind} and C{apiVersion} are not its business.
 Converter = Callable[[JSONObject], JSONObject]
 
-_CONVERTERS: dict[tuple[GroupVersionKind, GroupVersionKind], Converter] = {
-    **autoscaling.CONVERTERS,
-    **events.CONVERTERS,
-    **flowcontrol.CONVERTERS,
-    **resource.CONVERTERS,
-}
+#: Converters, by the source and the target of the conversion.
+Converters = Mapping[tuple[GroupVersionKind, GroupVersionKind], Converter]
+
+_CONVERTERS: dict[tuple[GroupVersionKind, GroupVersionKind], Converter] = {}
+
+
+def register_converters(converters: Converters) -> None:
+    """Add the converters of a group."""
+    _CONVERTERS.update(converters)
 
 
 def convert(obj: JSONObject, source: GroupVersionKind, target: GroupVersionKind) -> JSONObject:

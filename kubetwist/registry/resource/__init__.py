@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..generic.conversion import register_converters
 from ..generic.resourceinfo import Kind, SubresourceInfo, define_kind
+from .conversion import CONVERTERS
 
 #: The resources of the group, in every release.
 KINDS: Final[tuple[Kind, ...]] = (
@@ -69,3 +71,5 @@ KINDS: Final[tuple[Kind, ...]] = (
         versions="v1:34 v1beta2:33 v1beta1:32 v1alpha3:31 v1alpha2:30",
     ),
 )
+
+register_converters(CONVERTERS)

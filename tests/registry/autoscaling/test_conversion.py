@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersionKind
+from kubetwist.registry.autoscaling.conversion import BEHAVIOR, METRICS
 from kubetwist.registry.generic.conversion import convert
 
 V1 = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
 V2 = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
-METRICS = "autoscaling.alpha.kubernetes.io/metrics"
-BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
 
 
 def scaler(gvk: GroupVersionKind, spec: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersionKind
+from kubetwist.registry.flowcontrol import KINDS
 from kubetwist.registry.generic.conversion import convert
 
 
@@ -13,7 +14,7 @@ class FlowControlTests(SynchronousTestCase):
 
     def level(self, version: str) -> GroupVersionKind:
         """The kind in one of its versions."""
-        return GroupVersionKind("flowcontrol.apiserver.k8s.io", version, "PriorityLevelConfiguration")
+        return GroupVersionKind(KINDS[1].group, version, KINDS[1].kind)
 
     def test_old_name(self) -> None:
         """Assured shares became nominal ones."""

@@ -6,6 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersionKind
 from kubetwist.registry.generic.conversion import convert, only_renames
+from kubetwist.registry.resource import KINDS
 
 
 class DeviceTests(SynchronousTestCase):
@@ -13,7 +14,7 @@ class DeviceTests(SynchronousTestCase):
 
     def gvk(self, version: str, kind: str) -> GroupVersionKind:
         """A kind in one of its versions."""
-        return GroupVersionKind("resource.k8s.io", version, kind)
+        return GroupVersionKind(KINDS[0].group, version, kind)
 
     def test_requests(self) -> None:
         """A request's details are under C{exactly} since v1beta2, in claims and in templates of them."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.resource import GroupVersionKind
+from kubetwist.registry.core.event.conversion import CORE, EVENTS
 from kubetwist.registry.generic.conversion import convert
-
-CORE = GroupVersionKind("", "v1", "Event")
-EVENTS = GroupVersionKind("events.k8s.io", "v1", "Event")
 
 
 class EventTests(SynchronousTestCase):
