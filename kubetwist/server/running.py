@@ -42,14 +42,16 @@ from .credentials.certificates import Pair
 from .credentials.frontproxy import show_front_proxy
 from .datadir import ADMIN
 from .encryption import show_encryption
+from .endpoints.configz import claim_configz
 from .endpoints.debugging import claim_debugging
 from .endpoints.fairness import PATH as FAIRNESS
 from .endpoints.fairness import FairnessResource
+from .endpoints.flagz import claim_flagz
 from .endpoints.logs import claim_logs
 from .endpoints.metrics import Served, claim_metrics
 from .endpoints.openid import serve_documents
+from .endpoints.statusz import claim_statusz
 from .endpoints.version import VersionResource
-from .endpoints.zpages import claim_zpages
 from .errors import StartError
 from .etcdbackend import show_etcd
 from .flowsamples import FlowSamples
@@ -305,7 +307,9 @@ class APIServer:
             config.token_key_followers.append(lambda keys: forget())
         claim_debugging(server.layer, config)
         claim_logs(server.layer, config)
-        claim_zpages(server.layer, config, lambda: [path for one in server.chain() for path in one.layer.paths()])
+        claim_flagz(server.layer, config)
+        claim_configz(server.layer, config)
+        claim_statusz(server.layer, config, lambda: [path for one in server.chain() for path in one.layer.paths()])
         tell_of(config, apis)
         if apis is not None and apis.flow is not None:
             server.layer.claim_below(FAIRNESS, FairnessResource(apis.flow, config.reactor), listed=False)

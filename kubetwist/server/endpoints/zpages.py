@@ -1,14 +1,13 @@
 """
-C{/statusz}, C{/flagz} and C{/configz}: what runs here, and with which flags.
+What the pages for debugging that Kubernetes calls z-pages have in common; see C{statusz} and C{flagz}.
 
-@see: kubernetes/apiserver, C{pkg/server/statusz}, C{pkg/server/flagz}.
+@see: kubernetes/component-base, C{zpages}.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from time import gmtime, strftime, time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import orjson
 
@@ -17,23 +16,19 @@ from twisted.web.server import NOT_DONE_YET
 
 from ...api.errors import APIStatusError
 from ...api.jsontypes import JSONValue
-from ...api.resource import JSONObject
 from ...http.negotiation import encode_yaml, parse_accept
 from ...http.request import TEXT, KubeRequest
-from ...resources.mux import Layer
-from ..version import git_version, version_document
+from ..config import ServerConfig
 
-if TYPE_CHECKING:
-    from ..config import ServerConfig
-
-_NAME: Final = "apiserver"
-_WARNING: Final = (
+#: The component, in all pages.
+NAME: Final = "apiserver"
+#: The lines that follow the title of a page in plain text.
+WARNING: Final = (
     "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for"
     " debugging purposes only.\n"
 )
 _MEDIA: Final = ("application/json", "application/yaml", "text/plain")
 _GROUP: Final = "config.k8s.io"
-_NOT_LISTED: Final = frozenset(("apis", "api", "openid", "openapi", ".well-known", "index.html"))
 
 
 class ZPage(Resource):
@@ -42,6 +37,11 @@ class ZPage(Resource):
     isLeaf = True
 
     def __init__(self, kind: str, text: Callable[[], str], content: Callable[[], Mapping[str, JSONValue]]) -> None:
+        """
+        @param kind: The kind of the object: C{"Statusz"}.
+        @param text: Returns the page as text.
+        @param content: Returns the fields of the object, without kind, version and metadata.
+        """
         super().__init__()  # type: ignore[no-untyped-call]
         self._kind = kind
         self._text = text
@@ -60,7 +60,7 @@ class ZPage(Resource):
         document = {
             "kind": self._kind,
             "apiVersion": f"{_GROUP}/{version}",
-            "metadata": {"name": _NAME},
+            "metadata": {"name": NAME},
             **self._content(),
         }
         if version == "v1alpha1":
@@ -92,72 +92,7 @@ class ZPage(Resource):
         raise APIStatusError.not_acceptable(_MEDIA)
 
 
-def status_of(version: str, paths: list[str], begun: float, now: float) -> JSONObject:
-    """What C{/statusz} tells."""
-    folders = {path.split("/")[1] for path in paths if path.startswith("/")}
-    return {
-        "startTime": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(begun)),
-        "uptimeSeconds": max(0, int(now - begun)),
-        "goVersion": version_document(version)["goVersion"],
-        "binaryVersion": git_version(version)[1:],
-        "emulationVersion": version,
-        "paths": sorted(f"/{folder}" for folder in folders - _NOT_LISTED if folder),
-    }
-
-
-def status_text(status: Mapping[str, JSONValue], begun: float) -> str:
-    """Likewise, for people."""
-    minutes, seconds = divmod(status["uptimeSeconds"], 60)
-    hours, minutes = divmod(minutes, 60)
-    return (
-        f"\n{_NAME} statusz\n{_WARNING}"
-        f"\nStarted: {strftime('%a %b %e %H:%M:%S UTC %Y', gmtime(begun))}\n"
-        f"Up: {hours} hr {minutes:02d} min {seconds:02d} sec\n"
-        f"Go version: {status['goVersion']}\n"
-        f"Binary version: {status['binaryVersion']}\n"
-        f"Emulation version: {status['emulationVersion']}\n"
-        f"Paths: {' '.join(status['paths'])}\n"
-    )
-
-
-class ConfigPage(Resource):
-    """
-    C{/configz}: the flags for programs: values have JSON's types.
-
-    kube-apiserver has no such page; those components of Kubernetes that have one give a document by component.
-    """
-
-    isLeaf = True
-
-    def __init__(self, values: Callable[[], JSONObject]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._values = values
-
-    def render(self, request: KubeRequest) -> int:
-        """Answer any method, as the pages beside it."""
-        document = {_NAME: self._values()}
-        request.respond(200, orjson.dumps(document) + b"\n", b"application/json")
-        return NOT_DONE_YET
-
-
-def flags_text(flags: Mapping[str, str]) -> str:
-    """What C{/flagz} tells."""
-    lines = "".join(f"{name}={' '.join(value.splitlines())}\n" for name, value in flags.items())
-    return f"\n{_NAME} flagz\n{_WARNING}{lines}"
-
-
-def claim_zpages(layer: Layer, config: ServerConfig, paths: Callable[[], list[str]]) -> None:
-    """Serve them, where their feature gates are on: by default from 1.36 on."""
+def is_enabled(config: ServerConfig, gate: str) -> bool:
+    """Return whether a feature gate is on; from 1.36 on the gates of the pages are by default."""
     gates: Mapping[str, bool] = config.options["feature-gates"]
-    default = int(config.kubernetes_version.partition(".")[2]) >= 36
-    begun = time()
-    if gates.get("ComponentFlagz", default):
-        flags: Callable[[], Mapping[str, str]] = config.options.shown_values
-        layer.claim("/flagz", ZPage("Flagz", lambda: flags_text(flags()), lambda: {"flags": flags()}))
-        layer.claim("/configz", ConfigPage(config.options.typed_values), listed=False)
-    if gates.get("ComponentStatusz", default):
-
-        def status() -> JSONObject:
-            return status_of(config.kubernetes_version, paths(), begun, time())
-
-        layer.claim("/statusz", ZPage("Statusz", lambda: status_text(status(), begun), status))
+    return gates.get(gate, int(config.kubernetes_version.partition(".")[2]) >= 36)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.endpoints.debugging} and L{kubetwist.server.endpoints.zpages}, over HTTP."""
+"""Tests for L{kubetwist.server.endpoints.debugging}, over HTTP."""
 
 from __future__ import annotations
 
@@ -7,39 +7,23 @@ import sys
 from threading import Event
 from typing import Any
 
-from attrs import evolve
-
 from twisted.internet.error import ConnectionDone
-from twisted.internet.threads import deferToThread
 from twisted.python.failure import Failure
-from twisted.trial.unittest import SynchronousTestCase, TestCase
+from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.cli.flagtable import FLAGS
 from kubetwist.cli.flagtypes import parse_flags
 from kubetwist.cli.flagvalues import flags_of, typed_value
 from kubetwist.server.endpoints.debugging import ProfilesResource
-from kubetwist.testing import InProcessServer
-from kubetwist.testing.trial import KubeAPIMixin
 
 from ...http.harness import Client, filtered_site
+from .endpointcase import EndpointCase
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
-AS_STATUS = "application/json;g=config.k8s.io;v={};as=Statusz"
 
 
-class DebuggingTests(KubeAPIMixin, TestCase):
+class DebuggingTests(EndpointCase):
     """What tells of the process, and not of what it holds."""
-
-    timeout = 60
-
-    async def serve(self, *arguments: str) -> None:
-        """A server."""
-        self.server: InProcessServer = await self.startKubeAPI("--controllers=", *arguments)
-
-    async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
-        """A request of the admin, or with a token."""
-        connection = evolve(self.server.connection, token=more.pop("token", self.server.connection.token))
-        return await deferToThread(connection.request, method, path, body, **more)
 
     async def test_level(self) -> None:
         """C{-v} can be set while the server runs, and is left as it is by what is no level."""
@@ -111,73 +95,6 @@ class DebuggingTests(KubeAPIMixin, TestCase):
         await self.serve("--profiling=false", "--feature-gates=ComponentStatusz=false,ComponentFlagz=false")
         for path in ("/debug/flags/v", "/debug/pprof/", "/debug/pprof/heap", "/statusz", "/flagz", "/configz"):
             self.assertEqual(await self.ask("GET", path), (404, "404 page not found\n"), path)
-
-    async def test_older(self) -> None:
-        """Releases before 1.36 have no such pages unless they are switched on."""
-        await self.serve("--kubernetes-version=1.35", "--feature-gates=ComponentFlagz=true")
-        self.assertEqual((await self.ask("GET", "/statusz"))[0], 404)
-        self.assertEqual((await self.ask("GET", "/flagz", accept="*/*"))[0], 200)
-
-    async def test_index(self) -> None:
-        """The pages are listed among the paths, and what is for debugging is not."""
-        await self.serve()
-        _, answer = await self.ask("GET", "/")
-        self.assertLessEqual({"/statusz", "/flagz"}, set(answer["paths"]))
-        self.assertEqual([path for path in answer["paths"] if path.startswith("/debug")], [])
-
-    async def test_status(self) -> None:
-        """C{/statusz} tells what runs, as text, and as an object for who asks for that."""
-        await self.serve()
-        _, text = await self.ask("GET", "/statusz", accept="application/json, */*")
-        self.assertRegex(
-            text,
-            r"\A\napiserver statusz\nWarning: .*\n\nStarted: .* UTC \d{4}\nUp: \d+ hr \d\d min \d\d sec\n"
-            r"Go version: .*\nBinary version: 1\.36\.2\nEmulation version: 1\.36\nPaths: /flagz /healthz .*\n\Z",
-        )
-        for version in ("v1beta1", "v1alpha1"):
-            code, status = await self.ask("GET", "/statusz", accept=AS_STATUS.format(version))
-            self.assertEqual((code, status["apiVersion"]), (200, f"config.k8s.io/{version}"))
-            self.assertEqual((status["binaryVersion"], status["metadata"]), ("1.36.2", {"name": "apiserver"}))
-            self.assertIn("/metrics", status["paths"])
-        for accept in ("application/json", AS_STATUS.format("v1"), "image/png"):
-            code, status = await self.ask("GET", "/statusz", accept=accept)
-            self.assertEqual((code, status["reason"]), (406, "NotAcceptable"), accept)
-
-    async def test_flags(self) -> None:
-        """C{/flagz} tells all flags with their values, defaults included."""
-        await self.serve("--event-ttl=90m", "--max-requests-inflight=7", "--vmodule=httplog=1")
-        _, text = await self.ask("GET", "/flagz", accept="*/*")
-        lines = text.splitlines()
-        for line in (
-            "event-ttl=1h30m0s",
-            "max-requests-inflight=7",
-            "profiling=true",
-            "controllers=[]",
-            "vmodule=httplog=1",
-        ):
-            self.assertIn(line, lines)
-        accept = "application/yaml;g=config.k8s.io;v=v1beta1;as=Flagz"
-        _, text = await self.ask("GET", "/flagz", accept=accept)
-        self.assertIn("  max-requests-inflight: '7'\n", text.replace('"', "'"))
-
-    async def test_configuration(self) -> None:
-        """C{/configz} tells the same with types, and is not listed: kube-apiserver has none."""
-        await self.serve("--event-ttl=90m", "--max-requests-inflight=7", "--vmodule=httplog=1", "--etcd-prefix=/a")
-        code, answer = await self.ask("GET", "/configz")
-        self.assertEqual((code, list(answer)), (200, ["apiserver"]))
-        found = answer["apiserver"]
-        wanted = {
-            "event-ttl": "1h30m0s",
-            "max-requests-inflight": 7,
-            "profiling": True,
-            "controllers": [],
-            "vmodule": "httplog=1",
-            "etcd-prefix": "/a",
-            "feature-gates": {},
-        }
-        self.assertEqual({name: found[name] for name in wanted}, wanted)
-        self.assertEqual(set(found), {flag.name for flag in FLAGS})
-        self.assertNotIn("/configz", (await self.ask("GET", "/"))[1]["paths"])
 
     def test_passwords(self) -> None:
         """A password in a URL is not told."""

@@ -1,0 +1,42 @@
+"""C{/configz}: the values of all flags, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import orjson
+
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+
+from ...api.jsontypes import JSONObject
+from ...http.request import KubeRequest
+from ...resources.mux import Layer
+from ..config import ServerConfig
+from .zpages import NAME, is_enabled
+
+
+class ConfigPage(Resource):
+    """
+    C{/configz}: the flags for programs: values have JSON's types.
+
+    kube-apiserver has no such page; those components of Kubernetes that have one give a document by component.
+    """
+
+    isLeaf = True
+
+    def __init__(self, values: Callable[[], JSONObject]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._values = values
+
+    def render(self, request: KubeRequest) -> int:
+        """Answer any method, as the pages beside it."""
+        document = {NAME: self._values()}
+        request.respond(200, orjson.dumps(document) + b"\n", b"application/json")
+        return NOT_DONE_YET
+
+
+def claim_configz(layer: Layer, config: ServerConfig) -> None:
+    """Serve the page, if the feature gate of C{/flagz} is on."""
+    if is_enabled(config, "ComponentFlagz"):
+        layer.claim("/configz", ConfigPage(config.options.typed_values), listed=False)

@@ -1,0 +1,26 @@
+"""
+C{/flagz}: the values of all flags, as text.
+
+@see: kubernetes/apiserver, C{pkg/server/flagz}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...resources.mux import Layer
+from ..config import ServerConfig
+from .zpages import NAME, WARNING, ZPage, is_enabled
+
+
+def flags_text(flags: Mapping[str, str]) -> str:
+    """What C{/flagz} tells."""
+    lines = "".join(f"{name}={' '.join(value.splitlines())}\n" for name, value in flags.items())
+    return f"\n{NAME} flagz\n{WARNING}{lines}"
+
+
+def claim_flagz(layer: Layer, config: ServerConfig) -> None:
+    """Serve the page, if its feature gate is on."""
+    if is_enabled(config, "ComponentFlagz"):
+        flags = config.options.shown_values
+        layer.claim("/flagz", ZPage("Flagz", lambda: flags_text(flags()), lambda: {"flags": flags()}))

@@ -1,0 +1,63 @@
+"""
+C{/statusz}: what runs here, and since when.
+
+@see: kubernetes/apiserver, C{pkg/server/statusz}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from time import gmtime, strftime, time
+from typing import Final
+
+from ...api.jsontypes import JSONObject, JSONValue
+from ...resources.mux import Layer
+from ..config import ServerConfig
+from ..version import git_version, version_document
+from .zpages import NAME, WARNING, ZPage, is_enabled
+
+_NOT_LISTED: Final = frozenset(("apis", "api", "openid", "openapi", ".well-known", "index.html"))
+
+
+def status_of(version: str, paths: list[str], begun: float, now: float) -> JSONObject:
+    """What C{/statusz} tells."""
+    folders = {path.split("/")[1] for path in paths if path.startswith("/")}
+    return {
+        "startTime": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(begun)),
+        "uptimeSeconds": max(0, int(now - begun)),
+        "goVersion": version_document(version)["goVersion"],
+        "binaryVersion": git_version(version)[1:],
+        "emulationVersion": version,
+        "paths": sorted(f"/{folder}" for folder in folders - _NOT_LISTED if folder),
+    }
+
+
+def status_text(status: Mapping[str, JSONValue], begun: float) -> str:
+    """Likewise, for people."""
+    minutes, seconds = divmod(status["uptimeSeconds"], 60)
+    hours, minutes = divmod(minutes, 60)
+    return (
+        f"\n{NAME} statusz\n{WARNING}"
+        f"\nStarted: {strftime('%a %b %e %H:%M:%S UTC %Y', gmtime(begun))}\n"
+        f"Up: {hours} hr {minutes:02d} min {seconds:02d} sec\n"
+        f"Go version: {status['goVersion']}\n"
+        f"Binary version: {status['binaryVersion']}\n"
+        f"Emulation version: {status['emulationVersion']}\n"
+        f"Paths: {' '.join(status['paths'])}\n"
+    )
+
+
+def claim_statusz(layer: Layer, config: ServerConfig, paths: Callable[[], list[str]]) -> None:
+    """
+    Serve the page, if its feature gate is on.
+
+    @param paths: Returns the paths that are served.
+    """
+    if not is_enabled(config, "ComponentStatusz"):
+        return
+    begun = time()
+
+    def status() -> JSONObject:
+        return status_of(config.kubernetes_version, paths(), begun, time())
+
+    layer.claim("/statusz", ZPage("Statusz", lambda: status_text(status(), begun), status))

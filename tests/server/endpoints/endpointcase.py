@@ -1,0 +1,28 @@
+"""A server whose own paths are asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+
+from twisted.internet.threads import deferToThread
+from twisted.trial.unittest import TestCase
+
+from kubetwist.testing import InProcessServer
+from kubetwist.testing.trial import KubeAPIMixin
+
+
+class EndpointCase(KubeAPIMixin, TestCase):
+    """Tests of paths that a server without controllers answers itself."""
+
+    timeout = 60
+
+    async def serve(self, *arguments: str) -> None:
+        """A server."""
+        self.server: InProcessServer = await self.startKubeAPI("--controllers=", *arguments)
+
+    async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
+        """A request of the admin, or with a token."""
+        connection = evolve(self.server.connection, token=more.pop("token", self.server.connection.token))
+        return await deferToThread(connection.request, method, path, body, **more)
