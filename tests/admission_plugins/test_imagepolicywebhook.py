@@ -19,7 +19,7 @@ from kubetwist.client.factory import Outgoing
 from kubetwist.interfaces import IValidatingAdmission
 from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
 from tests.admission_plugins.fakes import Context, Write, every_container, pod, write
-from tests.client.test_httpclient import turns
+from tests.client.clientcase import turns
 
 PREFIX = "imagepolicywebhook.image-policy.k8s.io/"
 

@@ -3,46 +3,21 @@
 from __future__ import annotations
 
 import base64
-from ipaddress import ip_network
-from typing import Any
 
-from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
 from kubetwist.client.clientconfig import settings_of
 from kubetwist.client.errors import CallError
-from kubetwist.client.factory import Outgoing
 from kubetwist.client.restconfig import CallSettings
-from kubetwist.testing.webhooks import NEVER, WebhookServer
-from tests.client.test_httpclient import (
-    ClientCase,
+from kubetwist.testing.webhooks import NEVER
+from tests.client.clientcase import (
     turns,
 )
-
-SERVICES: dict[str, dict[str, Any]] = {
-    "hook": {"type": "ClusterIP", "clusterIP": "10.0.0.7", "ports": [{"port": 443}]},
-    "outside": {"type": "ExternalName", "externalName": "localhost"},
-    "metadata": {"type": "ExternalName", "externalName": "169.254.169.254"},
-}
+from tests.client.outgoingcase import OutgoingTestCase
 
 
-class OutgoingTests(ClientCase):
+class OutgoingTests(OutgoingTestCase):
     """Calls of a server to whom its objects name."""
-
-    def setUp(self) -> None:
-        """A server with some services."""
-        super().setUp()
-        self.outgoing = Outgoing(reactor, self.find)
-        self.addCleanup(lambda: Deferred.fromCoroutine(self.outgoing.close()))
-
-    def find(self, namespace: str, name: str) -> Any:
-        """The services of one namespace."""
-        return {"spec": SERVICES[name]} if namespace == "ns" and name in SERVICES else None
-
-    def config(self, server: WebhookServer, name: str, **service: Any) -> dict[str, Any]:
-        """A clientConfig that names a service."""
-        bundle = base64.b64encode(server.ca).decode()
-        return {"caBundle": bundle, "service": {"namespace": "ns", "name": name, **service}}
 
     async def test_service(self) -> None:
         """A service is called at its cluster IP, under its name, and its certificate must be for that."""
@@ -76,22 +51,6 @@ class OutgoingTests(ClientCase):
         client = self.outgoing.client(settings_of(self.config(server, "gone"), self.outgoing))
         error = await self.refusal(client)
         self.assertEqual(str(error), 'Post "https://gone.ns.svc:443/?timeout=10s": service "gone" not found')
-
-    async def test_url(self) -> None:
-        """Whoever may write webhook configurations may name this machine by URL, as in the reference."""
-        server = await self.serve(lambda call: {})
-        config = {"url": f"{server.url}/x", "caBundle": base64.b64encode(server.ca).decode()}
-        answer = await self.outgoing.client(settings_of(config, self.outgoing)).post(b"{}", timeout=10)
-        self.assertEqual(answer.code, 200)
-
-    async def test_denied_url(self) -> None:
-        """Where the operator does not want URLs of objects to lead they do not."""
-        server = await self.serve(lambda call: {})
-        self.outgoing.denied = (ip_network("127.0.0.0/8"),)
-        config = {"url": f"{server.url}/x", "caBundle": base64.b64encode(server.ca).decode()}
-        error = await self.refusal(self.outgoing.client(settings_of(config, self.outgoing)))
-        self.assertEqual(error.why, f"dial tcp 127.0.0.1:{server.port}: address not allowed")
-        self.assertEqual(server.calls, [])
 
     async def test_close(self) -> None:
         """When the server stops, calls end, and so do connections."""

@@ -15,7 +15,7 @@ from kubetwist.client.restconfig import CallSettings
 from kubetwist.metrics.registry import Distribution
 from kubetwist.testing.webhooks import HANG_UP, Reply
 
-from .test_httpclient import ClientCase
+from .clientcase import ClientCase
 
 
 def told(readings: Any, name: str) -> dict[tuple[str, ...], float]:

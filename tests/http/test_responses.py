@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
-from typing import Any
 
 import orjson
 import yaml
@@ -16,14 +14,11 @@ from kubetwist.http import responses as respond
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.responses import Body
 from tests.http.harness import Client, make_site, parse_answers
+from tests.http.pieces import ErrorTestCase
 
 
-class ErrorTests(SynchronousTestCase):
+class ErrorTests(ErrorTestCase):
     """Errors as clients see them."""
-
-    def client(self, handle: Callable[[KubeRequest], Any]) -> Client:
-        """A connection to a handler."""
-        return Client(make_site(handle))
 
     def test_forms(self) -> None:
         """A Status comes in the form that the client accepts, and else in indented JSON: never as another error."""
@@ -42,27 +37,6 @@ class ErrorTests(SynchronousTestCase):
         error = APIStatusError.too_many_requests("later", 7)
         answer = self.client(lambda request: respond.respond_error(request, error)).request("GET", "/")
         self.assertEqual(answer.header("retry-after"), "7")
-
-    def test_after_the_answer_began(self) -> None:
-        """An error in the middle of an answer cuts the connection."""
-
-        def handle(request: KubeRequest) -> None:
-            request.write(b"half")
-            respond.respond_error(request, APIStatusError.bad_request("no"))
-
-        client = self.client(handle)
-        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        self.assertTrue(client.transport.disconnected)
-        self.assertNotIn(b"BadRequest", client.transport.value())
-
-    def test_client_is_gone(self) -> None:
-        """Nobody is told nothing."""
-        waiting: list[KubeRequest] = []
-        client = self.client(waiting.append)
-        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        client.channel.connectionLost(RuntimeError("gone"))
-        respond.respond_error(waiting[0], APIStatusError.bad_request("no"))
-        self.assertEqual(client.transport.value(), b"")
 
 
 class PacedBodyTests(SynchronousTestCase):

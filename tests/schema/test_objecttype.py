@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.schema.objecttype import DecodeError, ObjectType
-
-from .release import type_of, values
+from tests.schema.release import type_of, values
+from tests.schema.typecase import container, decoded
 
 _KINDS = [
     ("Pod", "v1"),
@@ -25,19 +25,6 @@ _KINDS = [
     ("HorizontalPodAutoscaler", "autoscaling/v2"),
     ("ResourceClaim", "resource.k8s.io/v1"),
 ]
-
-
-def decoded(obj: Any, kind: str = "Pod", api_version: str = "v1") -> Any:
-    """An object without unknown fields, decoded."""
-    problems: list[str] = []
-    result = type_of(kind, api_version).decode(obj, problems)
-    assert not problems, problems
-    return result
-
-
-def container(**fields: Any) -> Any:
-    """The only container of a pod, decoded."""
-    return decoded({"spec": {"containers": [fields]}})["spec"]["containers"][0]
 
 
 class PresenceTests(SynchronousTestCase):
@@ -109,77 +96,6 @@ class PresenceTests(SynchronousTestCase):
         self.assertEqual(
             list(decoded({"status": {}, "kind": "Pod", "spec": {}})), ["status", "kind", "spec", "metadata"]
         )
-
-
-class ValueTests(SynchronousTestCase):
-    """How values are written afterwards."""
-
-    def test_quantities(self) -> None:
-        """Quantities are canonical, whether they came as strings or numbers."""
-        given_, expected = (
-            {"a": 0.5, "b": "1000m", "c": 2, "d": "1024Mi"},
-            {"a": "500m", "b": "1", "c": "2", "d": "1Gi"},
-        )
-        self.assertEqual(container(resources={"requests": given_})["resources"]["requests"], expected)
-
-    def test_times(self) -> None:
-        """A Time has whole seconds, a MicroTime six digits more; both are in UTC."""
-        metadata = decoded({"metadata": {"deletionTimestamp": "2026-01-02T03:04:05.9+02:00"}})["metadata"]
-        self.assertEqual(metadata, {"deletionTimestamp": "2026-01-02T01:04:05Z"})
-        lease = decoded({"spec": {"renewTime": "2026-01-02T03:04:05.123456+01:00"}}, "Lease", "coordination.k8s.io/v1")
-        self.assertEqual(lease["spec"], {"renewTime": "2026-01-02T02:04:05.123456Z"})
-
-    def test_bytes(self) -> None:
-        """Bytes are base64 again, read as leniently as Go reads it, or from a list of numbers."""
-        for given_, expected in [
-            ("YQ==", "YQ=="),
-            ("YW\nI=", "YWI="),
-            ("YR==", "YQ=="),
-            ("", ""),
-            ([97, None], "YQA="),
-        ]:
-            self.assertEqual(decoded({"data": {"k": given_}}, "Secret")["data"]["k"], expected)
-
-    def test_int_or_string(self) -> None:
-        """A port may be a number or a name."""
-        for port in ("http", 80):
-            self.assertEqual(
-                container(livenessProbe={"tcpSocket": {"port": port}})["livenessProbe"]["tcpSocket"]["port"], port
-            )
-
-    def test_any_json(self) -> None:
-        """A field that takes any JSON keeps it, nulls and empty values too."""
-        data = {"a": None, "b": [], "c": {"d": ""}}
-        revision = decoded({"data": data}, "ControllerRevision", "apps/v1")
-        self.assertEqual(revision["data"], data)
-        self.assertIsNot(revision["data"]["c"], data["c"])
-
-    def test_schemas_of_custom_resources(self) -> None:
-        """A JSON schema may contain others, or a list of them, or a boolean in their place."""
-        schema = {
-            "properties": {"a": {"items": {"type": "string"}, "default": [None]}},
-            "additionalProperties": False,
-            "items": [{"type": "integer"}],
-        }
-        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-        crd = decoded({"spec": {"versions": [version]}}, "CustomResourceDefinition", "apiextensions.k8s.io/v1")
-        self.assertEqual(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"], schema)
-
-    def test_whole_numbers(self) -> None:
-        """A floating point number without a fraction is written as an integer."""
-        schema = {"minimum": 1.0, "maximum": 1.5}
-        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-        crd = decoded({"spec": {"versions": [version]}}, "CustomResourceDefinition", "apiextensions.k8s.io/v1")
-        minimum = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["minimum"]
-        self.assertEqual((minimum, type(minimum)), (1, int))
-
-    def test_inexact_numbers(self) -> None:
-        """An integer that a floating point number of 64 bits does not hold becomes the nearest one that it does."""
-        for number, kept in ((9007199254740993, 9007199254740992), (-9007199254740993, -9007199254740992)):
-            version = {"name": "v1", "schema": {"openAPIV3Schema": {"maximum": number}}}
-            crd = decoded({"spec": {"versions": [version]}}, "CustomResourceDefinition", "apiextensions.k8s.io/v1")
-            maximum = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["maximum"]
-            self.assertEqual((maximum, type(maximum)), (kept, int))
 
 
 class UnknownFieldTests(SynchronousTestCase):

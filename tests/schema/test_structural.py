@@ -12,15 +12,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.schema.mismatch import DecodeError
-from kubetwist.schema.structural import OBJECT_META, CustomType, Structural
-from kubetwist.schema.structuralrules import structural_causes, unsupported
+from kubetwist.schema.structural import OBJECT_META, CustomType
 from kubetwist.schema.validation.listrules import (
     embedded_causes,
-    list_causes,
 )
 from tests.schema.release import definitions
-
-TEXT = {"type": "string"}
+from tests.schema.structures import TEXT
 
 
 def custom(properties: dict[str, Any], **more: Any) -> CustomType:
@@ -230,72 +227,3 @@ class MetadataTests(SynchronousTestCase):
         problems: list[str] = []
         self.EMBEDS.decode({"metadata": {"z": 1, "b": 2}}, problems)
         self.assertEqual(problems, ['unknown field "metadata.b"', 'unknown field "metadata.z"'])
-
-
-class ListTests(SynchronousTestCase):
-    """Lists whose items differ."""
-
-    def test_sets(self) -> None:
-        """Of equal items in a set the second is told."""
-        schema = Structural({"properties": {"s": {"x-kubernetes-list-type": "set", "items": TEXT}}})
-        causes = list_causes({"s": ["a", "b", "a", "a"]}, schema)
-        self.assertEqual([(cause.field, cause.message) for cause in causes], [("s[2]", 'Duplicate value: "a"')])
-
-    def test_maps(self) -> None:
-        """Of items with equal keys the second is told by its keys."""
-        schema = Structural(
-            {
-                "properties": {
-                    "m": {
-                        "x-kubernetes-list-type": "map",
-                        "x-kubernetes-list-map-keys": ["k", "l"],
-                        "items": {"properties": {}},
-                    }
-                }
-            }
-        )
-        causes = list_causes({"m": [{"k": 1, "l": 2, "v": 1}, {"k": 1}, {"l": 2, "k": 1}]}, schema)
-        self.assertEqual(
-            [(cause.field, cause.message) for cause in causes], [("m[2]", 'Duplicate value: {"k":1,"l":2}')]
-        )
-
-
-class StructuralTests(SynchronousTestCase):
-    """Which schemas are structural."""
-
-    def fields(self, schema: dict[str, Any]) -> list[str]:
-        """Where a schema is not."""
-        return [cause.field for cause in structural_causes(schema, "s")]
-
-    def test_types(self) -> None:
-        """Every value needs a type, unless it may be anything."""
-        schema = {"type": "object", "properties": {"a": {}, "b": {"x-kubernetes-preserve-unknown-fields": True}}}
-        self.assertEqual(self.fields(schema), ["s.properties[a].type"])
-
-    def test_combinations(self) -> None:
-        """Combinations say no types, and speak only of what is specified outside of them."""
-        inner = {"anyOf": [{"properties": {"b": {"type": "string"}}}]}
-        schema = {"type": "object", "properties": {"a": {"type": "object", **inner}}}
-        self.assertEqual(self.fields(schema), ["s.properties[a].anyOf[0].properties[b].type"])
-        self.assertEqual(
-            self.fields({"type": "object", "anyOf": [{"required": ["b"]}, {"properties": {"b": {}}}]}),
-            ["s.properties[b]"],
-        )
-
-    def test_int_or_string(self) -> None:
-        """Where a value may be an integer or a text, that may be spelled out."""
-        both = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
-        for spelled in (both, {"allOf": [both]}):
-            part = {"x-kubernetes-int-or-string": True, **spelled}
-            self.assertEqual(self.fields({"type": "object", "properties": {"a": part}}), [])
-
-    def test_pattern(self) -> None:
-        """A pattern that can not be compiled is told in Go's words."""
-        part = {"type": "string", "pattern": "[a-"}
-        (cause,) = structural_causes({"type": "object", "properties": {"a": part}}, "s")
-        self.assertIn("isn't: error parsing regexp: missing closing ]: `[a-`", cause.message)
-
-    def test_unsupported(self) -> None:
-        """References and definitions are in no structural schema, however deep they are."""
-        self.assertIn("$ref", unsupported({"properties": {"a": {"items": {"$ref": "#/x"}}}}))
-        self.assertEqual(unsupported({"properties": {"a": {"items": TEXT}}}), "")

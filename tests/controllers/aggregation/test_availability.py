@@ -11,11 +11,9 @@ from typing import Any
 from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.resource import GroupVersion
 from kubetwist.client.errors import CallError
 from kubetwist.client.httpclient import Answer
 from kubetwist.client.services import (
-    NoSuchService,
     Services,
 )
 from kubetwist.controllers.aggregation.apiservices import (
@@ -29,14 +27,9 @@ from kubetwist.controllers.aggregation.availability import (
 )
 from kubetwist.controllers.aggregation.serviceendpoints import (
     Backends,
-    has_ready_endpoint,
-    ready_endpoints,
 )
+from tests.controllers.aggregation.services import FAR, NAME, SERVICES
 from tests.resources.server import Server
-
-SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
-FAR = GroupVersion("far.example.com", "v1")
-NAME = "v1.far.example.com"
 
 
 class FakeOutgoing:
@@ -270,71 +263,3 @@ class AvailabilityTests(SynchronousTestCase):
         self.assertEqual((self.outgoing.asked, self.outgoing.retired), (1, 1))
         self.assertEqual(dict(self.aggregation.remotes), {})
         self.assertEqual(self.aggregation.registered.group_versions(), [])
-
-
-class BackendTests(SynchronousTestCase):
-    """Where those are who answer for a service."""
-
-    def a_slice(self, *addresses: str, ready: bool | None = True, port: Any = 8443, family: str = "IPv4") -> Any:
-        """A slice of one port."""
-        conditions = {} if ready is None else {"ready": ready}
-        return {
-            "addressType": family,
-            "endpoints": [{"addresses": [address], "conditions": conditions} for address in addresses],
-            "ports": [{"name": "https", "port": port}],
-        }
-
-    def test_ready(self) -> None:
-        """Those count who are ready, or do not say, behind a port of the name that is wanted."""
-        good = self.a_slice("10.0.0.1", ready=None)
-        self.assertTrue(has_ready_endpoint([good], "https"))
-        self.assertFalse(has_ready_endpoint([good], ""))
-        self.assertFalse(has_ready_endpoint([self.a_slice("10.0.0.1", ready=False)], "https"))
-        self.assertFalse(has_ready_endpoint([self.a_slice("10.0.0.1", port=None)], "https"))
-        self.assertEqual(ready_endpoints([good, self.a_slice("10.0.0.2", ready=False)], "https"), [("10.0.0.1", 8443)])
-
-    def test_families(self) -> None:
-        """Addresses of the family that a service prefers come alone, if there are any."""
-        slices = [self.a_slice("10.0.0.1"), self.a_slice("fd00::1", family="IPv6")]
-        self.assertEqual(ready_endpoints(slices, "https", ["IPv6", "IPv4"]), [("fd00::1", 8443)])
-        self.assertEqual(ready_endpoints(slices[:1], "https", ["IPv6"]), [("10.0.0.1", 8443)])
-
-    def test_kept_to(self) -> None:
-        """A client keeps to one of several endpoints as long as it is there and answers."""
-        server = Server("apiservices", "services", "endpointslices")
-        api = server.client()
-        backends = Backends(server.stores, server.clock)
-        backends.start()
-        self.addCleanup(backends.stop)
-        api.ask(
-            "POST",
-            "/api/v1/namespaces/default/services",
-            {"metadata": {"name": "far"}, "spec": {"ports": [{"name": "https", "port": 443}]}},
-        )
-        self.assertRaises(NoSuchService, backends.endpoints, "default", "far", 443)
-        for number in range(9):
-            obj = {"metadata": {"name": f"far-{number}", "labels": {"kubernetes.io/service-name": "far"}}}
-            obj |= self.a_slice(f"10.0.0.{number}")
-            code, answer = api.ask("POST", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", obj)
-            self.assertEqual(code, 201, answer)
-        for port, name in ((80, "far"), (443, "near")):
-            self.assertRaises(NoSuchService, backends.endpoints, "default", name, port)
-        store = server.stores.get("apiregistration.k8s.io", "apiservices")
-        aggregation = Aggregation(store, None, server.clock)  # type: ignore[arg-type]
-        aggregation.resolve = lambda service: backends.endpoints(service.namespace, service.name, service.port)
-        aggregation.start()
-        self.addCleanup(aggregation.stop)
-        spec = {"group": FAR.group, "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
-        spec |= {"service": {"namespace": "default", "name": "far"}}
-        api.ask("POST", SERVICES, {"metadata": {"name": NAME}, "spec": spec})
-        remote = aggregation.remotes[FAR]
-        chosen = remote.target()
-        self.assertEqual({remote.target() for _ in range(20)}, {chosen})
-        number = chosen[0].rpartition(".")[2]
-        api.ask("DELETE", f"/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/far-{number}")
-        self.assertNotEqual(remote.target(), chosen)
-        found = set()
-        for _ in range(200):
-            remote.failed()
-            found.add(remote.target())
-        self.assertGreater(len(found), 1)

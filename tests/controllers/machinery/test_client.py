@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any, ClassVar
+from typing import Any
 
 from twisted.internet.defer import Deferred
-from twisted.logger import globalLogPublisher
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.frozen import frozen
@@ -14,9 +13,6 @@ from kubetwist.controllers.machinery.client import (
     controller_user,
     namespace_ends,
 )
-from kubetwist.controllers.machinery.controller import Controller
-from kubetwist.controllers.machinery.informer import Informer
-from kubetwist.storage.errors import StorageUnavailable
 from tests.controllers.harness import ControllerTestCase
 from tests.registry.storetools import Plugin
 
@@ -166,93 +162,3 @@ class ClientTests(ControllerTestCase):
         self.run_now(client.apply("", "configmaps", {"metadata": meta, "data": {"b": "5"}}))
         self.assertEqual(self.find("configmaps", "a", "one")["data"], {"b": "5", "c": "4"})
         self.assertEqual(self.managers("configmaps", "a"), [("me", "Apply", ""), ("test", "Update", "")])
-
-
-class Counting(Controller[str]):
-    """Keeps what it is asked to do; fails as it is told to."""
-
-    name: ClassVar[str] = "counting-controller"
-
-    maps: Informer
-    error: Exception | None = None
-
-    def follow(self) -> None:
-        """Config maps."""
-        self.seen: list[str] = []
-        self.maps = self.watch("", "configmaps")
-
-    async def sync(self, key: str) -> None:
-        """Note it."""
-        self.seen.append(key)
-        if self.error is not None:
-            raise self.error
-
-
-class ControllerTests(ControllerTestCase):
-    """What all controllers do."""
-
-    resources = ("configmaps", "namespaces")
-
-    def setUp(self) -> None:
-        """One that has started."""
-        super().setUp()
-        self.make("configmaps", "a", "one")
-        self.controller: Counting = self.start(Counting)
-
-    def failing(self, error: Exception, seconds: float = 1.0) -> None:
-        """Have it fail for a while."""
-        self.controller.seen.clear()
-        self.controller.error = error
-        self.controller.queue.add("one/a")
-        self.settle(seconds)
-        self.controller.error = None
-
-    def test_keys(self) -> None:
-        """What is there at the start is worked on, and whatever changes afterwards."""
-        self.make("configmaps", "b", "one")
-        self.settle()
-        self.remove("configmaps", "a", "one")
-        self.settle()
-        self.assertEqual(self.controller.seen, ["one/a", "one/b", "one/a"])
-
-    def test_errors(self) -> None:
-        """What fails is tried again until it does not, and logged once; bugs with their traceback."""
-        for error, logged in ((ValueError("bug"), 1), (StorageUnavailable("gone"), 0)):
-            self.failing(error)
-            self.assertEqual(len(self.controller.seen), 8)
-            self.settle(10)
-            self.assertEqual(len(self.controller.seen), 9)
-            self.assertEqual(self.controller.queue.failures("one/a"), 0)
-            self.assertEqual(len(self.flushLoggedErrors(ValueError)), logged)
-
-    def test_quiet(self) -> None:
-        """Conflicts and what is not there any more are tried again without a word."""
-        events: list[Any] = []
-        globalLogPublisher.addObserver(events.append)
-        self.addCleanup(globalLogPublisher.removeObserver, events.append)
-        group_resource = self.controller.maps.group_resource
-        for error in (APIStatusError.modified(group_resource, "a"), APIStatusError.not_found(group_resource, "a")):
-            self.failing(error)
-            self.assertEqual(len(self.controller.seen), 8)
-            self.settle(10)
-        self.assertEqual(events, [])
-        self.failing(APIStatusError.internal("oops"))
-        self.assertEqual(len(events), 1)
-
-    def test_stop(self) -> None:
-        """After its end it does nothing, and nothing is left to be done."""
-        self.failing(ValueError("bug"), 0)
-        self.flushLoggedErrors(ValueError)
-        self.successResultOf(Deferred.fromCoroutine(self.controller.stop()))
-        self.make("configmaps", "b", "one")
-        self.settle(10)
-        self.assertEqual((self.controller.seen, self.clock.getDelayedCalls()), (["one/a"], []))
-
-    def test_unserved(self) -> None:
-        """A controller of what is not served can not be started, and says so."""
-
-        class Other(Counting):
-            def follow(self) -> None:
-                self.watch("", "unicorns")
-
-        self.assertRaises(KeyError, Other(self.context).start)

@@ -2,50 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from kubetwist.api.times import format_time
-from kubetwist.controllers.workloads.pods import deletion_rank
 from kubetwist.controllers.workloads.replicaset import (
     ReplicaSetController,
 )
-from tests.controllers.harness import ControllerTestCase
-
-LABELS = {"app": "a"}
-SPEC = {"containers": [{"name": "c", "image": "c:1"}]}
+from tests.controllers.workloads.replicasetcase import LABELS, ReplicaSetTestCase
 
 
-class ReplicaSetTests(ControllerTestCase):
+class ReplicaSetTests(ReplicaSetTestCase):
     """What a ReplicaSet has done for it."""
-
-    resources = ("namespaces", "pods", "replicasets", "events")
-
-    def setUp(self) -> None:
-        """A namespace."""
-        super().setUp()
-        self.make("namespaces", "default")
-
-    def set_of(self, replicas: int, **spec: Any) -> Any:
-        """Make a set, and let its controller work."""
-        template = {"metadata": {"labels": LABELS}, "spec": SPEC}
-        spec = {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": template, **spec}
-        made = self.make("replicasets", "a", "default", "apps", spec=spec)
-        self.settle()
-        return made
-
-    def pods(self) -> list[Any]:
-        """All pods."""
-        return [self.find("pods", name, "default") for name in self.names("pods", "default")]
-
-    def ready(self, name: str) -> None:
-        """Have a pod be ready from now on."""
-        condition = {"type": "Ready", "status": "True", "lastTransitionTime": format_time(self.clock.seconds())}
-        status = {"phase": "Running", "conditions": [condition]}
-        self.change("pods", name, lambda pod: pod.update(status=status), "default", part="status")
-
-    def status(self) -> Any:
-        """The status of the set."""
-        return self.find("replicasets", "a", "default", "apps")["status"]
 
     def test_pods_are_made(self) -> None:
         """As many pods are made as are wanted, with labels, owner and a name of the set."""
@@ -100,28 +64,6 @@ class ReplicaSetTests(ControllerTestCase):
         self.settle(11)
         self.assertEqual(self.status()["availableReplicas"], 1)
 
-    def test_adoption(self) -> None:
-        """A pod that nobody controls and that is selected becomes the set's; one that is selected no more is let go."""
-        self.make("pods", "orphan", "default", metadata={"labels": LABELS}, spec=SPEC)
-        self.start(ReplicaSetController)
-        made = self.set_of(2)
-        pods = self.pods()
-        self.assertEqual(len(pods), 2)
-        (owner,) = self.find("pods", "orphan", "default")["metadata"]["ownerReferences"]
-        self.assertEqual(owner["uid"], made["metadata"]["uid"])
-        self.change("pods", "orphan", lambda pod: pod["metadata"].update(labels={"app": "b"}), "default")
-        self.settle()
-        self.assertNotIn("ownerReferences", self.find("pods", "orphan", "default")["metadata"])
-        self.assertEqual(len(self.pods()), 3)
-
-    def test_other_controllers_pods(self) -> None:
-        """A pod of somebody else is left alone, whatever its labels."""
-        other = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "u", "controller": True}
-        self.make("pods", "theirs", "default", metadata={"labels": LABELS, "ownerReferences": [other]}, spec=SPEC)
-        self.start(ReplicaSetController)
-        self.set_of(1)
-        self.assertEqual(len(self.pods()), 2)
-
     def test_failure(self) -> None:
         """What can not be made is told in a condition, and tried again until it can."""
         self.start(ReplicaSetController)
@@ -147,27 +89,3 @@ class ReplicaSetTests(ControllerTestCase):
         self.set_of(20)
         self.settle(300)
         self.assertEqual(len(self.pods()), 20)
-
-    def test_rank(self) -> None:
-        """Pods that are missed least come first."""
-
-        def pod(node: str = "n", phase: str = "Running", ready: str = "", cost: str = "", made: int = 0) -> Any:
-            conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": ready}] if ready else []
-            meta = {"creationTimestamp": format_time(1000 + made)}
-            if cost:
-                meta["annotations"] = {"controller.kubernetes.io/pod-deletion-cost": cost}  # type: ignore[assignment]
-            return {"metadata": meta, "spec": {"nodeName": node}, "status": {"phase": phase, "conditions": conditions}}
-
-        ordered = [
-            pod(node=""),
-            pod(phase="Pending"),
-            pod(phase="Unknown"),
-            pod(),
-            pod(ready=format_time(500), cost="-1"),
-            pod(ready=format_time(800)),
-            pod(ready=format_time(500), made=5),
-            pod(ready=format_time(500)),
-            pod(ready=format_time(500), cost="7"),
-        ]
-        turned = ordered[::-1]
-        self.assertEqual(sorted(turned, key=lambda one: deletion_rank(one, 1, 2000.0)), ordered)

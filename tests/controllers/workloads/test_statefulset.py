@@ -2,77 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kubetwist.controllers.workloads.history import REVISION_LABEL
-from kubetwist.controllers.workloads.statefulpods import ordinal_of
 from kubetwist.controllers.workloads.statefulset import StatefulSetController
-from tests.controllers.kubelet import KubeletTestCase
-
-LABELS = {"app": "db"}
+from tests.controllers.workloads.statefulsetcase import LABELS, StatefulSetTestCase, template
 
 
-def template(image: str) -> Any:
-    """A template of pods."""
-    container = {"name": "c", "image": image, "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
-    return {"metadata": {"labels": LABELS}, "spec": {"containers": [container]}}
-
-
-CLAIM = {
-    "metadata": {"name": "data"},
-    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-}
-
-
-class StatefulSetTests(KubeletTestCase):
+class StatefulSetTests(StatefulSetTestCase):
     """What a StatefulSet has done for it."""
-
-    resources = (
-        "namespaces",
-        "pods",
-        "statefulsets",
-        "controllerrevisions",
-        "persistentvolumeclaims",
-        "events",
-    )
-
-    def setUp(self) -> None:
-        """A namespace and the controller."""
-        super().setUp()
-        self.make("namespaces", "default")
-        self.start(StatefulSetController)
-
-    def set_of(self, replicas: int = 3, image: str = "a", **spec: Any) -> Any:
-        """Make a set."""
-        spec = {
-            "replicas": replicas,
-            "serviceName": "db",
-            "selector": {"matchLabels": LABELS},
-            "template": template(image),
-            "volumeClaimTemplates": [CLAIM],
-            **spec,
-        }
-        return self.make("statefulsets", "db", "default", "apps", spec=spec)
-
-    def edit(self, **spec: Any) -> None:
-        """Change the spec."""
-        self.change("statefulsets", "db", lambda obj: obj["spec"].update(spec), "default", "apps")
-
-    def status(self) -> Any:
-        """Of the set."""
-        return self.find("statefulsets", "db", "default", "apps")["status"]
-
-    def pod_names(self) -> list[str]:
-        """All pods' names."""
-        return self.names("pods", "default")
-
-    def images(self) -> list[str]:
-        """The images of the pods, by number."""
-        return [pod["spec"]["containers"][0]["image"] for pod in self.pods()]
-
-    def claims(self) -> list[str]:
-        """The names of all claims."""
-        return self.names("persistentvolumeclaims", "default")
 
     def test_one_after_another(self) -> None:
         """A pod is made when those before it run; each has its name, labels and claim."""
@@ -217,41 +153,6 @@ class StatefulSetTests(KubeletTestCase):
         self.run_pods()
         self.assertEqual(self.pod_names(), ["db-5", "db-6"])
 
-    def test_claims_go_with_their_owner(self) -> None:
-        """The policy says whether claims end with the set, or with the pod that is one too many."""
-        policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
-        made = self.set_of(2, persistentVolumeClaimRetentionPolicy=policy)
-        self.run_pods()
-
-        def owners(name: str) -> list[str]:
-            found = self.find("persistentvolumeclaims", name, "default")
-            return [one["uid"] for one in found["metadata"].get("ownerReferences", ())]
-
-        self.assertEqual(owners("data-db-1"), [made["metadata"]["uid"]])
-        pod = self.find("pods", "db-1", "default")["metadata"]["uid"]
-        self.edit(replicas=1)
-        self.settle()
-        self.assertEqual(owners("data-db-1"), [pod])
-        self.edit(persistentVolumeClaimRetentionPolicy={"whenDeleted": "Retain", "whenScaled": "Retain"})
-        self.run_pods()
-        self.assertEqual(owners("data-db-0"), [])
-
-    def test_claim_that_goes(self) -> None:
-        """A pod is not made with a claim that is being deleted, but after it."""
-        self.set_of(1)
-        self.run_pods()
-        self.change(
-            "persistentvolumeclaims", "data-db-0", lambda one: one["metadata"].update(finalizers=["a.io/b"]), "default"
-        )
-        self.remove("persistentvolumeclaims", "data-db-0", "default")
-        self.remove("pods", "db-0", "default")
-        self.settle(1)
-        self.assertEqual(self.pod_names(), [])
-        self.change("persistentvolumeclaims", "data-db-0", lambda one: one["metadata"].pop("finalizers"), "default")
-        self.settle(60)
-        self.assertEqual(self.pod_names(), ["db-0"])
-        self.assertEqual(self.claims(), ["data-db-0"])
-
     def test_min_ready_seconds(self) -> None:
         """The next pod waits until this one has been ready for long enough."""
         self.set_of(2, minReadySeconds=30)
@@ -286,8 +187,3 @@ class StatefulSetTests(KubeletTestCase):
             self.restart(StatefulSetController)
         self.run_pods()
         self.assertEqual(self.images(), ["b", "b", "b"])
-
-    def test_ordinal(self) -> None:
-        """Only a name that is the set's, a dash and a number has one."""
-        for name, number in (("db-7", 7), ("db-x", -1), ("dc-1", -1), ("db", -1), ("db--1", -1), ("a-db-1", -1)):
-            self.assertEqual(ordinal_of("db", name), number, name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from base64 import b64encode
 from typing import Any
 
 from hypothesis import given
@@ -16,9 +15,6 @@ from kubetwist.api.storage import (
     StoredValue,
     Write,
 )
-from kubetwist.storage.errors import KeyExists, KeyNotFound, RevisionConflict, StorageUnavailable
-from kubetwist.storage.etcd.commit import refusal
-from kubetwist.storage.etcd.compaction import compacted_to
 from kubetwist.storage.etcd.descriptors import (
     decode,
     encode,
@@ -42,16 +38,15 @@ from kubetwist.storage.etcd.messages import (
     transaction,
     watch_request,
 )
+from tests.storage.etcd.answers import keys, text
 
 revisions = st.integers(1, (1 << 63) - 1)
-keys = st.binary(min_size=1, max_size=12)
+
+
 values = st.binary(max_size=300)
+
+
 READERS = (read_range, read_outcome, read_watch, header_revision)
-
-
-def text(data: bytes) -> str:
-    """Bytes in base64."""
-    return b64encode(data).decode()
 
 
 def block(tag: int, content: bytes) -> bytes:
@@ -236,53 +231,3 @@ class QuestionTests(SynchronousTestCase):
         create = block(1, FIRST_KEY) + block(2, FIRST_KEY) + b"\x18\x85\x01" + b"\x40\x01"
         self.assertEqual(watch_request(133), block(1, create))
         self.assertEqual(compaction_request(300), b"\x08\xac\x02")
-
-
-class TableTests(SynchronousTestCase):
-    """L{encode} and L{decode}: txaioetcd's dictionaries, as protobuf."""
-
-    def test_there_and_back(self) -> None:
-        """A message is what it was, but for what says nothing."""
-        for name, message in (
-            ("LeaseGrantRequest", {"TTL": "5", "ID": "-3"}),
-            ("LeaseTimeToLiveResponse", {"ID": "7", "TTL": "-1", "keys": [text(b"a"), ""]}),
-            (
-                "RangeRequest",
-                {"key": text(b"\xff"), "sort_order": "DESCEND", "sort_target": "VALUE", "count_only": True},
-            ),
-            ("StatusResponse", {"version": "3.6.0", "dbSize": "12", "leader": str(2**64 - 1), "isLearner": True}),
-            ("Compare", {"target": "MOD", "mod_revision": "0", "key": text(b"k")}),
-            ("TxnResponse", {"responses": [{"response_put": {}}, {"response_range": {"count": "1"}}]}),
-        ):
-            self.assertEqual(decode(name, encode(name, message)), message)
-        self.assertEqual(encode("RangeRequest", {"key": "", "limit": 0, "keys_only": False, "range_end": None}), b"")
-
-    def test_nonsense(self) -> None:
-        """What has no field, or is none of its values, is an error of who asks; what etcd may add, of nobody."""
-        for message in ({"nothing": 1}, {"sort_order": "UP"}, {"key": "*"}, {"limit": "many"}):
-            with self.assertRaises(ValueError):
-                encode("RangeRequest", message)
-        self.assertEqual(decode("RangeRequest", b"\x28\x63"), {"sort_order": "99"})
-
-
-class ErrorTests(SynchronousTestCase):
-    """What is made of what etcd says."""
-
-    def test_refusals(self) -> None:
-        """The first write that is not as expected is named, with what is there instead."""
-        for write, there, kind in (
-            (Write("/k", b"v", 0), 4, KeyExists),
-            (Write("/k", None, 0), 4, KeyExists),
-            (Write("/k", b"v", 3), 4, RevisionConflict),
-            (Write("/k", None, 3), 4, RevisionConflict),
-            (Write("/k", b"v", 3), 0, KeyNotFound),
-            (Write("/k", None, None), 0, KeyNotFound),
-            (Write("/k", b"v", 4), 4, StorageUnavailable),
-        ):
-            self.assertIsInstance(refusal([write], [there], 9), kind)
-        error = refusal([Write("/a", b"", 4), Write("/b", b"", 5)], [4, 6], 9)
-        self.assertEqual(str(error), "/b is at revision 6")
-
-    def test_compacted_to(self) -> None:
-        """What kube-apiserver's key says is a number, or nothing."""
-        self.assertEqual([compacted_to(value) for value in (b"12", b"", b"x", None, b"9" * 40)], [12, 0, 0, 0, 0])

@@ -1,0 +1,140 @@
+"""Tests for L{kubetwist.client.connection}."""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+from twisted.internet.testing import StringTransport
+
+from kubetwist.client.errors import (
+    Unreachable,
+)
+from kubetwist.client.streaming import (
+    Upload,
+)
+from kubetwist.http.connection.flow import Flow
+from tests.client.streamingcase import OK, Sink, StreamingCase
+
+
+class AnswerTests(StreamingCase):
+    """Tests for L{kubetwist.client.connection}."""
+
+    async def test_lengths(self) -> None:
+        """A body has the length that its head says, or ends with a chunk of none, or with the connection."""
+        for answer, method, body in (
+            (OK, b"GET", b"ok"),
+            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n1\r\no\r\n1;a=b\r\nk\r\n0\r\n\r\n", b"GET", b"ok"),
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", b"HEAD", b""),
+            (b"HTTP/1.1 204 No Content\r\n\r\n", b"GET", b""),
+            (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 1000\r\n\r\n", b"GET", b""),
+        ):
+            client, _, got = await self.answered(answer, method=method)
+            self.assertEqual(await got.collect(10), body)
+            self.assertEqual((client.idle, client.busy), (1, 0))
+
+    async def test_truncated(self) -> None:
+        """A body that ends too early is an error, after what has come of it."""
+        for answer in (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nbody",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nbody",
+        ):
+            client, there, got = await self.answered(answer)
+            sink = Sink()
+            done = got.deliver(sink)
+            there.close()
+            self.assertEqual(str(await self.assertFailure(done, Unreachable)), "unexpected EOF")
+            self.assertEqual(sink.data, b"body")
+            self.assertIsNone(sink.producer)
+            self.assertEqual((client.idle, client.busy), (0, 0))
+
+    async def test_malformed_chunks(self) -> None:
+        """Chunks that are none are an error."""
+        for chunk in (b"x\r\n", b"-1\r\n", b"4\r\nbodyno", b"1" * 5000):
+            _, there, got = await self.answered(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            done = got.deliver(Sink())
+            there.send(chunk)
+            self.assertEqual(str(await self.assertFailure(done, Unreachable)), "malformed chunked encoding")
+            await there.end()
+
+    async def test_too_long(self) -> None:
+        """Who collects a body says how long it may be."""
+        _, there, got = await self.answered(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + b"x" * 500)
+        collecting = Deferred.fromCoroutine(got.collect(100))
+        self.assertEqual(str(await self.assertFailure(collecting, Unreachable)), "the answer is longer than 100 bytes")
+        await there.end()
+
+    async def test_paced(self) -> None:
+        """A consumer that has enough is given nothing until it wants more."""
+        client, there, got = await self.answered(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\none")
+        sink = Sink()
+        done = got.deliver(sink)
+        self.assertEqual(sink.data, b"one")
+        (connection,) = client._open
+        sink.producer.pauseProducing()
+        self.assertTrue(connection._paused)
+        there.send(b"two")
+        sink.producer.resumeProducing()
+        self.assertFalse(connection._paused)
+        await done
+        self.assertEqual(sink.data, b"onetwo")
+
+    async def test_unwanted(self) -> None:
+        """An answer that nobody wants ends its connection; one that is there whole does not."""
+        for stop in (lambda answer, sink: answer.abort(), lambda answer, sink: sink.producer.stopProducing()):
+            _, there, got = await self.answered(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\none")
+            sink = Sink()
+            got.deliver(sink).addErrback(lambda _: None)
+            stop(got, sink)
+            await there.end()
+        client, _, got = await self.answered(OK)
+        got.abort()
+        self.assertEqual(client.idle, 1)
+
+
+class UploadTests(StreamingCase):
+    """Bodies of requests."""
+
+    async def test_small(self) -> None:
+        """A body that is there is sent with its length; requests that could have one say so when they have none."""
+        backend = self.backend()
+        client = self.client(backend)
+        for method, body, line in (
+            (b"POST", b"hello", b"\r\ncontent-length: 5\r\n"),
+            (b"POST", None, b"\r\ncontent-length: 0\r\n"),
+            (b"DELETE", b"", b"DELETE "),
+        ):
+            asked = self.get(client, method, body)
+            there = backend.wires[0] if backend.wires else await backend.connection()
+            head = await there.until(b"\r\n\r\n")
+            self.assertIn(line, head)
+            self.assertEqual(b"length" in head, method == b"POST")
+            self.assertEqual(await there.take(len(body or b"")), body or b"")
+            there.send(OK)
+            await (await asked).collect(10)
+
+    async def test_wrong_length(self) -> None:
+        """A body that is shorter, or longer, than announced does not leave the connection to be misunderstood."""
+        for written in (b"abc", b"abcdefgh"):
+            backend = self.backend()
+            flow = Flow(None)  # type: ignore[arg-type]
+            flow.received(written)
+            flow.finish()
+            asked = self.get(self.client(backend), b"POST", Upload(5, flow.deliver))
+            await self.assertFailure(asked, Unreachable)
+            self.assertNotIn(b"f", (await (await backend.connection()).end()).partition(b"\r\n\r\n")[2])
+
+    async def test_broken(self) -> None:
+        """A body that breaks off breaks the connection off, and has no end there."""
+        backend = self.backend()
+        client = self.client(backend)
+        source = StringTransport()
+        source.read_on = source.read_no_further = lambda: None  # type: ignore[attr-defined]
+        flow = Flow(source)  # type: ignore[arg-type]
+        asked = self.get(client, b"POST", Upload(None, flow.deliver))
+        there = await backend.connection()
+        flow.received(b"abc")
+        await there.until(b"3\r\nabc\r\n")
+        flow.stopProducing()
+        self.assertEqual(await there.end(), b"")
+        await self.assertFailure(asked, Unreachable)
+        self.assertEqual((client.idle, client.busy), (0, 0))

@@ -1,0 +1,232 @@
+"""Tests for L{kubetwist.client.dialing}."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+from twisted.internet import reactor
+from twisted.internet.address import IPv4Address
+from twisted.internet.defer import CancelledError
+from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.testing import MemoryReactorClock
+
+from kubetwist.client import dialing
+from kubetwist.client.dialing import (
+    CheckedEndpoint,
+    is_denied,
+    is_forbidden,
+    is_local,
+)
+from kubetwist.client.errors import (
+    Unreachable,
+)
+from kubetwist.client.httpclient import WebhookClient
+from kubetwist.client.restconfig import CallSettings
+from tests.client.clientcase import ClientCase
+
+
+class _Resolver:
+    def __init__(self, addresses: list[str], slow: bool = False) -> None:
+        self._addresses = addresses
+        self._slow = slow
+        self._receiver: Any = None
+        self.asked: list[str] = []
+
+    def resolveHostName(self, receiver: Any, name: str, *others: Any) -> Any:
+        self.asked.append(name)
+        self._receiver = receiver
+        receiver.resolutionBegan(self)
+        if not self._slow:
+            self.complete()
+        return self
+
+    def complete(self) -> None:
+        for address in self._addresses:
+            self._receiver.addressResolved(IPv4Address("TCP", address, 0))
+        self._receiver.resolutionComplete()
+
+    def cancel(self) -> None:
+        # As Twisted's own.
+        raise NotImplementedError
+
+
+class _Reactor:
+    """The reactor, with other names in the world."""
+
+    def __init__(self, resolver: _Resolver) -> None:
+        self.nameResolver = resolver
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(reactor, name)
+
+
+class DialingTests(ClientCase):
+    """Where connections go."""
+
+    async def test_addresses_are_checked(self) -> None:
+        """CVE-2020-8562, CVE-2022-3294: what objects of the API name may not be this machine, nor the link."""
+        server = await self.serve(lambda call: {})
+        for host in ("127.0.0.1", "localhost"):
+            error = await self.refusal(self.client(server, dial=lambda host=host: (host, server.port), guarded=True))
+            self.assertRegex(error.why, r"^dial tcp (127\.0\.0\.1|\[::1\]):\d+: address not allowed$")
+        self.assertEqual(server.calls, [])
+
+    def test_forbidden(self) -> None:
+        """All ways to write a forbidden address are forbidden."""
+        for address in (
+            "127.0.0.1", "127.9.9.9", "0.0.0.0", "169.254.169.254", "224.0.0.1", "255.255.255.255", "::1", "::",
+            "fe80::1", "fe80::1%eth0", "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1",
+            "2002:7f00:1::", "fd00:ec2::254", "100.100.100.200", "192.0.0.192", "192.0.0.1", "::ffff:192.0.0.192",
+        ):  # fmt: skip
+            self.assertTrue(is_forbidden(address), address)
+        for address in ("10.0.0.1", "192.168.1.1", "8.8.8.8", "fd00::1", "2001:4860::8888", "::ffff:10.0.0.1"):
+            self.assertFalse(is_forbidden(address), address)
+
+    def test_own_interfaces(self) -> None:
+        """Addresses of this machine's interfaces are forbidden where configured, and can be allowed."""
+        self.assertTrue(is_local("127.0.0.1"))
+        self.assertFalse(is_local("192.0.2.1"))
+        asked: list[str] = []
+        self.patch(dialing, "is_local", lambda address: asked.append(address) or address in ("10.1.2.3", "fd00::7"))
+        for address in ("10.1.2.3", "::ffff:10.1.2.3", "64:ff9b::a01:203", "fd00::7"):
+            self.assertTrue(is_forbidden(address, interfaces=True), address)
+            self.assertFalse(is_forbidden(address, interfaces=True, loopback=True), address)
+            self.assertFalse(is_forbidden(address), address)
+        self.assertFalse(is_forbidden("10.1.2.4", interfaces=True))
+        self.assertEqual(asked, ["10.1.2.3"] * 3 + ["fd00::7", "10.1.2.4"])
+
+    def test_own_interfaces_are_not_called(self) -> None:
+        """A target that is an address of this machine's interfaces is not connected to."""
+        self.patch(dialing, "is_local", lambda address: True)
+        memory = MemoryReactorClock()
+        for interfaces in (True, False):
+            endpoint = CheckedEndpoint(memory, lambda: ("10.1.2.3", 443), guarded=True, interfaces=interfaces)
+            connecting = endpoint.connect(Factory.forProtocol(Protocol))
+            if interfaces:
+                error = self.failureResultOf(connecting, Unreachable).value
+                self.assertEqual(str(error), "dial tcp 10.1.2.3:443: address not allowed")
+            else:
+                connecting.addErrback(lambda failure: failure.trap(CancelledError))
+        self.assertEqual(len(memory.tcpClients), 1)
+
+    def test_this_machine(self) -> None:
+        """Addresses of this machine can be allowed, without those of the link and of metadata services."""
+        for address in ("127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"):
+            self.assertFalse(is_forbidden(address, loopback=True), address)
+        for address in ("0.0.0.0", "::", "169.254.169.254", "fe80::1", "100.100.100.200", "224.0.0.1"):
+            self.assertTrue(is_forbidden(address, loopback=True), address)
+
+    async def test_denied(self) -> None:
+        """What the operator denies is not called, however it is named; all else is, this machine included."""
+        server = await self.serve(lambda call: {})
+        networks = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+        for host in ("127.0.0.1", "localhost", "::ffff:127.0.0.1"):
+            error = await self.refusal(self.client(server, dial=lambda host=host: (host, server.port), denied=networks))
+            self.assertRegex(error.why, r"^dial tcp .*: address not allowed$")
+        self.assertEqual(server.calls, [])
+        await self.client(server, denied=(ip_network("169.254.0.0/16"),)).post(b"{}", timeout=10)
+        self.assertEqual(len(server.calls), 1)
+
+    def test_ways_to_write(self) -> None:
+        """A network is that of all ways to write its addresses."""
+        link = [ip_network("169.254.0.0/16")]
+        for address in ("169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::"):
+            self.assertTrue(is_denied(address, link), address)
+        for address in ("169.253.0.1", "fe80::1", "::1"):
+            self.assertFalse(is_denied(address, link), address)
+        self.assertTrue(is_denied("fe80::1%eth0", [ip_network("fe80::/10")]))
+
+    def test_patience(self) -> None:
+        """Whoever does not take a connection is given as long to do it as the settings say."""
+        memory = MemoryReactorClock()
+        endpoint = CheckedEndpoint(memory, lambda: ("10.1.2.3", 443), patience=5.0)
+        endpoint.connect(Factory.forProtocol(Protocol)).addErrback(lambda failure: failure.trap(CancelledError))
+        self.assertEqual([(client[:2], client[3]) for client in memory.tcpClients], [(("10.1.2.3", 443), 5.0)])
+
+    def test_patience_for_names(self) -> None:
+        """Nor is anybody waited for longer who looks up a name."""
+        memory = MemoryReactorClock()
+        memory.nameResolver = _Resolver([], slow=True)
+        connecting = CheckedEndpoint(memory, lambda: ("h", 443), patience=5.0).connect(Factory.forProtocol(Protocol))
+        memory.advance(4.9)
+        self.assertNoResult(connecting)
+        memory.advance(0.2)
+        error = self.failureResultOf(connecting, Unreachable).value
+        self.assertEqual(str(error), "dial tcp: lookup h: i/o timeout")
+
+    async def test_names_are_resolved_once(self) -> None:
+        """The address that was checked is the one that is dialled."""
+        server = await self.serve(lambda call: {}, names=("hook.example",))
+        resolver = _Resolver(["10.1.2.3"])
+        watched = _Reactor(resolver)
+        client = WebhookClient(
+            watched,
+            CallSettings(url=f"https://hook.example:{server.port}/", ca=server.ca, guarded=True),
+            diversions={("10.1.2.3", server.port): ("127.0.0.1", server.port)},
+        )
+        self.addCleanup(client.close)
+        answer = await client.post(b"{}", timeout=10)
+        self.assertEqual((answer.code, resolver.asked), (200, ["hook.example"]))
+
+    async def test_rebinding(self) -> None:
+        """A name that resolves to a forbidden address is not called, whatever else it resolves to."""
+        client = WebhookClient(
+            _Reactor(_Resolver(["169.254.169.254"])), CallSettings(url="http://hook.example/", guarded=True)
+        )
+        self.addCleanup(client.close)
+        error = await self.refusal(client)
+        self.assertEqual(error.why, "dial tcp 169.254.169.254:80: address not allowed")
+
+    async def test_no_such_host(self) -> None:
+        """A name that nobody knows is told, and who was asked for it."""
+        resolvers = Path(self.mktemp())
+        self.patch(dialing, "RESOLVERS", resolvers)
+        self.assertEqual(dialing.name_server(), "127.0.0.1:53")
+        resolvers.write_text("# of this machine\nsearch example\nnameserver 10.9.8.7\nnameserver 10.9.8.6\n")
+        client = WebhookClient(_Reactor(_Resolver([])), CallSettings(url="http://hook.example/"))
+        self.addCleanup(client.close)
+        error = await self.refusal(client)
+        self.assertEqual(error.why, "dial tcp: lookup hook.example on 10.9.8.7:53: no such host")
+
+    async def test_slow_names(self) -> None:
+        """A name that is not resolved in time is given up; what comes later does no harm."""
+        resolver = _Resolver(["10.1.2.3"], slow=True)
+        client = WebhookClient(_Reactor(resolver), CallSettings(url="http://hook.example/"))
+        self.addCleanup(client.close)
+        error = await self.refusal(client, timeout=0.2)
+        self.assertTrue(error.timed_out)
+        resolver.complete()
+
+    async def test_next_address(self) -> None:
+        """Of several addresses the next is tried when one refuses; the first error is the one that is told."""
+        server = await self.serve(lambda call: {}, tls=False)
+        settings = CallSettings(url=f"http://hook.example:{server.port}/")
+        diversions = {
+            ("10.0.0.1", server.port): ("127.0.0.1", 1),
+            ("10.0.0.2", server.port): ("127.0.0.1", server.port),
+        }
+        client = WebhookClient(_Reactor(_Resolver(["10.0.0.1", "10.0.0.2"])), settings, diversions=diversions)
+        self.addCleanup(client.close)
+        self.assertEqual((await client.post(b"", timeout=10)).code, 200)
+
+    async def test_moved(self) -> None:
+        """A target that has moved is called where it is now; one that is gone is not called over an old connection."""
+        one = await self.serve(lambda call: {"n": 1}, names=("hook",))
+        where: list[Any] = [("127.0.0.1", one.port)]
+
+        def dial() -> tuple[str, int]:
+            if where[0] is None:
+                raise Unreachable('service "hook" not found')
+            return where[0]  # type: ignore[no-any-return]
+
+        client = self.client_of(CallSettings(url="https://hook/", insecure=True, dial=dial))
+        first = await client.post(b"", timeout=10)
+        two = await self.serve(lambda call: {"n": 2}, names=("hook",))
+        where[0] = ("127.0.0.1", two.port)
+        second = await client.post(b"", timeout=10)
+        self.assertEqual((first.body, second.body), (b'{"n": 1}', b'{"n": 2}'))
+        where[0] = None
+        error = await self.refusal(client)
+        self.assertEqual(str(error), 'Post "https://hook/?timeout=10s": service "hook" not found')

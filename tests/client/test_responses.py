@@ -1,0 +1,90 @@
+"""Tests for L{kubetwist.client.responses}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.client.httpclient import Answer
+from kubetwist.client.responses import check_answer
+from kubetwist.client.retrying import (
+    should_retry,
+)
+
+
+class RefusalTests(SynchronousTestCase):
+    """Answers that are no success."""
+
+    def refusal(self, code: int, body: bytes = b"", **headers: str) -> APIStatusError:
+        """What is made of an answer."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.assertRaises(APIStatusError, check_answer, Answer(code, named, body))
+
+    def test_success(self) -> None:
+        """200 to 206 are successes, whatever the body says."""
+        for code in (200, 201, 206):
+            check_answer(Answer(code, {}, b"?"))
+
+    def test_status(self) -> None:
+        """A Status tells itself what is wrong."""
+        error = self.refusal(
+            500, b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"m","reason":"R","code":418}'
+        )
+        self.assertEqual((error.code, error.reason, error.message), (418, "R", "m"))
+
+    def test_generic(self) -> None:
+        """Of other bodies client-go makes messages of its own; bodies that are no text are not shown."""
+        for code, headers, body, reason, message in (
+            (400, {}, b"no", "BadRequest", "the server rejected our request for an unknown reason"),
+            (401, {}, b"", "Unauthorized", "the server has asked for the client to provide credentials"),
+            (403, {}, b" not you \n", "Forbidden", "not you"),
+            (404, {}, b"", "NotFound", "the server could not find the requested resource"),
+            (409, {}, b"", "AlreadyExists", "the server reported a conflict"),
+            (418, {}, b"", "", "the server responded with the status code 418 but did not return more information"),
+            (503, {}, b"", "ServiceUnavailable", "the server is currently unable to handle the request"),
+            (
+                500,
+                {},
+                b'oh "no"\n',
+                "InternalError",
+                'an error on the server ("oh \\"no\\"") has prevented the request from succeeding',
+            ),
+            (
+                502,
+                {"content_type": "application/json"},
+                b'{"a":1}',
+                "InternalError",
+                'an error on the server ("unknown") has prevented the request from succeeding',
+            ),
+        ):
+            error = self.refusal(code, body, **headers)
+            self.assertEqual((error.code, error.reason, error.message), (code, reason, message))
+
+    def test_cve_2020_8561_unquoted(self) -> None:
+        """What goes into the log has no words of the other side, and is worth another try all the same."""
+        status = b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"sesame","reason":"%b","code":429}'
+        for code, headers, body, text in (
+            (403, {}, b"sesame", "the other side answered 403"),
+            (404, {}, b"sesame", "the server could not find the requested resource"),
+            (500, {}, b"sesame", 'an error on the server ("unknown") has prevented the request from succeeding'),
+            (418, {"retry-after": "7"}, b"sesame", "the server responded with the status code 418 but did not return"),
+            (400, {}, status % b"TooManyRequests", "the server has received too many requests and has asked us to"),
+            (400, {}, status % b"sesame", "the server has received too many requests and has asked us to"),
+        ):
+            answer = Answer(code, headers, body)
+            quoted = self.assertRaises(APIStatusError, check_answer, answer)
+            error = self.assertRaises(APIStatusError, check_answer, answer, quote=False)
+            self.assertTrue(str(error).startswith(text), error)
+            self.assertNotIn("sesame", f"{error.message} {error.reason} {error.details}")
+            self.assertEqual((error.code, error.retry_after), (quoted.code, quoted.retry_after))
+            self.assertTrue(should_retry(error) or not should_retry(quoted))
+
+    def test_retry_after(self) -> None:
+        """When the other side wants to be asked again is kept."""
+        self.assertEqual(self.refusal(429, b"", retry_after="7").retry_after, 7)
+        self.assertIsNone(self.refusal(429, b"", retry_after="soon").retry_after)
+
+    def test_odd_bodies(self) -> None:
+        """Odd values in a Status do no harm."""
+        error = self.refusal(500, b'{"kind":"Status","apiVersion":"v1","message":3,"code":true,"details":[]}')
+        self.assertEqual((error.code, error.message, error.details), (500, "", None))

@@ -1,0 +1,52 @@
+"""Tests for L{kubetwist.client.services}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.client.services import (
+    NoSuchService,
+    Services,
+)
+
+
+class ServicesTests(SynchronousTestCase):
+    """Where a service is."""
+
+    def services(self, spec: Any) -> Services:
+        """The service C{ns/web}, and no other."""
+        return Services(lambda namespace, name: {"spec": spec} if (namespace, name) == ("ns", "web") else None)
+
+    def test_resolve(self) -> None:
+        """A service is at its cluster IP, or at the name it stands for."""
+        ports = [{"port": 443}, {"port": 8443}]
+        for kind in ("ClusterIP", "NodePort", "LoadBalancer"):
+            services = self.services({"type": kind, "clusterIP": "10.0.0.7", "ports": ports})
+            self.assertEqual(services.resolve("ns", "web", 8443), ("10.0.0.7", 8443))
+        services = self.services({"type": "ExternalName", "externalName": "web.example"})
+        self.assertEqual(services.resolve("ns", "web", 77), ("web.example", 77))
+
+    def test_nowhere(self) -> None:
+        """What can not be called is told in the reference's words."""
+        for spec, name, why in (
+            ({}, "other", 'service "other" not found'),
+            ({"type": "ClusterIP", "clusterIP": "None"}, "web", 'cannot route to service with ClusterIP "None"'),
+            (
+                {"type": "ClusterIP", "clusterIP": "10.0.0.7", "ports": [{"port": 80}]},
+                "web",
+                'no service port 443 found for service "web"',
+            ),
+            ({"type": "Odd"}, "web", 'unsupported service type "Odd"'),
+        ):
+            error = self.assertRaises(NoSuchService, self.services(spec).resolve, "ns", name, 443)
+            self.assertEqual(str(error), why)
+
+    def test_settings(self) -> None:
+        """A service is called by its name in the cluster, and may not be anywhere on this machine."""
+        services = self.services({"clusterIP": "10.0.0.7", "ports": [{"port": 443}]})
+        settings = services.settings("ns", "web", path="hook", ca=b"PEM")
+        self.assertEqual((settings.url, settings.server_name), ("https://web.ns.svc:443/hook", "web.ns.svc"))
+        assert settings.dial is not None
+        self.assertEqual((settings.dial(), settings.guarded, settings.ca), (("10.0.0.7", 443), True, b"PEM"))

@@ -1,0 +1,107 @@
+"""Tests for L{kubetwist.client.tls}."""
+
+from __future__ import annotations
+
+from twisted.internet import reactor
+
+from kubetwist.client.errors import (
+    BadSettings,
+)
+from kubetwist.client.httpclient import WebhookClient
+from kubetwist.client.restconfig import CallSettings
+from tests.client.clientcase import ClientCase
+
+
+class TrustTests(ClientCase):
+    """Tests for L{kubetwist.client.tls}."""
+
+    async def test_unknown_authority(self) -> None:
+        """A certificate of an authority that is not named is refused before anything is sent."""
+        server = await self.serve(lambda call: {})
+        stranger = await self.serve(lambda call: {})
+        for ca in (stranger.ca, b""):
+            error = await self.refusal(self.client(server, ca=ca, token="secret"))
+            self.assertEqual(
+                error.why, "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+            )
+        self.assertEqual(server.calls, [])
+
+    async def test_other_name(self) -> None:
+        """A certificate must be for the host, or for the name that the settings say."""
+        server = await self.serve(lambda call: {}, names=("a.example", "*.b.example"))
+        failed = "tls: failed to verify certificate: x509: "
+        error = await self.refusal(self.client(server))
+        self.assertEqual(
+            error.why, f"{failed}cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs"
+        )
+        error = await self.refusal(self.client(server, server_name="c.example"))
+        self.assertEqual(error.why, f"{failed}certificate is valid for a.example, *.b.example, not c.example")
+        for name in ("a.example", "x.b.example"):
+            answer = await self.client(server, server_name=name).post(b"{}", timeout=10)
+            self.assertEqual(answer.code, 200)
+
+    async def test_other_address(self) -> None:
+        """Addresses count like names."""
+        server = await self.serve(lambda call: {}, names=("10.0.0.7",))
+        error = await self.refusal(self.client(server))
+        self.assertEqual(
+            error.why, "tls: failed to verify certificate: x509: certificate is valid for 10.0.0.7, not 127.0.0.1"
+        )
+
+    async def test_no_names(self) -> None:
+        """A common name is no name."""
+        server = await self.serve(lambda call: {}, names=())
+        error = await self.refusal(self.client(server, server_name="webhook"))
+        self.assertEqual(
+            error.why,
+            "tls: failed to verify certificate: x509: certificate relies on legacy Common Name field, use SANs instead",
+        )
+
+    async def test_expired(self) -> None:
+        """A certificate whose time is over is refused, and it is told when it was."""
+        server = await self.serve(lambda call: {}, expired=True)
+        error = await self.refusal(self.client(server))
+        self.assertRegex(
+            error.why,
+            "^tls: failed to verify certificate: x509: certificate has expired or is not yet valid:"
+            r" current time \S+Z is after \S+Z$",
+        )
+
+    async def test_insecure(self) -> None:
+        """Whoever asks for it trusts everybody."""
+        server = await self.serve(lambda call: {}, names=("elsewhere",))
+        answer = await self.client(server, ca=b"", insecure=True).post(b"{}", timeout=10)
+        self.assertEqual(answer.code, 200)
+
+    async def test_client_certificate(self) -> None:
+        """A client certificate is shown to who asks for it; without one the other side's words are told."""
+        server = await self.serve(lambda call: {}, require_client=True)
+        pair = server.client_pair("apiserver")
+        await self.client(server, certificate=pair.certificate, key=pair.key).post(b"{}", timeout=10)
+        self.assertEqual(server.calls[0].client, "apiserver")
+        error = await self.refusal(self.client(server))
+        self.assertEqual(error.why, "remote error: tls: certificate required")
+
+    async def test_no_tls(self) -> None:
+        """A server that speaks no TLS is found out."""
+        port = self.raw(b"HTTP/1.1 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
+        error = await self.refusal(self.client_of(CallSettings(url=f"https://127.0.0.1:{port}/")))
+        self.assertEqual(error.why, "http: server gave HTTP response to HTTPS client")
+
+    def test_bad_settings(self) -> None:
+        """Settings that can not be used are refused at once."""
+        for settings in (
+            CallSettings(url="ftp://x"),
+            CallSettings(url="https://"),
+            CallSettings(url="https://x:99999"),
+            CallSettings(url="https://[127.0.0.1:80]:443"),
+            CallSettings(url="https://[x"),
+            CallSettings(url="https://x", ca=b"nonsense"),
+            CallSettings(url="https://x", certificate=b"nonsense", key=b"more"),
+        ):
+            self.assertRaises(BadSettings, WebhookClient, reactor, settings)
+
+    def test_secrets_are_not_shown(self) -> None:
+        """Settings can be logged."""
+        shown = repr(CallSettings(url="https://x", token="hush", basic=("me", "hush"), key=b"hush"))
+        self.assertNotIn("hush", shown)

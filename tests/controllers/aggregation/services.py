@@ -1,0 +1,13 @@
+"""Services that API servers are behind."""
+
+from __future__ import annotations
+
+from kubetwist.api.resource import GroupVersion
+
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+
+
+FAR = GroupVersion("far.example.com", "v1")
+
+
+NAME = "v1.far.example.com"

@@ -1,0 +1,66 @@
+"""Tests for L{kubetwist.controllers.aggregation.apiservices}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.controllers.aggregation.apiservices import LOCAL
+from kubetwist.registry.assembly import ResourceRegistry
+from kubetwist.resources.customresources import CustomResources
+from kubetwist.resources.handlers.watch import Flusher
+from kubetwist.resources.mux import Layer
+from kubetwist.resources.servedresources import MergedGroups
+from kubetwist.server.chain import NotFound
+from tests.controllers.aggregation.registrationcase import RegistrationTestCase
+from tests.resources.customserver import DEFINITIONS, CustomServer, definition
+from tests.resources.server import definitions
+
+
+class APIServiceTests(RegistrationTestCase):
+    """Tests for L{kubetwist.controllers.aggregation.apiservices}."""
+
+    def test_local_is_available(self) -> None:
+        """Whoever says otherwise: what the server itself answers for is available."""
+        self.begin("apps/v1")
+        name = self.make("mine.example.com", service={"namespace": "a", "name": "b"})
+        condition = {"type": "Available", "status": "False", "reason": "Spoilt"}
+        for one in (name, "v1.apps"):
+            self.patch(one, {"status": {"conditions": [condition]}}, "/status")
+        self.names(1)
+        self.assertEqual(self.find("v1.apps")["status"]["conditions"][0]["reason"], "Local")
+        self.assertEqual(self.find(name)["status"]["conditions"][0]["reason"], "Spoilt")
+        self.patch(name, {"spec": {"service": None}})
+        self.names(1)
+        self.assertEqual(self.find(name)["status"]["conditions"][0]["message"], LOCAL.message)
+
+    def test_stop(self) -> None:
+        """After the end nothing is registered any more."""
+        self.successResultOf(self.begin().stop())
+        self.server.define(self.client, definition())
+        self.assertEqual(self.names(), [])
+
+
+class StartTests(SynchronousTestCase):
+    """A server that finds definitions when it starts."""
+
+    def test_established_is_served(self) -> None:
+        """What is established is served from the start, and one definition that is broken is not in the others' way."""
+        server = CustomServer()
+        client = server.client()
+        server.define(client, definition())
+        broken = server.define(client, definition(None, "boats", "Boat"))
+        del broken["status"]["acceptedNames"]["listKind"]
+        custom = CustomResources(
+            Layer("again", NotFound()),
+            server.installer.installed,
+            MergedGroups([]),
+            ResourceRegistry(server.backend, server.clock),
+            definitions(),
+            server.clock,
+            Flusher(server.clock),
+        )
+        self.assertRaises(KeyError, custom.install, broken, terminating=False)
+        good = client.ask("GET", f"{DEFINITIONS}/kites.example.com")[1]
+        custom.install(good, terminating=False)
+        self.assertEqual([str(one) for one in custom.group_versions()], ["example.com/v1"])
+        self.assertIsNone(custom.served("boats.example.com"))

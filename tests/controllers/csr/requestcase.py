@@ -1,0 +1,87 @@
+"""Requests for certificates, and who approves and signs them."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
+
+from twisted.internet.defer import Deferred, maybeDeferred
+
+from kubetwist.controllers.csr.csrsigning import RequestSigning
+from kubetwist.controllers.csr.requests import CLIENT, GROUP
+from kubetwist.server.credentials.certificates import Authority
+from tests.controllers.harness import ControllerTestCase
+
+NAME = "certificatesigningrequests"
+
+
+KEY = ec.generate_private_key(ec.SECP256R1())
+
+
+AUTHORITY = Authority.make("test")
+
+
+class Signing(RequestSigning):
+    """Without threads."""
+
+    def in_thread(self, call: Callable[[], Any]) -> Deferred[Any]:
+        """At once."""
+        return maybeDeferred(call)
+
+
+class SigningRequestTestCase(ControllerTestCase):
+    """Requests."""
+
+    resources = (NAME,)
+    config = SimpleNamespace(data=SimpleNamespace(authority=lambda: AUTHORITY))
+
+    def request(
+        self,
+        name: str,
+        signer: str = CLIENT,
+        common: str = "jane",
+        organization: str = "",
+        names: tuple[x509.GeneralName, ...] = (),
+        usages: tuple[str, ...] = ("client auth",),
+        **spec: Any,
+    ) -> Any:
+        """Make a request."""
+        attributes = [x509.NameAttribute(NameOID.COMMON_NAME, common)]
+        if organization:
+            attributes.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization))
+        builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(attributes))
+        if names:
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        pem = builder.sign(KEY, hashes.SHA256()).public_bytes(Encoding.PEM)
+        return self.make(
+            NAME,
+            name,
+            "",
+            GROUP,
+            spec={"request": b64encode(pem).decode(), "signerName": signer, "usages": list(usages), **spec},
+        )
+
+    def say(self, name: str, kind: str) -> None:
+        """Approve or deny."""
+        condition = {"type": kind, "status": "True", "reason": "Because", "message": ""}
+
+        def change(obj: Any) -> None:
+            obj.setdefault("status", {}).setdefault("conditions", []).append(condition)
+
+        self.change(NAME, name, change, "", GROUP, part="approval")
+
+    def status(self, name: str) -> Any:
+        """What became of it."""
+        return (self.find(NAME, name, "", GROUP) or {}).get("status") or {}
+
+    def certificate(self, name: str) -> x509.Certificate:
+        """What was issued."""
+        return x509.load_pem_x509_certificate(b64decode(self.status(name)["certificate"]))

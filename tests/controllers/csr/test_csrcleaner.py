@@ -1,0 +1,56 @@
+"""Tests for L{kubetwist.controllers.csr.csrcleaner}."""
+
+from __future__ import annotations
+
+from kubetwist.api.times import use_clock
+from kubetwist.controllers.csr.csrcleaner import DECIDED, PENDING, RequestCleaner
+from kubetwist.controllers.csr.requests import CLIENT, GROUP
+from tests.controllers.csr.requestcase import NAME, Signing, SigningRequestTestCase
+
+
+class RequestCleanerTests(SigningRequestTestCase):
+    """Cleaning."""
+
+    def setUp(self) -> None:
+        """Objects are made by the clock of the test."""
+        super().setUp()
+        use_clock(self.clock.seconds)
+        self.addCleanup(use_clock)
+
+    def make_all(self) -> None:
+        """One request of each fate."""
+        for name in ("approved", "short", "denied", "failed", "pending", "foreign"):
+            signer = "example.com/mine" if name == "foreign" else CLIENT
+            usage = "server auth" if name == "failed" else "client auth"
+            spec = {"expirationSeconds": 600} if name == "short" else {}
+            self.request(name, signer, usages=(usage,), **spec)
+        for name in ("approved", "short", "failed", "foreign"):
+            self.say(name, "Approved")
+        self.say("denied", "Denied")
+
+    def test_ends(self) -> None:
+        """
+        Requests go an hour after they were decided on, or with their certificate.
+
+        Those that nobody decides on stay for a day, and those that wait for a signer longer still.
+        """
+        self.start(Signing, RequestCleaner)
+        self.make_all()
+        self.settle(1)
+        self.assertEqual(len(self.names(NAME, "", GROUP)), 6)
+        self.settle(601)
+        self.assertEqual(self.names(NAME, "", GROUP), ["approved", "denied", "failed", "foreign", "pending"])
+        self.settle(DECIDED)
+        self.assertEqual(self.names(NAME, "", GROUP), ["foreign", "pending"])
+        self.settle(PENDING)
+        self.assertEqual(self.names(NAME, "", GROUP), ["foreign"])
+
+    def test_faults_and_restart(self) -> None:
+        """With writes that fail, and after a kill, all that is to go is gone in the end."""
+        self.start(Signing, RequestCleaner)
+        self.make_all()
+        self.settle(1)
+        self.restart(RequestCleaner)
+        self.backend.fails = lambda number: number % 3 == 0
+        self.settle(DECIDED + PENDING)
+        self.assertEqual(self.names(NAME, "", GROUP), ["foreign"])

@@ -1,0 +1,80 @@
+"""Tests for L{kubetwist.controllers.namespaces.conditions}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import GroupResource
+from kubetwist.controllers.namespaces.conditions import (
+    Outcome,
+    update_conditions,
+)
+
+WELL = {
+    "NamespaceDeletionDiscoveryFailure": "ResourcesDiscovered",
+    "NamespaceDeletionGroupVersionParsingFailure": "ParsedGroupVersions",
+    "NamespaceDeletionContentFailure": "ContentDeleted",
+    "NamespaceContentRemaining": "ContentRemoved",
+    "NamespaceFinalizersRemaining": "ContentHasNoFinalizers",
+}
+
+
+class ConditionTests(SynchronousTestCase):
+    """What conditions say."""
+
+    def test_well(self) -> None:
+        """All of them are there when nothing is wrong, in the order of the reference."""
+        namespace: dict[str, Any] = {}
+        update_conditions(namespace, Outcome(), "now")
+        conditions = namespace["status"]["conditions"]
+        self.assertEqual({one["type"]: one["reason"] for one in conditions}, WELL)
+        self.assertEqual([one["type"] for one in conditions], list(WELL))
+        self.assertEqual({one["status"] for one in conditions}, {"False"})
+
+    def test_problems(self) -> None:
+        """Each problem is told in its own condition, in a stable order."""
+        outcome = Outcome(discovery="no answer", failures=["z", "a"])
+        outcome.remaining.update({GroupResource("apps", "deployments"): 2, GroupResource("", "pods"): 1})
+        outcome.finalizers.update({"example.com/b": 2, "example.com/a": 1})
+        namespace: dict[str, Any] = {}
+        update_conditions(namespace, outcome, "now")
+        told = {
+            one["type"]: (one["reason"], one["message"])
+            for one in namespace["status"]["conditions"]
+            if one["status"] == "True"
+        }
+        self.assertEqual(
+            told,
+            {
+                "NamespaceDeletionDiscoveryFailure": ("DiscoveryFailed", "no answer"),
+                "NamespaceDeletionContentFailure": (
+                    "ContentDeletionFailed",
+                    "Failed to delete all resource types, 2 remaining: a, z",
+                ),
+                "NamespaceContentRemaining": (
+                    "SomeResourcesRemain",
+                    "Some resources are remaining: deployments.apps has 2 resource instances, "
+                    "pods. has 1 resource instances",
+                ),
+                "NamespaceFinalizersRemaining": (
+                    "SomeFinalizersRemain",
+                    "Some content in the namespace has finalizers remaining: example.com/a in 1 resource instances, "
+                    "example.com/b in 2 resource instances",
+                ),
+            },
+        )
+
+    def test_transitions(self) -> None:
+        """A transition is told of only when the status changes, and foreign conditions are left alone."""
+        namespace: dict[str, Any] = {"status": {"conditions": [{"type": "Other", "status": "Unknown"}]}}
+        update_conditions(namespace, Outcome(failures=["a"]), "first")
+        update_conditions(namespace, Outcome(failures=["b"]), "second")
+        by_type = {one["type"]: one for one in namespace["status"]["conditions"]}
+        failure = by_type["NamespaceDeletionContentFailure"]
+        self.assertEqual(failure["lastTransitionTime"], "first")
+        self.assertIn("remaining: b", failure["message"])
+        update_conditions(namespace, Outcome(), "third")
+        self.assertEqual((failure["status"], failure["lastTransitionTime"]), ("False", "third"))
+        self.assertEqual(by_type["Other"], {"type": "Other", "status": "Unknown"})

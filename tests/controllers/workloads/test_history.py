@@ -1,0 +1,71 @@
+"""Tests for L{kubetwist.controllers.workloads.history}."""
+
+from __future__ import annotations
+
+from kubetwist.controllers.workloads.history import REVISION_LABEL
+from tests.controllers.workloads.daemonsetcase import LABELS, UpdateTestCase, template
+
+
+class HistoryTests(UpdateTestCase):
+    """Tests for L{kubetwist.controllers.workloads.history}."""
+
+    def test_rollback(self) -> None:
+        """The template of before brings its revision back, as the newest."""
+        self.begin(maxUnavailable=4)
+        first = self.pods()[0]["metadata"]["labels"][REVISION_LABEL]
+        for image in "ba":
+            self.edit(template=template(image))
+            self.run_pods()
+        self.assertEqual(self.revisions(), [(2, "b"), (3, "a")])
+        self.assertEqual({pod["metadata"]["labels"][REVISION_LABEL] for pod in self.pods()}, {first})
+
+    def test_history_limit(self) -> None:
+        """Only so many revisions are kept beside the newest."""
+        self.begin(maxUnavailable=4)
+        self.edit(revisionHistoryLimit=2)
+        for image in "bcde":
+            self.edit(template=template(image))
+            self.run_pods()
+        self.assertEqual(self.revisions(), [(3, "c"), (4, "d"), (5, "e")])
+        self.edit(revisionHistoryLimit=0)
+        self.assertEqual(self.revisions(), [(5, "e")])
+
+    def test_history_in_use(self) -> None:
+        """Revisions that pods are of stay."""
+        self.begin()
+        self.edit(revisionHistoryLimit=0)
+        for image in "bc":
+            self.edit(template=template(image))
+        self.assertEqual(self.revisions(), [(1, "a"), (3, "c")])
+
+    def test_same_revision_twice(self) -> None:
+        """Of two revisions of one template that are taken, one is left; its pods are not replaced."""
+        self.begin(maxUnavailable=1)
+        (name,) = self.names("controllerrevisions", "default", "apps")
+        known = self.find("controllerrevisions", name, "default", "apps")
+        names = self.names("pods", "default")
+        labels = {**LABELS, REVISION_LABEL: "twin"}
+        self.make(
+            "controllerrevisions",
+            "twin",
+            "default",
+            "apps",
+            metadata={"labels": labels},
+            data=dict(known["data"]),
+            revision=7,
+        )
+        self.settle()
+        self.assertEqual(self.names("controllerrevisions", "default", "apps"), ["twin"])
+        self.assertEqual({pod["metadata"]["labels"][REVISION_LABEL] for pod in self.pods()}, {"twin"})
+        self.assertEqual(self.names("pods", "default"), names)
+
+    def test_name_taken(self) -> None:
+        """Where the name of a revision is taken, another one is found, and that is counted."""
+        self.begin(maxUnavailable=4)
+        (name,) = self.names("controllerrevisions", "default", "apps")
+        self.remove("daemonsets", "agent", "default", "apps")
+        self.remove("controllerrevisions", name, "default", "apps")
+        self.make("controllerrevisions", name, "default", "apps", data={"x": 1}, revision=1)
+        self.daemon()
+        self.assertEqual(self.status["collisionCount"], 1)
+        self.assertEqual(len(self.names("controllerrevisions", "default", "apps")), 2)

@@ -1,0 +1,5 @@
+"""Structural schemas."""
+
+from __future__ import annotations
+
+TEXT = {"type": "string"}

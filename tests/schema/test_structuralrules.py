@@ -1,0 +1,51 @@
+"""Tests for L{kubetwist.schema.structuralrules}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.schema.structuralrules import structural_causes, unsupported
+from tests.schema.structures import TEXT
+
+
+class StructuralTests(SynchronousTestCase):
+    """Which schemas are structural."""
+
+    def fields(self, schema: dict[str, Any]) -> list[str]:
+        """Where a schema is not."""
+        return [cause.field for cause in structural_causes(schema, "s")]
+
+    def test_types(self) -> None:
+        """Every value needs a type, unless it may be anything."""
+        schema = {"type": "object", "properties": {"a": {}, "b": {"x-kubernetes-preserve-unknown-fields": True}}}
+        self.assertEqual(self.fields(schema), ["s.properties[a].type"])
+
+    def test_combinations(self) -> None:
+        """Combinations say no types, and speak only of what is specified outside of them."""
+        inner = {"anyOf": [{"properties": {"b": {"type": "string"}}}]}
+        schema = {"type": "object", "properties": {"a": {"type": "object", **inner}}}
+        self.assertEqual(self.fields(schema), ["s.properties[a].anyOf[0].properties[b].type"])
+        self.assertEqual(
+            self.fields({"type": "object", "anyOf": [{"required": ["b"]}, {"properties": {"b": {}}}]}),
+            ["s.properties[b]"],
+        )
+
+    def test_int_or_string(self) -> None:
+        """Where a value may be an integer or a text, that may be spelled out."""
+        both = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+        for spelled in (both, {"allOf": [both]}):
+            part = {"x-kubernetes-int-or-string": True, **spelled}
+            self.assertEqual(self.fields({"type": "object", "properties": {"a": part}}), [])
+
+    def test_pattern(self) -> None:
+        """A pattern that can not be compiled is told in Go's words."""
+        part = {"type": "string", "pattern": "[a-"}
+        (cause,) = structural_causes({"type": "object", "properties": {"a": part}}, "s")
+        self.assertIn("isn't: error parsing regexp: missing closing ]: `[a-`", cause.message)
+
+    def test_unsupported(self) -> None:
+        """References and definitions are in no structural schema, however deep they are."""
+        self.assertIn("$ref", unsupported({"properties": {"a": {"items": {"$ref": "#/x"}}}}))
+        self.assertEqual(unsupported({"properties": {"a": {"items": TEXT}}}), "")

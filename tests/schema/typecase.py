@@ -1,0 +1,20 @@
+"""Types of a release."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.schema.release import type_of
+
+
+def decoded(obj: Any, kind: str = "Pod", api_version: str = "v1") -> Any:
+    """An object without unknown fields, decoded."""
+    problems: list[str] = []
+    result = type_of(kind, api_version).decode(obj, problems)
+    assert not problems, problems
+    return result
+
+
+def container(**fields: Any) -> Any:
+    """The only container of a pod, decoded."""
+    return decoded({"spec": {"containers": [fields]}})["spec"]["containers"][0]

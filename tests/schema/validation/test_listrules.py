@@ -1,0 +1,39 @@
+"""Tests for L{kubetwist.schema.validation.listrules}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.schema.structural import Structural
+from kubetwist.schema.validation.listrules import (
+    list_causes,
+)
+from tests.schema.structures import TEXT
+
+
+class ListTests(SynchronousTestCase):
+    """Lists whose items differ."""
+
+    def test_sets(self) -> None:
+        """Of equal items in a set the second is told."""
+        schema = Structural({"properties": {"s": {"x-kubernetes-list-type": "set", "items": TEXT}}})
+        causes = list_causes({"s": ["a", "b", "a", "a"]}, schema)
+        self.assertEqual([(cause.field, cause.message) for cause in causes], [("s[2]", 'Duplicate value: "a"')])
+
+    def test_maps(self) -> None:
+        """Of items with equal keys the second is told by its keys."""
+        schema = Structural(
+            {
+                "properties": {
+                    "m": {
+                        "x-kubernetes-list-type": "map",
+                        "x-kubernetes-list-map-keys": ["k", "l"],
+                        "items": {"properties": {}},
+                    }
+                }
+            }
+        )
+        causes = list_causes({"m": [{"k": 1, "l": 2, "v": 1}, {"k": 1}, {"l": 2, "k": 1}]}, schema)
+        self.assertEqual(
+            [(cause.field, cause.message) for cause in causes], [("m[2]", 'Duplicate value: {"k":1,"l":2}')]
+        )

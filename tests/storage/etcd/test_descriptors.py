@@ -1,0 +1,38 @@
+"""Tests for L{kubetwist.storage.etcd.descriptors}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.storage.etcd.descriptors import (
+    decode,
+    encode,
+)
+from tests.storage.etcd.answers import text
+
+
+class TableTests(SynchronousTestCase):
+    """L{encode} and L{decode}: txaioetcd's dictionaries, as protobuf."""
+
+    def test_there_and_back(self) -> None:
+        """A message is what it was, but for what says nothing."""
+        for name, message in (
+            ("LeaseGrantRequest", {"TTL": "5", "ID": "-3"}),
+            ("LeaseTimeToLiveResponse", {"ID": "7", "TTL": "-1", "keys": [text(b"a"), ""]}),
+            (
+                "RangeRequest",
+                {"key": text(b"\xff"), "sort_order": "DESCEND", "sort_target": "VALUE", "count_only": True},
+            ),
+            ("StatusResponse", {"version": "3.6.0", "dbSize": "12", "leader": str(2**64 - 1), "isLearner": True}),
+            ("Compare", {"target": "MOD", "mod_revision": "0", "key": text(b"k")}),
+            ("TxnResponse", {"responses": [{"response_put": {}}, {"response_range": {"count": "1"}}]}),
+        ):
+            self.assertEqual(decode(name, encode(name, message)), message)
+        self.assertEqual(encode("RangeRequest", {"key": "", "limit": 0, "keys_only": False, "range_end": None}), b"")
+
+    def test_nonsense(self) -> None:
+        """What has no field, or is none of its values, is an error of who asks; what etcd may add, of nobody."""
+        for message in ({"nothing": 1}, {"sort_order": "UP"}, {"key": "*"}, {"limit": "many"}):
+            with self.assertRaises(ValueError):
+                encode("RangeRequest", message)
+        self.assertEqual(decode("RangeRequest", b"\x28\x63"), {"sort_order": "99"})

@@ -1,0 +1,62 @@
+"""Tests for L{kubetwist.storage.etcd.sizes}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.storage.etcd.address import Address
+from kubetwist.storage.etcd.errors import (
+    NotSent,
+)
+from kubetwist.storage.etcd.grpc import Member
+from kubetwist.storage.etcd.metrics import (
+    EtcdTally,
+)
+from kubetwist.storage.etcd.sizes import EtcdSizes
+from tests.storage.etcd.case import EtcdCase
+from tests.storage.etcd.counts import told
+
+
+class SizeTests(SynchronousTestCase):
+    """Members that can not be asked."""
+
+    def test_lost(self) -> None:
+        """A member that does not answer any more is told of no more, and asked again; nothing is left after a stop."""
+
+        class Lost(Member):
+            def post(self, path: bytes, message: bytes, timeout: float) -> Any:
+                raise NotSent("it is gone")
+
+        clock, tally = Clock(), EtcdTally()
+        member = Lost(Address.parse("http://127.0.0.1:1"), clock)
+        tally.sizes[member.address.url] = 1
+        sizes = EtcdSizes([member], clock, 30.0, tally)
+        sizes.start()
+        self.assertEqual(tally.sizes, {})
+        tally.sizes[member.address.url] = 1
+        clock.advance(30)
+        self.assertEqual(tally.sizes, {})
+        sizes.stop()
+        sizes.stop()
+        self.assertEqual(clock.getDelayedCalls(), [])
+
+
+class SizeTallyTests(EtcdCase):
+    """Tests for sizes of a real etcd."""
+
+    def test_sizes(self) -> None:
+        """The sizes of databases are asked for; that of the cluster is the largest."""
+        storage = self.open()
+        tally = storage.client.tally
+        sizes = EtcdSizes(storage.client.members, self.reactor, 3600.0, tally)
+        self.addCleanup(sizes.stop)
+        sizes.start()
+        self.reactor.turn_until(lambda: tally.sizes)
+        ((member, size),) = tally.sizes.items()
+        self.assertEqual(member, storage.client.members[0].address.url)
+        self.assertGreater(size, 10_000)
+        self.assertEqual(told(tally, "apiserver_storage_size_bytes"), {("etcd-0",): size})
+        self.assertEqual(told(tally, "apiserver_storage_db_total_size_in_bytes"), {(member,): size})
