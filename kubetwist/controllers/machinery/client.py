@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ...api.errors import APIStatusError
 from ...api.frozen import thawed
@@ -24,7 +24,8 @@ from ...registry.generic.updates import UpdateRules
 from ...storage.cache.record import Record
 
 if TYPE_CHECKING:
-    from .context import Context
+    from ...registry.assembly import ResourceRegistry
+    from ...registry.stores import Stores
 
 #: Who owns the fields that controllers write, as in the reference.
 MANAGER: Final = "kube-controller-manager"
@@ -55,6 +56,25 @@ def namespace_ends(error: APIStatusError) -> bool:
     return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
 
 
+class ClientContext(Protocol):
+    """The stores that a client writes to; L{kubetwist.controllers.machinery.context.Context} provides it."""
+
+    @property
+    def registry(self) -> ResourceRegistry:
+        """The stores of the server, and what they share."""
+
+    @property
+    def stores(self) -> Stores:
+        """The stores of the server."""
+
+    async def store(self, group: str, resource: str, /) -> Store:
+        """
+        Return the store of a resource, custom ones included.
+
+        @raise APIStatusError: There is no such resource (404).
+        """
+
+
 class Client:
     """
     Writes to the stores.
@@ -65,7 +85,7 @@ class Client:
     @ivar user: Whom admission and audit see.
     """
 
-    def __init__(self, context: Context, user: UserInfo, manager: str = MANAGER) -> None:
+    def __init__(self, context: ClientContext, user: UserInfo, manager: str = MANAGER) -> None:
         self._context = context
         self.user = user
         self.manager = manager

@@ -228,7 +228,7 @@ class Context:
         if recorder is None:
             from .events import EventRecorder
 
-            recorder = self._recorders[component] = EventRecorder(self, component)
+            recorder = self._recorders[component] = EventRecorder(self.client(component), component, self.clock)
         return recorder
 
     async def stop(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define
 
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ...api.errors import APIStatusError
@@ -20,7 +21,7 @@ from ...storage.errors import StorageError
 from .queue import WorkQueue
 
 if TYPE_CHECKING:
-    from .context import Context
+    from .client import Client
 
 #: How many different events are remembered, to count them.
 REMEMBERED: Final = 4096
@@ -67,17 +68,22 @@ class EventRecorder:
 
     _log = Logger()
 
-    def __init__(self, context: Context, component: str) -> None:
-        self._context = context
+    def __init__(self, client: Client, component: str, clock: IReactorTime) -> None:
+        """
+        @param client: Writes the events.
+        @param component: Who reports the events: C{"deployment-controller"}.
+        @param clock: Tells when they happen, and when writes are tried again.
+        """
+        self._clock = clock
         self._component = component
-        self._client = context.client(component)
+        self._client = client
         self._told: OrderedDict[Any, _Told] = OrderedDict()
         self._tokens: OrderedDict[Any, _Tokens] = OrderedDict()
         self._similar: OrderedDict[Any, _Similar] = OrderedDict()
         self._waiting: dict[int, tuple[Any, JSONObject]] = {}
         self._number = self._stamp = 0
         # One after the other: the second of the same kind is to find the first.
-        self._queue: WorkQueue[int] = WorkQueue(context.clock, self._write)
+        self._queue: WorkQueue[int] = WorkQueue(clock, self._write)
         self._queue.start()
 
     def event(self, kind: GroupVersionKind, obj: Mapping[str, Any], type: str, reason: str, message: str) -> None:
@@ -98,7 +104,7 @@ class EventRecorder:
             "resourceVersion": meta.get("resourceVersion", ""),
         }
         whom = (kind.group, kind.kind, about["namespace"], about["name"], about["uid"])
-        now = self._context.clock.seconds()
+        now = self._clock.seconds()
         if not self._may(whom, now):
             return
         message = message if len(message) <= MESSAGE_LENGTH else message[: MESSAGE_LENGTH - 3] + "..."
