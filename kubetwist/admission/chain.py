@@ -76,7 +76,7 @@ class _Phase:
         self.refused = Summary(_SECONDS)
 
 
-def _guard(plugin: Any, mutates: bool, ignores: bool) -> Callable[[JSONObject], JSONObject] | None:
+def _guard(plugin: IAdmissionPlugin, mutates: bool, ignores: bool) -> Callable[[JSONObject], JSONObject] | None:
     """
     What keeps a plugin from doing what it may not.
 
@@ -288,7 +288,7 @@ def _policy(step: _Step) -> str:
     return "Ignore" if step.ignores else "Fail"
 
 
-def concerns(plugin: Any, group: str, resource: str, subresource: str) -> bool:
+def concerns(plugin: IAdmissionPlugin, group: str, resource: str, subresource: str) -> bool:
     """
     Whether a plugin has to do with a resource: it is among its C{resources}, or it does not say any.
 
@@ -302,7 +302,7 @@ def concerns(plugin: Any, group: str, resource: str, subresource: str) -> bool:
     return (f"{full}/{subresource}" if subresource else full) in named or f"{full}/*" in named
 
 
-def begin(answer: Any) -> Awaitable[Any] | None:
+def begin(answer: object) -> Awaitable[object] | None:
     """
     Run a coroutine until it has to wait for something.
 

@@ -9,7 +9,7 @@ asks for in the name of its pods, tokens and certificates, is in L{kubetwist.adm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final
 
 from attrs import frozen
@@ -64,7 +64,7 @@ class NodeRestriction:
         """Everything that writes."""
         return operation in (CREATE, UPDATE, DELETE)
 
-    def admit(self, attributes: AdmissionAttributes) -> Any:
+    def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IMutatingAdmission.admit}."""
         node = node_of(attributes.user)
         if node is None:

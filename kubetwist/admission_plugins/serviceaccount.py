@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from attrs import frozen
 
@@ -41,7 +41,7 @@ class ServiceAccount:
         """Creating, and adding ephemeral containers; nothing else that an update may change concerns the account."""
         return operation in ("CREATE", "UPDATE")
 
-    def admit(self, attributes: AdmissionAttributes) -> Any:
+    def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IMutatingAdmission.admit}."""
         if attributes.operation != "CREATE" or attributes.subresource:
             return None

@@ -8,17 +8,18 @@ It speaks for users in headers, with a certificate that a config map tells of; w
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 from zope.interface import implementer
 
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
 from ..api.errors import APIStatusError
-from ..api.resource import JSONObject
+from ..api.resource import JSONObject, UserInfo
 from ..authentication.anonymous import Anonymous
 from ..authentication.certificates import Authorities, BadAuthorities, ClientCertificates, Pool, user_of
 from ..authentication.frontproxy import FrontProxy, ProxyHeaders
@@ -30,6 +31,9 @@ from ..client.errors import CallError
 from ..client.responses import check_answer
 from ..interfaces import IAuthenticator, IAuthorizer
 from .cluster import Cluster, PathOf
+
+if TYPE_CHECKING:
+    from ..interfaces import IAuthenticationRequest, IServerReactor
 
 NAMESPACE: Final = "kube-system"
 NAME: Final = "extension-apiserver-authentication"
@@ -53,7 +57,7 @@ class _Changing:
     def __init__(self) -> None:
         self.now: Any = None
 
-    def authenticate(self, request: Any) -> Any:
+    def authenticate(self, request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """@see: L{IAuthenticator.authenticate}."""
         return None if self.now is None else self.now.authenticate(request)
 
@@ -68,7 +72,7 @@ class DelegatedAuthentication:
 
     _log = Logger()
 
-    def __init__(self, cluster: Cluster, reactor: Any, token_seconds: float) -> None:
+    def __init__(self, cluster: Cluster, reactor: IServerReactor, token_seconds: float) -> None:
         """
         @param token_seconds: For how long it is remembered whose a token is.
         """
@@ -187,7 +191,9 @@ class OpenPaths:
         return Verdict(Decision.NO_OPINION)
 
 
-def delegated_authorizer(cluster: Cluster, reactor: Any, allowed_seconds: float, refused_seconds: float) -> Any:
+def delegated_authorizer(
+    cluster: Cluster, reactor: IServerReactor, allowed_seconds: float, refused_seconds: float
+) -> IAuthorizer:
     """What asks the Kubernetes API server, and remembers what it says for so long."""
     reviews = PathOf(cluster, "/apis/authorization.k8s.io/v1/subjectaccessreviews")
     rules = WebhookRules(

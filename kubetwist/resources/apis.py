@@ -8,8 +8,6 @@ from socket import gethostname
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from twisted.internet.interfaces import IReactorTime
-
 from ..admission.chain import AdmissionChain
 from ..admission.configuration import read_configurations
 from ..admission.selection import build_chain
@@ -23,7 +21,7 @@ from ..controllers.serviceaccounts.legacytokentracking import TokenTracking
 from ..flowcontrol.computing import Computing, freeze
 from ..flowcontrol.levels import FlowControl
 from ..flowcontrol.readings import tell_of
-from ..interfaces import IAuthorizer, IStorageBackend
+from ..interfaces import IAuthorizer, IServerReactor, IStorageBackend
 from ..metrics.streams import StreamMetrics
 from ..registry.admissioncontext import ServerAdmissionContext
 from ..registry.assembly import AdmissionFactory, RegistryOptions, ResourceRegistry
@@ -99,7 +97,7 @@ class APIs:
         self,
         definitions: Definitions,
         backend: IStorageBackend,
-        reactor: IReactorTime,
+        reactor: IServerReactor,
         *,
         runtime_config: Mapping[str, str] | None = None,
         min_request_timeout: float = 1800.0,

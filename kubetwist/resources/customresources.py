@@ -12,7 +12,6 @@ from inspect import iscoroutine
 from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ..api.errors import APIStatusError, named
@@ -21,7 +20,7 @@ from ..flowcontrol.computing import Computing
 from ..http.collaborators import DeferToThread
 from ..http.negotiation import CUSTOM_PATCH_TYPES, patch_media
 from ..http.request import KubeRequest
-from ..interfaces import IAuthorizer
+from ..interfaces import IAuthorizer, IServerReactor
 from ..registry.customresources.codec import CustomCodec, CustomScaleCodec
 from ..registry.customresources.crd import CustomDefinition, CustomVersion
 from ..registry.customresources.fieldmanager import SCALE, field_manager, scale_manager
@@ -252,7 +251,7 @@ class CustomResources:
         everything: IInstalled,
         registry: ResourceRegistry,
         definitions: Definitions,
-        reactor: IReactorTime,
+        reactor: IServerReactor,
         flusher: Flusher,
         *,
         conversion_of: Callable[[JSONObject], Conversion | None] = lambda crd: None,

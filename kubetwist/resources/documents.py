@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .aggregation.remotes import IRemotes, Others
 from .discovery.endpoints import CoreVersions, Group, Groups, GroupVersionResources, Index, PathNotFound, index_paths
@@ -14,6 +14,7 @@ from .openapi.endpoints import IRemoteDocuments, OpenAPIV2, OpenAPIV3, builder_o
 from .servedresources import IInstalled
 
 if TYPE_CHECKING:
+    from ..interfaces import IServerReactor
     from ..schema.definitions import Definitions
 
 
@@ -21,7 +22,7 @@ def install_documents(
     front: Layer,
     installed: IInstalled,
     definitions: Definitions,
-    reactor: Any,
+    reactor: IServerReactor,
     address: Callable[[], str],
     other_paths: Callable[[], list[str]],
     listed: IInstalled | None = None,

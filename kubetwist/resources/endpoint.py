@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
 from attrs import define, field
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorThreads
 from twisted.internet.threads import deferToThreadPool
 
 from ..api.jsontypes import JSONValue
@@ -36,7 +37,7 @@ Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
 
 
-def in_threads_of(reactor: Any) -> DeferToThread:
+def in_threads_of(reactor: IReactorThreads) -> DeferToThread:
     """What calls functions in the threads of a reactor."""
 
     def in_thread(function: Callable[[*Arguments], Result], *arguments: *Arguments) -> Deferred[Result]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import frozen
 
 from klein import Klein
-from twisted.internet.interfaces import IReactorTime
 from zope.interface import Interface
 
 from ..api.resource import GroupVersion, GroupVersionKind
@@ -28,6 +27,7 @@ from ..interfaces import (
     ILister,
     INamedCreator,
     IPatcher,
+    IServerReactor,
     IUpdater,
     IWatcher,
 )
@@ -103,7 +103,7 @@ class Installer:
         layer: Layer,
         context: ServerContext,
         definitions: Definitions,
-        reactor: IReactorTime,
+        reactor: IServerReactor,
         flusher: Flusher,
         *,
         min_request_timeout: float = 1800.0,
@@ -240,7 +240,7 @@ class Installer:
 class Handlers:
     """The handlers of one endpoint."""
 
-    def __init__(self, endpoint: Endpoint, reactor: IReactorTime, flusher: Flusher) -> None:
+    def __init__(self, endpoint: Endpoint, reactor: IServerReactor, flusher: Flusher) -> None:
         self._reads = Reads(endpoint, reactor, flusher)
         self._writes = Writes(endpoint, self._reads)
         self._traced = endpoint.traced

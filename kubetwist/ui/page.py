@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
@@ -20,6 +20,7 @@ from .signingin import SESSION, SigningIn
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
+    from ..interfaces import IServerReactor
 
 PATH: Final = b"/ui"
 SWAGGER_PATH: Final = b"/swagger-ui"
@@ -48,7 +49,7 @@ _HEADERS: Final = (
 def with_pages(
     handler: Handler,
     authenticator: SessionAuthenticator,
-    reactor: Any,
+    reactor: IServerReactor,
     *,
     swagger_ui: bool = True,
     auditor: Auditor | None = None,
@@ -121,7 +122,7 @@ class Page:
     @ivar answer: Answers a request, now or when the files are read.
     """
 
-    def __init__(self, path: bytes, policy: bytes, read: Callable[[], Assets], reactor: Any) -> None:
+    def __init__(self, path: bytes, policy: bytes, read: Callable[[], Assets], reactor: IServerReactor) -> None:
         """
         @param read: Called in a thread, when the page is first asked for.
         """

@@ -6,7 +6,7 @@ MutatingAdmissionPolicy: what policies change of an object.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -129,7 +129,9 @@ class _Changes:
         self._shown = shown
         self._refusals: list[_Refusal] = []
 
-    async def invocations(self, bound: Sequence[tuple[MutatingPolicy, Sequence[Binding]]], forms: Any) -> list[Any]:
+    async def invocations(
+        self, bound: Sequence[tuple[MutatingPolicy, Sequence[Binding]]], forms: Sequence[Form]
+    ) -> list[Any]:
         """Which policies are to be run; what is wrong with others is noted."""
         found = []
         for policy, bindings in bound:
@@ -190,7 +192,7 @@ class _Changes:
                 await self._take(patched, invocation.form.kind, mutation.kind == JSON_PATCH)
         return before != dumped(self._attributes.object)
 
-    def _patched(self, mutation: Mutation, request: Request, value: Any, kind: GroupVersionKind) -> JSONObject:
+    def _patched(self, mutation: Mutation, request: Request, value: JSONValue, kind: GroupVersionKind) -> JSONObject:
         assert request.object is not None
         if mutation.kind == JSON_PATCH:
             patched = apply_operations(request.object, value)
@@ -302,12 +304,14 @@ class MutatingAdmissionPolicy:
         """Rules decide; nothing is left to change of what is deleted, whatever operations they mean by C{*}."""
         return operation != "DELETE"
 
-    def admit(self, attributes: AdmissionAttributes) -> Any:
+    def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IMutatingAdmission.admit}."""
         bound = self._policies.asked(attributes)
         return self._mutate(attributes, bound) if bound else None
 
-    async def _mutate(self, attributes: AdmissionAttributes, bound: Any) -> None:
+    async def _mutate(
+        self, attributes: AdmissionAttributes, bound: Sequence[tuple[MutatingPolicy, Sequence[Binding]]]
+    ) -> None:
         changes = _Changes(attributes, self._server, Shown(attributes, self._server))
         invocations = await changes.invocations(bound, self._policies.forms(attributes))
         if invocations:

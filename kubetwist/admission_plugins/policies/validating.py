@@ -6,7 +6,7 @@ ValidatingAdmissionPolicy: what policies say of a request, and what their bindin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -40,6 +40,7 @@ from .params import BadConfiguration
 from .source import Binding, Policies, Policy, Shown
 
 if TYPE_CHECKING:
+    from ...admission.matching.equivalents import Form
     from ...cel.library.authz import Authorizer
     from ...registry.admissioncontext import ServerAdmissionContext
 
@@ -206,7 +207,7 @@ class _Review:
         self._authorizer: Authorizer | None = None
         self._denials: list[_Denial] = []
 
-    async def look(self, policy: ValidatingPolicy, bindings: Sequence[Binding], forms: Any) -> None:
+    async def look(self, policy: ValidatingPolicy, bindings: Sequence[Binding], forms: Sequence[Form]) -> None:
         """Have a policy look at the request."""
         try:
             form = policy.matching.form(self._attributes, forms)
@@ -329,12 +330,14 @@ class ValidatingAdmissionPolicy:
         """Everything: rules decide."""
         return True
 
-    def validate(self, attributes: AdmissionAttributes) -> Any:
+    def validate(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IValidatingAdmission.validate}."""
         bound = self._policies.asked(attributes)
         return self._review(attributes, bound) if bound else None
 
-    async def _review(self, attributes: AdmissionAttributes, bound: Any) -> None:
+    async def _review(
+        self, attributes: AdmissionAttributes, bound: Sequence[tuple[ValidatingPolicy, Sequence[Binding]]]
+    ) -> None:
         review = _Review(attributes, Shown(attributes, self._server), self._tally)
         forms = self._policies.forms(attributes)
         for policy, bindings in bound:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from zope.interface import implementer
@@ -77,7 +77,7 @@ class MutatingAdmissionWebhook(_Webhooks):
     _resource = "mutatingwebhookconfigurations"
     _type = "admit"
 
-    def admit(self, attributes: AdmissionAttributes) -> Any:
+    def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IMutatingAdmission.admit}."""
         meant = self._meant(attributes)
         if not meant:
@@ -96,7 +96,7 @@ class ValidatingAdmissionWebhook(_Webhooks):
     _resource = "validatingwebhookconfigurations"
     _type = "validating"
 
-    def validate(self, attributes: AdmissionAttributes) -> Any:
+    def validate(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IValidatingAdmission.validate}."""
         meant = self._meant(attributes)
         if not meant:

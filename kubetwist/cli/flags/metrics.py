@@ -10,10 +10,11 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ...api.decoding import BodyError, decode_yaml
 from ...api.errors import Cause, invalid
+from ...api.flagvalues import FlagValues
 from ...metrics.shown import Shown
 from ..flagtypes import STRING, STRINGS, Kind, flag_group
 
@@ -64,7 +65,7 @@ FLAGS: Final = flag_group(
 )
 
 
-def make_shown(options: Mapping[str, Any]) -> Shown:
+def make_shown(options: FlagValues) -> Shown:
     """
     What the flags say.
 
@@ -92,7 +93,7 @@ def make_shown(options: Mapping[str, Any]) -> Shown:
     return Shown(release, frozenset(disabled), allowed, bool(wanted))
 
 
-def _invalid(field: str, value: Any, detail: str) -> Cause:
+def _invalid(field: str, value: object, detail: str) -> Cause:
     return invalid(f"metrics.{field}" if field else "metrics", value, detail)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -423,7 +423,7 @@ def rewritten_location(location: bytes, target: bytes, prefix: bytes, hosts: set
     return resolved + query + fragment
 
 
-def _without_hops(fields: Any) -> Iterator[tuple[bytes, bytes]]:
+def _without_hops(fields: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
     """What is not for the next neighbour alone, be it by its name or because C{Connection} says so."""
     fields = list(fields)
     named = {
