@@ -138,7 +138,7 @@ class CallTests(KubeAPIMixin, TestCase):
             "POST", "/api/v1/namespaces/default/services", {"metadata": {"name": "hook"}, "spec": spec}
         )
         self.assertEqual(code, 201, answer)
-        outgoing = self.server._service.server._config.outgoing
+        outgoing = self.server._service.server.config.outgoing
         outgoing.diversions[("10.0.0.77", 8443)] = ("127.0.0.1", self.hook.port)
         denied = 'admission webhook "a.example.org" denied the request: not for the-api-server'
         self.assertEqual(await self.refused(), (400, denied))
