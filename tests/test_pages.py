@@ -17,7 +17,7 @@ from kubetwist.cli import (
     restore,
 )
 from kubetwist.cli.flagtable import FLAGS
-from kubetwist.extension.options import ExtensionOptions
+from kubetwist.extension._options import ExtensionOptions
 
 TESTS = Path(__file__).parent
 DOCS = Path(os.environ.get("KUBETWIST_TEST_DOCS") or TESTS.parent / "docs")

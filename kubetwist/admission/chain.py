@@ -20,8 +20,11 @@ from ..api.resource import JSONObject
 from ..interfaces import IMeasuredAdmission, IMutatingAdmission, IValidatingAdmission
 from ..metrics.registry import Distribution, Reading
 from ..metrics.summaries import Summary
+from ._limits import (
+    Hung,
+    within,
+)
 from .attributes import OPERATIONS, AdmissionAttributes, Reinvocation
-from .limits import Hung, within
 
 if TYPE_CHECKING:
     from ..interfaces import IAdmissionPlugin

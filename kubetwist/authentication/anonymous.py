@@ -16,7 +16,7 @@ from ..interfaces import IAuthenticator
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
-    from .context import AuthenticationContext
+    from ._context import AuthenticationContext
 
 _log = Logger()
 _USER: Final = UserInfo(ANONYMOUS, groups=(UNAUTHENTICATED,))

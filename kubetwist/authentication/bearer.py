@@ -18,7 +18,7 @@ from .errors import AuthenticationFailed
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
-    from .context import AuthenticationContext
+    from ._context import AuthenticationContext
 
 _EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 #: Bytes of a token; reviews could have longer ones than heads of requests.

@@ -26,7 +26,7 @@ from .union import authenticated
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
     from ..registry.stores import Stores
-    from .context import AuthenticationContext
+    from ._context import AuthenticationContext
 
 _NAMESPACE: Final = "kube-system"
 _TYPE: Final = "bootstrap.kubernetes.io/token"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate, ObjectIdentifier
 
     from ..interfaces import IAuthenticationRequest
-    from .context import AuthenticationContext
+    from ._context import AuthenticationContext
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 _UID = "1.3.6.1.4.1.57683.2"

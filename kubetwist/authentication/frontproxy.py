@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
     from ..interfaces import IAuthenticationRequest
-    from .context import AuthenticationContext
+    from ._context import AuthenticationContext
 
 _log = Logger()
 

@@ -33,8 +33,13 @@ from ..api.resource import JSONObject, UserInfo
 from ..api.times import posix_now
 from ..interfaces import IAuthenticator
 from ..metrics.registry import Distribution, Reading
+from ._claims import user_of_claims
+from ._oidckeys import (
+    Provider,
+    get,
+)
+from ._tokenparts import decode_part
 from .bearer import bearer_token
-from .claims import user_of_claims
 from .configuration import (
     AuthenticationConfiguration,
     Issuer,
@@ -43,15 +48,13 @@ from .configuration import (
     read_configuration,
 )
 from .errors import AuthenticationFailed
-from .oidckeys import Provider, get
 from .signingalgorithms import SIGNING_ALGORITHMS
-from .tokenparts import decode_part
 from .union import TokenAlone
 
 if TYPE_CHECKING:
     from ..client.factory import Outgoing
     from ..interfaces import IAuthenticationRequest
-    from .context import AuthenticationContext
+    from ._context import AuthenticationContext
 
 #: Tokens that are remembered.
 REMEMBERED: Final = 4096

@@ -30,18 +30,18 @@ from ..api.resource import JSONObject, UserInfo
 from ..api.times import posix_now, seconds_since_epoch
 from ..api.users import service_account_groups, service_account_user, split_service_account
 from ..interfaces import IAuthenticator
+from ._lastused import LastUsed
+from ._tokenparts import decode_part
 from .bearer import bearer_token
 from .errors import AuthenticationFailed
-from .lastused import LastUsed
 from .tally import TokenTally
-from .tokenparts import decode_part
 from .union import TokenAlone, authenticated
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
     from ..registry.core.serviceaccount.tokenkeys import TokenKey
     from ..registry.stores import Stores
-    from .context import AuthenticationContext
+    from ._context import AuthenticationContext
 
 #: The issuer of tokens that stand in secrets.
 LEGACY_ISSUER: Final = "kubernetes/serviceaccount"

@@ -28,7 +28,7 @@ from .union import TokenFinding
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
-    from .context import AuthenticationContext
+    from ._context import AuthenticationContext
 
 #: The header that has a session's key.
 KEY: Final = b"x-kubetwist-ui"

@@ -20,7 +20,7 @@ from .union import authenticated
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
-    from .context import AuthenticationContext
+    from ._context import AuthenticationContext
 
 _log = Logger()
 

@@ -43,7 +43,7 @@ from .union import TokenAlone, authenticated
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
-    from .context import AuthenticationContext
+    from ._context import AuthenticationContext
 
 #: Tokens that are remembered, good ones and bad ones.
 REMEMBERED: Final = 32768

@@ -36,7 +36,7 @@ from ..interfaces import (
 )
 
 if TYPE_CHECKING:
-    from .context import AuthorizationContext
+    from ._context import AuthorizationContext
 
 #: Bytes of a line.
 LONGEST_LINE: Final = 64 * 1024

@@ -23,7 +23,7 @@ from ..interfaces import (
 )
 
 if TYPE_CHECKING:
-    from .context import AuthorizationContext
+    from ._context import AuthorizationContext
 
 
 @implementer(IAuthorizer, IRuleResolver)

@@ -39,7 +39,7 @@ from ..registry.core.node.graph import NodeGraph
 from ..registry.rbac.bootstrap.roles import CLUSTER_ROLES
 
 if TYPE_CHECKING:
-    from .context import AuthorizationContext
+    from ._context import AuthorizationContext
 
 LEASES_NAMESPACE: Final = "kube-node-lease"
 

@@ -33,7 +33,7 @@ from ..interfaces import (
 from ..registry.rbac.ruleresolver import Grants, UnknownRole
 
 if TYPE_CHECKING:
-    from .context import AuthorizationContext
+    from ._context import AuthorizationContext
 
 #: Decisions that are remembered; all are forgotten when there are more.
 REMEMBERED = 65536
@@ -95,25 +95,25 @@ class RBAC:
 
     def explain(self, attributes: AuthorizerAttributes) -> JSONObject | None:
         """See L{IGrantExplainer.explain}."""
-        from .rbacexplain import explain
+        from ._rbacexplain import explain
 
         return explain(self.grants, attributes)
 
     def near_misses(self, attributes: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
         """See L{IGrantExplainer.near_misses}."""
-        from .rbacexplain import near_misses
+        from ._rbacexplain import near_misses
 
         return near_misses(self.grants, attributes)
 
     def grants_of(self, attributes: AuthorizerAttributes) -> list[JSONObject]:
         """See L{IGrantExplainer.grants_of}."""
-        from .rbacexplain import grants_of
+        from ._rbacexplain import grants_of
 
         return grants_of(self.grants, attributes)
 
     def remedy(self, attributes: AuthorizerAttributes) -> str:
         """See L{IGrantExplainer.remedy}."""
-        from .rbacremedies import create_role
+        from ._rbacremedies import create_role
 
         return create_role(attributes)
 

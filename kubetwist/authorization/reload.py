@@ -24,7 +24,7 @@ from ..interfaces import (
     IAuthorizerUnion,
     IRuleResolver,
 )
-from .configuration import (
+from ._configuration import (
     WEBHOOK,
     AuthorizationConfiguration,
     Configured,

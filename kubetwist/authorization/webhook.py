@@ -48,7 +48,7 @@ from ..interfaces import (
 from .webhookmetrics import WebhookTally
 
 if TYPE_CHECKING:
-    from .context import AuthorizationContext
+    from ._context import AuthorizationContext
 
 #: What the webhook is called that flags describe, and no file.
 DEFAULT_NAME: Final = "default"

@@ -10,8 +10,8 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..interfaces import IStorageBackend
+from ._expiry import Timer
 from .errors import StorageError
-from .expiry import Timer
 from .wrappers import shared_storage
 
 

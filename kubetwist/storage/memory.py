@@ -15,9 +15,14 @@ from ..api.storage import (
     StoredValue,
 )
 from ..interfaces import IExpiringStorage, IStorageBackend, IStorageHistory, IStorageObserver, IStorageWatch
-from .embedded import FIRST_REVISION, EmbeddedStorage, State, Transaction
+from ._embedded import (
+    FIRST_REVISION,
+    EmbeddedStorage,
+    State,
+    Transaction,
+)
+from ._expiry import Timer
 from .errors import KeyNotFound
-from .expiry import Timer
 
 _revision_of = attrgetter("revision")
 

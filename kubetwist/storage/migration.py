@@ -35,8 +35,8 @@ from ..schema.protobuf.messages import (
     Step,
 )
 from ..schema.protobuf.wire import int32
+from ._expiry import Timer
 from .errors import KeyNotFound, StorageError
-from .expiry import Timer
 from .protobuf import is_protobuf
 from .wrappers import innermost
 

@@ -11,7 +11,7 @@ from ..api.storage import StoredValue
 from ..schema.protobuf.codec import MAGIC
 
 if TYPE_CHECKING:
-    from .expiry import Timer
+    from ._expiry import Timer
 
 #: Bytes of protobuf that are decoded in one go: a few milliseconds.
 AT_ONCE: Final = 8 << 10

@@ -1,8 +1,14 @@
 """What the tests of users import: servers that start fast, fakes, suites for providers."""
 
-from .child import ChildKubeAPI
-from .connection import Connection
-from .inprocess import InProcessServer, KubeAPI
-from .process import ServerNotReady, SubprocessServer
+from ._child import ChildKubeAPI
+from ._connection import Connection
+from ._inprocess import (
+    InProcessServer,
+    KubeAPI,
+)
+from ._process import (
+    ServerNotReady,
+    SubprocessServer,
+)
 
 __all__ = ["ChildKubeAPI", "Connection", "InProcessServer", "KubeAPI", "ServerNotReady", "SubprocessServer"]

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 import yaml
 
-from .connection import Connection
+from ._connection import Connection
 
 #: What a server puts into metadata, and does not take from others.
 _SERVERS_OWN: Final = ("resourceVersion", "uid", "creationTimestamp", "deletionTimestamp", "generation", "selfLink")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from .child import ChildKubeAPI
-    from .inprocess import KubeAPI
-    from .process import SubprocessServer
+    from ._child import ChildKubeAPI
+    from ._inprocess import KubeAPI
+    from ._process import SubprocessServer
 
     Server = KubeAPI | ChildKubeAPI | SubprocessServer
 
@@ -84,9 +84,9 @@ def kube_api(pytestconfig: pytest.Config, kube_api_arguments: list[str]) -> Iter
     """A Kubernetes API server for the whole session: url, kubeconfig, token, connection, request()."""
     where = _server_kind(pytestconfig)
     # Imported late: plugins that install another reactor than the default one must come first.
-    from .child import ChildKubeAPI
-    from .inprocess import KubeAPI
-    from .process import SubprocessServer
+    from ._child import ChildKubeAPI
+    from ._inprocess import KubeAPI
+    from ._process import SubprocessServer
 
     kinds: dict[str, Callable[..., Server]] = {"thread": KubeAPI, "child": ChildKubeAPI, "process": SubprocessServer}
     with kinds[where](*kube_api_arguments) as server:
@@ -99,7 +99,7 @@ def kube_api(pytestconfig: pytest.Config, kube_api_arguments: list[str]) -> Iter
 @pytest.fixture
 def kube_api_clean(kube_api: Server) -> Iterator[KubeAPI | ChildKubeAPI]:
     """The same server, as it was when it had started: nothing that other tests have written is left."""
-    from .process import SubprocessServer
+    from ._process import SubprocessServer
 
     if isinstance(kube_api, SubprocessServer):
         raise pytest.UsageError("kube_api_clean needs kubetwist_server = thread or child")

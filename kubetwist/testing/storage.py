@@ -30,7 +30,11 @@ from ..storage.errors import (
     StorageError,
     StorageUnavailable,
 )
-from .storagereactor import DEAD, RecordingObserver, StorageReactor
+from ._storagereactor import (
+    DEAD,
+    RecordingObserver,
+    StorageReactor,
+)
 
 __all__ = ["DEAD", "RecordingObserver", "StorageReactor", "storage_tests"]
 

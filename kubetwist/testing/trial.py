@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .inprocess import InProcessServer
+from ._inprocess import InProcessServer
 
 if TYPE_CHECKING:
     from twisted.trial.unittest import TestCase as _TestCase

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.admission.limits}."""
+"""Tests for L{kubetwist.admission._limits}."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.limits import Hung, within
+from kubetwist.admission._limits import (
+    Hung,
+    within,
+)
 
 
 class LimitTests(SynchronousTestCase):

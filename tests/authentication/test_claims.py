@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authentication.claims}."""
+"""Tests for L{kubetwist.authentication._claims}."""
 
 from __future__ import annotations
 

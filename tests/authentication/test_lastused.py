@@ -1,13 +1,16 @@
-"""Tests for L{kubetwist.authentication.lastused}."""
+"""Tests for L{kubetwist.authentication._lastused}."""
 
 from __future__ import annotations
 
-from kubetwist.authentication.lastused import LABEL, LastUsed
+from kubetwist.authentication._lastused import (
+    LABEL,
+    LastUsed,
+)
 from tests.authentication.tokencase import NOW, TODAY, LegacyTestCase
 
 
 class LastUsedTests(LegacyTestCase):
-    """Tests for L{kubetwist.authentication.lastused}."""
+    """Tests for L{kubetwist.authentication._lastused}."""
 
     def test_last_used(self) -> None:
         """The secret tells the day on which its token was used last, and is written to once on that day."""

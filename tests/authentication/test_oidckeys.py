@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authentication.oidckeys}."""
+"""Tests for L{kubetwist.authentication._oidckeys}."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from twisted.internet.defer import Deferred
 
-from kubetwist.authentication import oidckeys
+from kubetwist.authentication import _oidckeys as oidckeys
 from kubetwist.authentication.configuration import Issuer as IssuerSettings
 from kubetwist.authentication.configuration import JWTConfiguration, Source
 from kubetwist.authentication.errors import AuthenticationFailed

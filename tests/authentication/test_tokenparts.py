@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authentication.tokenparts}."""
+"""Tests for L{kubetwist.authentication._tokenparts}."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.authentication.tokenparts import decode_part
+from kubetwist.authentication._tokenparts import decode_part
 from tests.authentication.tokencase import TokenCase
 
 

@@ -12,8 +12,11 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.api.options import DeleteOptions
 from kubetwist.api.resource import UserInfo
+from kubetwist.authentication._lastused import (
+    LABEL,
+    LastUsed,
+)
 from kubetwist.authentication.errors import AuthenticationFailed
-from kubetwist.authentication.lastused import LABEL, LastUsed
 from kubetwist.authentication.serviceaccounts import ServiceAccountTokens
 from kubetwist.interfaces import IAuthenticator
 from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys

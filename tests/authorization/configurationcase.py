@@ -8,7 +8,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.authorization.configuration import load_configuration
+from kubetwist.authorization._configuration import load_configuration
 
 KNOWN = ("ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook")
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authorization.configuration} and L{kubetwist.authorization.reload}."""
+"""Tests for L{kubetwist.authorization._configuration} and L{kubetwist.authorization.reload}."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress as suppressed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubetwist.authorization.configuration import load_configuration
+from kubetwist.authorization._configuration import load_configuration
 from tests.authorization.configurationcase import KNOWN, KUBECONFIG, ConfigurationCase
 
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authorization.rbacremedies}."""
+"""Tests for L{kubetwist.authorization._rbacremedies}."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.authorization import AuthorizerAttributes
 from kubetwist.api.resource import UserInfo
-from kubetwist.authorization.rbacremedies import bind, create_role
+from kubetwist.authorization._rbacremedies import (
+    bind,
+    create_role,
+)
 
 JANE = UserInfo("jane@example.com")
 ACCOUNT = UserInfo("system:serviceaccount:ns:robot")

@@ -18,8 +18,8 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.threads import blockingCallFromThread
 
 from kubetwist.testing import SubprocessServer
+from kubetwist.testing._reactorthread import running_reactor
 from kubetwist.testing.etcd import EtcdMember, EtcdNotReady, EtcdServer
-from kubetwist.testing.reactorthread import running_reactor
 from tests.storage.etcd.cutwire import CutWire
 
 from .historyclients import Client, Clients, SlowWatcher

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from kubetwist.testing.connection import Connection
+from kubetwist.testing._connection import Connection
 from kubetwist.testing.history import Action, History, Operation, Outcome, Watched
 
 #: Seconds that an answer may take before the client takes it for lost.

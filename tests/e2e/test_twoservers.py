@@ -17,7 +17,7 @@ import attrs
 import pytest
 
 from kubetwist.testing import SubprocessServer
-from kubetwist.testing.connection import Connection
+from kubetwist.testing._connection import Connection
 from kubetwist.testing.etcd import EtcdServer, why_no_etcd
 
 from .test_etcd import stored

@@ -11,7 +11,11 @@ from twisted.trial.unittest import TestCase
 
 from kubetwist.client.errors import CallError
 from kubetwist.client.httpclient import Answer
-from kubetwist.extension.delegation import INTERVAL, DelegatedAuthentication, LookupFailed
+from kubetwist.extension._delegation import (
+    INTERVAL,
+    DelegatedAuthentication,
+    LookupFailed,
+)
 from kubetwist.server.credentials.certificates import Authority
 
 

@@ -8,7 +8,11 @@ from attrs import evolve
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.extension.resources import BadResource, Resource, checked
+from kubetwist.extension._resources import (
+    BadResource,
+    Resource,
+    checked,
+)
 from kubetwist.schema.definitions import Definitions
 
 FORTUNE = Resource(

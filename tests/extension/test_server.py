@@ -16,12 +16,12 @@ from zope.interface import implementer
 
 from kubetwist.api.resource import UserInfo
 from kubetwist.extension import ExtensionOptions, Resource
-from kubetwist.extension.server import ExtensionService
+from kubetwist.extension._server import ExtensionService
 from kubetwist.interfaces import IValidatingAdmission
 from kubetwist.server.credentials.certificates import Authority, Pair, Subject
 from kubetwist.server.errors import StartError
 from kubetwist.testing import InProcessServer
-from kubetwist.testing.connection import Connection
+from kubetwist.testing._connection import Connection
 from kubetwist.testing.trial import KubeAPIMixin
 
 from .test_resources import FORTUNE

@@ -12,7 +12,7 @@ from attrs import evolve
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
-from kubetwist.testing.connection import Connection
+from kubetwist.testing._connection import Connection
 from kubetwist.testing.trial import KubeAPIMixin
 
 #: By line: a name that kube-apiserver serves, its type and its labels; with a star what is served after this test.

@@ -12,7 +12,7 @@ from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
 from kubetwist.server.credentials.certificates import Authority
-from kubetwist.testing.inprocess import InProcessServer
+from kubetwist.testing._inprocess import InProcessServer
 
 reactor: Any = the_reactor
 SECRETS = "/api/v1/namespaces/kube-system/secrets"

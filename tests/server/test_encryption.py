@@ -15,8 +15,8 @@ from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
 from kubetwist.server.errors import StartError
-from kubetwist.storage.encryption.envelope import key_id_hash
-from kubetwist.testing.inprocess import InProcessServer
+from kubetwist.storage.encryption._envelope import key_id_hash
+from kubetwist.testing._inprocess import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
 from tests.storage.encryption.kmsplugin import KMSPlugin
 

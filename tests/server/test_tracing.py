@@ -20,7 +20,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from kubetwist.server.errors import StartError
 from kubetwist.server.tracing import Tracing
-from kubetwist.testing.inprocess import InProcessServer
+from kubetwist.testing._inprocess import InProcessServer
 from kubetwist.testing.webhooks import Call, WebhookServer
 from kubetwist.tracing.configuration import TracingConfiguration
 from tests.collector import Collected, Collector
@@ -39,7 +39,7 @@ import sys
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
-from kubetwist.testing.inprocess import InProcessServer
+from kubetwist.testing._inprocess import InProcessServer
 
 async def run():
     async with InProcessServer() as server:

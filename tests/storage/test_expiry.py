@@ -1,11 +1,14 @@
-"""Tests for L{kubetwist.storage.expiry}."""
+"""Tests for L{kubetwist.storage._expiry}."""
 
 from __future__ import annotations
 
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.storage.expiry import AT_ONCE, Expiry
+from kubetwist.storage._expiry import (
+    AT_ONCE,
+    Expiry,
+)
 
 
 class ExpiryTests(SynchronousTestCase):

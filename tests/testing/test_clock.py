@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.testing.clock}."""
+"""Tests for L{kubetwist.testing._clock}."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api import times
-from kubetwist.testing.clock import SHORT, ServerClock
+from kubetwist.testing._clock import (
+    SHORT,
+    ServerClock,
+)
 
 
 class ServerClockTests(SynchronousTestCase):

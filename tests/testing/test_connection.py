@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.testing.connection}."""
+"""Tests for L{kubetwist.testing._connection}."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import yaml
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.testing.connection import Connection, write_token_file
+from kubetwist.testing._connection import (
+    Connection,
+    write_token_file,
+)
 
 
 def kubeconfig(cluster: dict[str, Any], user: dict[str, Any]) -> dict[str, Any]:

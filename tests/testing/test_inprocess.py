@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.testing.inprocess} and L{kubetwist.testing.trial}, on trial's reactor."""
+"""Tests for L{kubetwist.testing._inprocess} and L{kubetwist.testing.trial}, on trial's reactor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
 from kubetwist.testing import InProcessServer
-from kubetwist.testing.reactorthread import running_reactor
+from kubetwist.testing._reactorthread import running_reactor
 from kubetwist.testing.trial import KubeAPIMixin
 
 

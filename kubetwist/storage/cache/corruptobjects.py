@@ -13,6 +13,7 @@ from ...api.storage import (
     StorageEvent,
     StoredValue,
 )
+from .._expiry import Timer
 from ..errors import (
     ErrorTranslator,
     ForeignValue,
@@ -20,7 +21,6 @@ from ..errors import (
     UnreadableValue,
     unchanged,
 )
-from ..expiry import Timer
 from ..protobuf import is_protobuf
 from .record import Record
 

@@ -10,19 +10,19 @@ from ...api.storage import (
     StoredValue,
 )
 from ...interfaces import IStorageBackend
+from .._expiry import Timer
 from ..errors import (
     DecryptionUnavailable,
     ErrorTranslator,
     UnreadableValue,
     unchanged,
 )
-from ..expiry import Timer
 from ..protobuf import (
     others_first,
     portions,
 )
+from ._interning import share_texts
 from .corruptobjects import record_of
-from .interning import share_texts
 from .listing import Listing
 from .metrics import CacheTally
 from .record import Record

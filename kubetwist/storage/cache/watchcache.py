@@ -26,6 +26,7 @@ from ...interfaces import (
     IStorageWatch,
     IWatchSink,
 )
+from .._expiry import Timer
 from ..errors import (
     DecryptionUnavailable,
     ErrorTranslator,
@@ -36,10 +37,10 @@ from ..errors import (
     WatchInterrupted,
     unchanged,
 )
-from ..expiry import Timer
+from ._history import PastReader
+from ._interning import share_texts
+from ._table import RecordTable
 from .corruptobjects import Unreadable
-from .history import PastReader
-from .interning import share_texts
 from .listing import (
     Listing,
     counted,
@@ -55,7 +56,6 @@ from .record import (
     Draft,
     Record,
 )
-from .table import RecordTable
 from .watches import (
     CacheWatch,
     PacedWatch,

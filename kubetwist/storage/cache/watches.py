@@ -78,7 +78,7 @@ class EventSource(Protocol):
         """Return some records after a key, in key order; none after the last."""
 
     async def read_past(self, revision: int) -> tuple[Sequence[CacheEvent], int]:
-        """See L{kubetwist.storage.cache.history.PastReader.read}; reads up to the beginning of the window."""
+        """See L{kubetwist.storage.cache._history.PastReader.read}; reads up to the beginning of the window."""
 
 
 class CacheWatch:

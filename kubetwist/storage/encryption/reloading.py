@@ -16,12 +16,22 @@ from ...api.filewatcher import FileWatcher
 from ...api.go.quote import quoted
 from ...api.resource import GroupResource
 from ...metrics.registry import Reading
-from ..worker import ThreadedReactor
-from .configuration import KeyService, Rule, load_configuration
-from .envelope import key_id_hash
-from .kms import KeyManagement, KeyProvider
-from .metrics import EncryptionTally
-from .transformers import Transformer, Transformers
+from .._worker import ThreadedReactor
+from ._configuration import (
+    KeyService,
+    Rule,
+    load_configuration,
+)
+from ._envelope import key_id_hash
+from ._kms import (
+    KeyManagement,
+    KeyProvider,
+)
+from ._metrics import EncryptionTally
+from ._transformers import (
+    Transformer,
+    Transformers,
+)
 
 #: Where a resource is stored, by the key of one of its values; L{None} for what is no resource.
 Places = Callable[[str], GroupResource | None]
@@ -291,7 +301,7 @@ class FileEncryption:
 
 
 def _over_grpc(service: KeyService, reactor: ThreadedReactor) -> KeyManagement:
-    from .kmsclient import GRPCKeyManagement
+    from ._kmsclient import GRPCKeyManagement
 
     return GRPCKeyManagement(service, reactor)
 

@@ -25,11 +25,25 @@ from ...api.storage import (
     Write,
 )
 from ...interfaces import IRewriting, IStorageBackend, IStorageHistory, IStorageObserver, IStorageWatch, IStorageWrapper
+from .._worker import (
+    ThreadedReactor,
+    Worker,
+)
 from ..errors import DecryptionUnavailable, InvalidArgument, StorageUnavailable, UnreadableValue, UnwritableValue
-from ..worker import ThreadedReactor, Worker
-from .ciphers import TransformError, TransformUnavailable
-from .envelope import Keeper, MissingKey, Source
-from .transformers import IDENTITY, Plain, Transformer
+from ._ciphers import (
+    TransformError,
+    TransformUnavailable,
+)
+from ._envelope import (
+    Keeper,
+    MissingKey,
+    Source,
+)
+from ._transformers import (
+    IDENTITY,
+    Plain,
+    Transformer,
+)
 
 #: Bytes that are decrypted in the reactor's thread in one go; more is done by a thread.
 AT_ONCE: Final = 64 * 1024

@@ -1,5 +1,5 @@
 """The store in etcd, which several servers can share."""
 
-from .storage import EtcdStorage
+from ._storage import EtcdStorage
 
 __all__ = ["EtcdStorage"]

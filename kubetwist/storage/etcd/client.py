@@ -2,8 +2,8 @@
 txaioetcd's client, with what is weak in it mended: several members, TLS, timeouts, errors, and the whole of a range.
 
 Its types are used for what they are good for: transactions, comparisons, leases, sets of keys. What goes over the wire
-is gRPC (L{kubetwist.storage.etcd.grpc}), which every etcd speaks, whatever its gateway for HTTP/1.1 is set to: what
-txaioetcd would send there is translated (L{kubetwist.storage.etcd.descriptors}).
+is gRPC (L{kubetwist.storage.etcd._grpc}), which every etcd speaks, whatever its gateway for HTTP/1.1 is set to: what
+txaioetcd would send there is translated (L{kubetwist.storage.etcd._descriptors}).
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..errors import StorageUnavailable
-from .address import Address
-from .connection import Stream
-from .descriptors import (
+from ._connection import Stream
+from ._descriptors import (
     GATEWAY,
     LEASE_GRANT,
     LEASE_REVOKE,
@@ -33,15 +32,15 @@ from .descriptors import (
     decode,
     encode,
 )
-from .errors import (
+from ._errors import (
     BadAnswer,
     NoAnswer,
     NotSent,
     RPCError,
     TooLate,
 )
-from .grpc import Member
-from .messages import (
+from ._grpc import Member
+from ._messages import (
     FIRST_KEY,
     Found,
     compaction_request,
@@ -50,7 +49,8 @@ from .messages import (
     read_range,
     watch_request,
 )
-from .metrics import EtcdTally
+from ._metrics import EtcdTally
+from .address import Address
 
 COMPACTION: Final = b"/etcdserverpb.KV/Compact"
 WATCH: Final = b"/etcdserverpb.Watch/Watch"

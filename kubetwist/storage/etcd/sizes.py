@@ -8,18 +8,18 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred
 
 from ..errors import StorageError
-from .descriptors import (
+from ._descriptors import (
     GATEWAY,
     decode,
     encode,
 )
-from .errors import (
+from ._errors import (
     NoAnswer,
     NotSent,
     RPCError,
 )
-from .grpc import Member
-from .metrics import EtcdTally
+from ._grpc import Member
+from ._metrics import EtcdTally
 
 _STATUS: Final = GATEWAY[b"/maintenance/status"]
 #: Seconds that a member may take to answer.

@@ -1,5 +1,5 @@
 """The store in one SQLite file, for one server."""
 
-from .storage import SQLiteStorage
+from ._storage import SQLiteStorage
 
 __all__ = ["SQLiteStorage"]

@@ -14,7 +14,7 @@ from ..errors import (
     StorageCorrupt,
     StorageUnavailable,
 )
-from .format import read_format
+from ._format import read_format
 from .logfile import (
     LogFile,
     damaged,

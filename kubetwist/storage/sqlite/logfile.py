@@ -25,26 +25,26 @@ from ...api.storage import (
     StorageEvent,
     StoredValue,
 )
-from ..embedded import prefix_end
+from .._embedded import prefix_end
 from ..errors import (
     RevisionCompacted,
     StorageCorrupt,
     StorageUnavailable,
     StorageUnwritable,
 )
-from .checksums import (
+from ._checksums import (
     checked_value,
     head_sum,
 )
-from .format import (
+from ._format import (
     FORMAT,
     PLACE_BITS,
     PLACES,
     bring_up_to_date,
     read_format,
 )
-from .highwater import HighWaterMark
-from .wal import find_damage
+from ._highwater import HighWaterMark
+from ._wal import find_damage
 
 #: How every SQLite database begins.
 _MAGIC: Final = b"SQLite format 3\0"

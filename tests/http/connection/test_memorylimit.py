@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.http.connection import memorylimit
 from kubetwist.http.connection.memorylimit import MemoryGuard, Usage, group_limit, make_guard, parse_memory, read_usage
-from kubetwist.testing.process import SubprocessServer
+from kubetwist.testing._process import SubprocessServer
 from tests.http.connection.guardcase import MAPS, MIB, GuardCase
 
 

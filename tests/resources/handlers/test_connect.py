@@ -13,7 +13,7 @@ from twisted.trial.unittest import TestCase
 
 from kubetwist.client import dialing
 from kubetwist.server.credentials.certificates import Authority, Subject
-from kubetwist.testing.inprocess import InProcessServer
+from kubetwist.testing._inprocess import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
 from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
 

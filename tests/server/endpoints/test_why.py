@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.server.endpoints.why} and L{kubetwist.authorization.rbacexplain}."""
+"""Tests for L{kubetwist.server.endpoints.why} and L{kubetwist.authorization._rbacexplain}."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Tests for L{kubetwist.storage.cache.interning}."""
+"""Tests for L{kubetwist.storage.cache._interning}."""
 
 from __future__ import annotations
 
 import orjson
 
-from kubetwist.storage.cache import interning as sharedtexts
-from kubetwist.storage.cache.interning import share_texts
+from kubetwist.storage.cache import _interning as sharedtexts
+from kubetwist.storage.cache._interning import share_texts
 from kubetwist.storage.cache.record import (
     NO_LABELS,
     Record,

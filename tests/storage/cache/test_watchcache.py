@@ -17,7 +17,7 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.api.storage import Write
 from kubetwist.interfaces import IStorageObserver, IWatchSink
-from kubetwist.storage.cache import table as recordtable
+from kubetwist.storage.cache import _table as recordtable
 from kubetwist.storage.cache.record import (
     Draft,
     Record,

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.encryption.ciphers} and L{kubetwist.storage.encryption.transformers}."""
+"""Tests for L{kubetwist.storage.encryption._ciphers} and L{kubetwist.storage.encryption._transformers}."""
 
 from __future__ import annotations
 
@@ -19,10 +19,22 @@ from nacl.secret import SecretBox as NaClBox
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupResource
-from kubetwist.storage.encryption import ciphers
-from kubetwist.storage.encryption.ciphers import SecretBox, SeededGCM, TransformError
-from kubetwist.storage.encryption.configuration import Key, Provider, Rule
-from kubetwist.storage.encryption.transformers import IDENTITY, Plain, Transformers
+from kubetwist.storage.encryption import _ciphers as ciphers
+from kubetwist.storage.encryption._ciphers import (
+    SecretBox,
+    SeededGCM,
+    TransformError,
+)
+from kubetwist.storage.encryption._configuration import (
+    Key,
+    Provider,
+    Rule,
+)
+from kubetwist.storage.encryption._transformers import (
+    IDENTITY,
+    Plain,
+    Transformers,
+)
 
 SECRETS = GroupResource("", "secrets")
 PLACE = b"/registry/secrets/default/db"

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.encryption.configuration}."""
+"""Tests for L{kubetwist.storage.encryption._configuration}."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.configurations import BadConfiguration
 from kubetwist.api.resource import GroupResource
-from kubetwist.storage.encryption.configuration import Key, KeyService, Provider, Rule, load_configuration
+from kubetwist.storage.encryption._configuration import (
+    Key,
+    KeyService,
+    Provider,
+    Rule,
+    load_configuration,
+)
 
 HEAD = "kind: EncryptionConfiguration\napiVersion: apiserver.config.k8s.io/v1\n"
 SECRET = "c2VjcmV0IGlzIHNlY3VyZQ=="

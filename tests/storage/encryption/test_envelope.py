@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.encryption.envelope} and L{kubetwist.schema.protobuf.fields}."""
+"""Tests for L{kubetwist.storage.encryption._envelope} and L{kubetwist.schema.protobuf.fields}."""
 
 from __future__ import annotations
 
@@ -18,9 +18,19 @@ from kubetwist.schema.protobuf.fields import (
     pairs,
 )
 from kubetwist.schema.protobuf.wire import WireError
-from kubetwist.storage.encryption.ciphers import SeededGCM, TransformError
-from kubetwist.storage.encryption.envelope import KEY, SEED, Envelope, MissingKey, Sealing, Source
-from kubetwist.storage.encryption.transformers import Plain
+from kubetwist.storage.encryption._ciphers import (
+    SeededGCM,
+    TransformError,
+)
+from kubetwist.storage.encryption._envelope import (
+    KEY,
+    SEED,
+    Envelope,
+    MissingKey,
+    Sealing,
+    Source,
+)
+from kubetwist.storage.encryption._transformers import Plain
 
 PLACE = b"/registry/secrets/default/db"
 BYTES = bytes(range(32))
@@ -38,7 +48,7 @@ class NoKeeper:
     """Is not asked."""
 
     def fetch(self, source: Source) -> Deferred[None]:
-        """See L{kubetwist.storage.encryption.envelope.Keeper.fetch}."""
+        """See L{kubetwist.storage.encryption._envelope.Keeper.fetch}."""
         raise AssertionError("nobody is asked")
 
 

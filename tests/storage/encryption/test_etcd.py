@@ -7,7 +7,10 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.storage import Write
-from kubetwist.storage.encryption.configuration import Key, Provider
+from kubetwist.storage.encryption._configuration import (
+    Key,
+    Provider,
+)
 from kubetwist.storage.encryption.storage import EncryptedStorage
 from kubetwist.testing.etcd import why_no_etcd
 from kubetwist.testing.storage import RecordingObserver, storage_tests

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.encryption.kms}."""
+"""Tests for L{kubetwist.storage.encryption._kms}."""
 
 from __future__ import annotations
 
@@ -8,10 +8,21 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.storage.encryption.ciphers import TransformError, TransformUnavailable
-from kubetwist.storage.encryption.envelope import MissingKey, Source, key_id_hash
-from kubetwist.storage.encryption.kms import KeyProvider, ServiceError, ServiceStatus
-from kubetwist.storage.encryption.transformers import Plain
+from kubetwist.storage.encryption._ciphers import (
+    TransformError,
+    TransformUnavailable,
+)
+from kubetwist.storage.encryption._envelope import (
+    MissingKey,
+    Source,
+    key_id_hash,
+)
+from kubetwist.storage.encryption._kms import (
+    KeyProvider,
+    ServiceError,
+    ServiceStatus,
+)
+from kubetwist.storage.encryption._transformers import Plain
 
 PLACE = b"/registry/secrets/default/db"
 
@@ -47,19 +58,19 @@ class FakeService:
         return succeed(value)
 
     def status(self) -> Deferred[ServiceStatus]:
-        """See L{kubetwist.storage.encryption.kms.KeyManagement.status}."""
+        """See L{kubetwist.storage.encryption._kms.KeyManagement.status}."""
         return self._answer("status", ServiceStatus(self.version, self.healthz, self.key_id))
 
     def encrypt(self, uid: str, plaintext: bytes) -> Deferred[Source]:
-        """See L{kubetwist.storage.encryption.kms.KeyManagement.encrypt}."""
+        """See L{kubetwist.storage.encryption._kms.KeyManagement.encrypt}."""
         return self._answer("encrypt", Source(self.encrypts_with or self.key_id, plaintext[::-1]))
 
     def decrypt(self, uid: str, source: Source) -> Deferred[bytes]:
-        """See L{kubetwist.storage.encryption.kms.KeyManagement.decrypt}."""
+        """See L{kubetwist.storage.encryption._kms.KeyManagement.decrypt}."""
         return self._answer(f"decrypt {source.key_id}", source.encrypted[::-1])
 
     def close(self) -> None:
-        """See L{kubetwist.storage.encryption.kms.KeyManagement.close}."""
+        """See L{kubetwist.storage.encryption._kms.KeyManagement.close}."""
         self.closed = True
 
     def asked(self) -> list[str]:

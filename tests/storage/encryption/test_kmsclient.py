@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.encryption.kmsclient}, against a server of gRPC's own on a socket."""
+"""Tests for L{kubetwist.storage.encryption._kmsclient}, against a server of gRPC's own on a socket."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from kubetwist.storage.encryption.configuration import KeyService
-from kubetwist.storage.encryption.envelope import Source
-from kubetwist.storage.encryption.kms import ServiceError, ServiceStatus
-from kubetwist.storage.encryption.kmsclient import GRPCKeyManagement
+from kubetwist.storage.encryption._configuration import KeyService
+from kubetwist.storage.encryption._envelope import Source
+from kubetwist.storage.encryption._kms import (
+    ServiceError,
+    ServiceStatus,
+)
+from kubetwist.storage.encryption._kmsclient import GRPCKeyManagement
 from kubetwist.testing.storage import StorageReactor
 
 from .kmsplugin import KMSPlugin

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.encryption.metrics}: what is told of values, keys and services."""
+"""Tests for L{kubetwist.storage.encryption._metrics}: what is told of values, keys and services."""
 
 from __future__ import annotations
 
@@ -9,15 +9,26 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupResource
 from kubetwist.metrics.registry import Distribution, Reading
-from kubetwist.storage.encryption.ciphers import TransformError
-from kubetwist.storage.encryption.configuration import Key, Provider, Rule
-from kubetwist.storage.encryption.envelope import MissingKey, Source, key_id_hash
-from kubetwist.storage.encryption.kms import KeyProvider, ServiceError
-from kubetwist.storage.encryption.metrics import (
+from kubetwist.storage.encryption._ciphers import TransformError
+from kubetwist.storage.encryption._configuration import (
+    Key,
+    Provider,
+    Rule,
+)
+from kubetwist.storage.encryption._envelope import (
+    MissingKey,
+    Source,
+    key_id_hash,
+)
+from kubetwist.storage.encryption._kms import (
+    KeyProvider,
+    ServiceError,
+)
+from kubetwist.storage.encryption._metrics import (
     EncryptionTally,
     KeyUses,
 )
-from kubetwist.storage.encryption.transformers import Transformers
+from kubetwist.storage.encryption._transformers import Transformers
 
 from .test_kms import FakeService
 

@@ -12,11 +12,11 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupResource
-from kubetwist.storage.encryption.ciphers import TransformError
-from kubetwist.storage.encryption.configuration import KeyService
-from kubetwist.storage.encryption.kms import ServiceError
+from kubetwist.storage.encryption._ciphers import TransformError
+from kubetwist.storage.encryption._configuration import KeyService
+from kubetwist.storage.encryption._kms import ServiceError
+from kubetwist.storage.encryption._transformers import Plain
 from kubetwist.storage.encryption.reloading import FileEncryption
-from kubetwist.storage.encryption.transformers import Plain
 
 from .test_kms import FakeService
 

@@ -17,11 +17,27 @@ from kubetwist.api.storage import (
     Write,
 )
 from kubetwist.interfaces import IRewriting, IStorageObserver, IStorageWatch
-from kubetwist.storage.encryption.ciphers import TransformError, TransformUnavailable
-from kubetwist.storage.encryption.configuration import Key, Provider, Rule
-from kubetwist.storage.encryption.envelope import Envelope, MissingKey, Sealing, Source
+from kubetwist.storage.encryption._ciphers import (
+    TransformError,
+    TransformUnavailable,
+)
+from kubetwist.storage.encryption._configuration import (
+    Key,
+    Provider,
+    Rule,
+)
+from kubetwist.storage.encryption._envelope import (
+    Envelope,
+    MissingKey,
+    Sealing,
+    Source,
+)
+from kubetwist.storage.encryption._transformers import (
+    IDENTITY,
+    Transformer,
+    Transformers,
+)
 from kubetwist.storage.encryption.storage import AT_ONCE, EncryptedStorage
-from kubetwist.storage.encryption.transformers import IDENTITY, Transformer, Transformers
 from kubetwist.storage.errors import DecryptionUnavailable, UnreadableValue, UnwritableValue
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.sqlite import SQLiteStorage
@@ -82,7 +98,7 @@ class SQLiteTests(storage_tests(over_sqlite)):
 
 
 class KeeperOf:
-    """Has keys when it is told so: an L{kubetwist.storage.encryption.envelope.Keeper}."""
+    """Has keys when it is told so: an L{kubetwist.storage.encryption._envelope.Keeper}."""
 
     def __init__(self) -> None:
         self.sealing = Sealing(Source("one", b"mine"), bytes(32))
@@ -91,7 +107,7 @@ class KeeperOf:
         self.waiting: list[tuple[Source, Deferred[None]]] = []
 
     def fetch(self, source: Source) -> Deferred[None]:
-        """See L{kubetwist.storage.encryption.envelope.Keeper.fetch}."""
+        """See L{kubetwist.storage.encryption._envelope.Keeper.fetch}."""
         answer: Deferred[None] = Deferred()
         self.waiting.append((source, answer))
         return answer

@@ -17,10 +17,10 @@ from kubetwist.schema.protobuf.wire import (
     VARINT,
 )
 from kubetwist.storage.etcd import EtcdStorage
+from kubetwist.storage.etcd._frames import DATA
+from kubetwist.storage.etcd._messages import scan
 from kubetwist.storage.etcd.address import Address
 from kubetwist.storage.etcd.client import EtcdClient
-from kubetwist.storage.etcd.frames import DATA
-from kubetwist.storage.etcd.messages import scan
 from kubetwist.testing.etcd import EtcdServer, why_no_etcd
 from kubetwist.testing.storage import DEAD, RecordingObserver, StorageReactor
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from kubetwist.metrics.registry import Distribution
-from kubetwist.storage.etcd.metrics import (
-    EtcdTally,
-)
+from kubetwist.storage.etcd._metrics import EtcdTally
 
 
 def told(tally: EtcdTally, name: str) -> dict[tuple[str, ...], float]:

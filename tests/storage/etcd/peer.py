@@ -9,11 +9,11 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import DataReceived, PingReceived, RequestReceived, StreamEnded, StreamReset
 
-from kubetwist.storage.etcd.frames import (
+from kubetwist.storage.etcd._frames import (
     MessageReader,
     prefixed,
 )
-from kubetwist.storage.etcd.http2 import PREFACE
+from kubetwist.storage.etcd._http2 import PREFACE
 
 ANSWER = [(b":status", b"200"), (b"content-type", b"application/grpc")]
 ALL_WELL = [(b"grpc-status", b"0"), (b"grpc-message", b"")]

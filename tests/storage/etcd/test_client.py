@@ -10,9 +10,9 @@ from txaioetcd import CompVersion, Error, Failed, KeySet, OpGet, OpSet, Transact
 from twisted.internet.defer import Deferred
 
 from kubetwist.api.storage import Write
-from kubetwist.storage.etcd.errors import RPCError
-from kubetwist.storage.etcd.messages import Change
-from kubetwist.storage.etcd.watch import (
+from kubetwist.storage.etcd._errors import RPCError
+from kubetwist.storage.etcd._messages import Change
+from kubetwist.storage.etcd._watch import (
     EtcdWatch,
     WatchLost,
 )

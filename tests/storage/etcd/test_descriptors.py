@@ -1,10 +1,10 @@
-"""Tests for L{kubetwist.storage.etcd.descriptors}."""
+"""Tests for L{kubetwist.storage.etcd._descriptors}."""
 
 from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.storage.etcd.descriptors import (
+from kubetwist.storage.etcd._descriptors import (
     decode,
     encode,
 )

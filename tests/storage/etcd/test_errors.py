@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.etcd.errors}."""
+"""Tests for L{kubetwist.storage.etcd._errors}."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from kubetwist.api.storage import (
     Write,
 )
 from kubetwist.storage.errors import KeyExists, KeyNotFound, RevisionConflict, StorageUnavailable
-from kubetwist.storage.etcd.commit import refusal
-from kubetwist.storage.etcd.compaction import compacted_to
+from kubetwist.storage.etcd._commit import refusal
+from kubetwist.storage.etcd._compaction import compacted_to
 
 
 class ErrorTests(SynchronousTestCase):

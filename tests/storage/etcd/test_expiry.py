@@ -1,5 +1,5 @@
 # mypy: allow-untyped-calls
-"""Tests for L{kubetwist.storage.etcd.expiry}, and for what L{kubetwist.storage.migration} makes of etcd."""
+"""Tests for L{kubetwist.storage.etcd._expiry}, and for what L{kubetwist.storage.migration} makes of etcd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.etcd.frames}."""
+"""Tests for L{kubetwist.storage.etcd._frames}."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.storage.etcd.errors import BadAnswer
-from kubetwist.storage.etcd.frames import (
+from kubetwist.storage.etcd._errors import BadAnswer
+from kubetwist.storage.etcd._frames import (
     DATA,
     END_HEADERS,
     HEADERS,

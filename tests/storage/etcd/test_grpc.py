@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.etcd.grpc}: members and connections, in memory, and over a socket that breaks."""
+"""Tests for L{kubetwist.storage.etcd._grpc}: members and connections, in memory, and over a socket that breaks."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from kubetwist.storage.etcd.address import Address
-from kubetwist.storage.etcd.connection import (
+from kubetwist.storage.etcd._connection import (
     CONNECT_TIMEOUT,
     KEEPALIVE,
     PING_PATIENCE,
     Connection,
     Stream,
 )
-from kubetwist.storage.etcd.errors import (
+from kubetwist.storage.etcd._errors import (
     BadAnswer,
     NoAnswer,
     NotSent,
     RPCError,
     TooLate,
 )
-from kubetwist.storage.etcd.grpc import (
+from kubetwist.storage.etcd._grpc import (
     BACKOFF_FIRST,
     Member,
 )
-from kubetwist.storage.etcd.http2 import LAST_STREAM
+from kubetwist.storage.etcd._http2 import LAST_STREAM
+from kubetwist.storage.etcd.address import Address
 
 from .case import TurningReactor
 from .peer import Peer

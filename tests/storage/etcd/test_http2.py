@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.etcd.http2}, against the library h2."""
+"""Tests for L{kubetwist.storage.etcd._http2}, against the library h2."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.storage.etcd.errors import (
+from kubetwist.storage.etcd._errors import (
     BadAnswer,
     NoAnswer,
     RPCError,
 )
-from kubetwist.storage.etcd.http2 import (
+from kubetwist.storage.etcd._http2 import (
     CONNECTION_WINDOW,
     LAST_STREAM,
     MOST_OWED,

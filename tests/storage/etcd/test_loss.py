@@ -1,4 +1,4 @@
-"""Tests of L{kubetwist.storage.etcd.storage} when connections and members are lost, against etcd itself."""
+"""Tests of L{kubetwist.storage.etcd._storage} when connections and members are lost, against etcd itself."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from kubetwist.storage.errors import (
     StorageUnavailable,
 )
 from kubetwist.storage.etcd import EtcdStorage
-from kubetwist.storage.etcd import storage as etcd
-from kubetwist.storage.etcd.errors import NoAnswer
+from kubetwist.storage.etcd import _storage as etcd
+from kubetwist.storage.etcd._errors import NoAnswer
 from kubetwist.testing.etcd import EtcdServer, TLSFiles, why_no_etcd
 from kubetwist.testing.storage import RecordingObserver
 

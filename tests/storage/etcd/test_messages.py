@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.etcd.messages} and C{descriptors}, and what is made of their values."""
+"""Tests for L{kubetwist.storage.etcd._messages} and C{descriptors}, and what is made of their values."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kubetwist.api.storage import (
     StoredValue,
     Write,
 )
-from kubetwist.storage.etcd.descriptors import (
+from kubetwist.storage.etcd._descriptors import (
     decode,
     encode,
 )
-from kubetwist.storage.etcd.errors import BadAnswer
-from kubetwist.storage.etcd.messages import (
+from kubetwist.storage.etcd._errors import BadAnswer
+from kubetwist.storage.etcd._messages import (
     FIRST_KEY,
     Change,
     Found,

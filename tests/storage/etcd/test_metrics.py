@@ -1,4 +1,4 @@
-"""What is counted of etcd: L{kubetwist.storage.etcd.metrics} and C{sizes}, against etcd itself."""
+"""What is counted of etcd: L{kubetwist.storage.etcd._metrics} and C{sizes}, against etcd itself."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.storage import Write
 from kubetwist.storage.errors import KeyExists
-from kubetwist.storage.etcd.errors import (
+from kubetwist.storage.etcd._errors import (
     NOT_FOUND,
     NoAnswer,
     NotSent,
     RPCError,
     TooLate,
 )
-from kubetwist.storage.etcd.metrics import (
-    code_of,
-)
+from kubetwist.storage.etcd._metrics import code_of
 from tests.storage.etcd.case import EtcdCase
 from tests.storage.etcd.counts import told
 

@@ -1,4 +1,4 @@
-"""Tests of several servers on one etcd: L{kubetwist.storage.etcd.storage}, against etcd itself."""
+"""Tests of several servers on one etcd: L{kubetwist.storage.etcd._storage}, against etcd itself."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from zope.interface.verify import verifyObject
 from kubetwist.api.storage import Write
 from kubetwist.interfaces import ISharedStorage
 from kubetwist.storage.errors import KeyExists, RevisionCompacted, StorageUnavailable
-from kubetwist.storage.etcd.descriptors import LEASE_LEASES
-from kubetwist.storage.etcd.errors import PERMISSION_DENIED, RPCError
-from kubetwist.storage.etcd.messages import Found
+from kubetwist.storage.etcd._descriptors import LEASE_LEASES
+from kubetwist.storage.etcd._errors import (
+    PERMISSION_DENIED,
+    RPCError,
+)
+from kubetwist.storage.etcd._messages import Found
 
 from .case import EtcdCase
 

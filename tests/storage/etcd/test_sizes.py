@@ -7,14 +7,10 @@ from typing import Any
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.storage.etcd._errors import NotSent
+from kubetwist.storage.etcd._grpc import Member
+from kubetwist.storage.etcd._metrics import EtcdTally
 from kubetwist.storage.etcd.address import Address
-from kubetwist.storage.etcd.errors import (
-    NotSent,
-)
-from kubetwist.storage.etcd.grpc import Member
-from kubetwist.storage.etcd.metrics import (
-    EtcdTally,
-)
 from kubetwist.storage.etcd.sizes import EtcdSizes
 from tests.storage.etcd.case import EtcdCase
 from tests.storage.etcd.counts import told

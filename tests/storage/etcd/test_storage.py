@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.etcd.storage}, against etcd itself."""
+"""Tests for L{kubetwist.storage.etcd._storage}, against etcd itself."""
 
 from __future__ import annotations
 

@@ -6,10 +6,8 @@ import os
 from pathlib import Path
 
 from kubetwist.storage.errors import StorageCorrupt
-from kubetwist.storage.sqlite.storage import (
-    SQLiteStorage,
-)
-from kubetwist.storage.sqlite.wal import (
+from kubetwist.storage.sqlite._storage import SQLiteStorage
+from kubetwist.storage.sqlite._wal import (
     FRAME,
     HEADER,
 )

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.sqlite.checksums}."""
+"""Tests for L{kubetwist.storage.sqlite._checksums}."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.storage.sqlite.wal import (
-    checksum,
-)
+from kubetwist.storage.sqlite._wal import checksum
 
 
 class ChecksumTests(SynchronousTestCase):
-    """Tests for L{kubetwist.storage.sqlite.checksums}."""
+    """Tests for L{kubetwist.storage.sqlite._checksums}."""
 
     @given(st.tuples(*[st.integers(0, 2**32 - 1)] * 2), st.binary(max_size=200), st.booleans())
     def test_checksum(self, before: tuple[int, int], content: bytes, big_endian: bool) -> None:

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-calls
-"""Tests for L{kubetwist.storage.sqlite.format}: files of every format there was."""
+"""Tests for L{kubetwist.storage.sqlite._format}: files of every format there was."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.storage import Write
 from kubetwist.storage.errors import StorageCorrupt, StorageUnavailable
 from kubetwist.storage.sqlite import SQLiteStorage
-from kubetwist.storage.sqlite import format as sqliteformat
+from kubetwist.storage.sqlite import _format as sqliteformat
 from kubetwist.testing.storage import RecordingObserver, StorageReactor
 
 FORMATS = Path(__file__).with_name("formats")

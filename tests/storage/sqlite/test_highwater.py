@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.sqlite.highwater}."""
+"""Tests for L{kubetwist.storage.sqlite._highwater}."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import kubetwist
 from kubetwist.storage.errors import StorageCorrupt
-from kubetwist.storage.sqlite.highwater import HighWaterMark
+from kubetwist.storage.sqlite._highwater import HighWaterMark
 from tests.storage.sqlite.test_storage import FileCase
 
 #: A process that writes some keys, prints the last revision, and kills itself.

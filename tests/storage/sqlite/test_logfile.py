@@ -10,12 +10,10 @@ from random import Random
 from typing import Any
 
 from kubetwist.storage.errors import StorageCorrupt
-from kubetwist.storage.sqlite import storage as sqlite_module
-from kubetwist.storage.sqlite.checksums import MISMATCH
+from kubetwist.storage.sqlite import _storage as sqlite_module
+from kubetwist.storage.sqlite._checksums import MISMATCH
+from kubetwist.storage.sqlite._storage import SQLiteStorage
 from kubetwist.storage.sqlite.logfile import LogFile
-from kubetwist.storage.sqlite.storage import (
-    SQLiteStorage,
-)
 from kubetwist.testing.storage import RecordingObserver
 from tests.storage.sqlite.crashes import CrashedCase
 from tests.storage.sqlite.test_storage import FileCase

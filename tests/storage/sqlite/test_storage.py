@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.sqlite.storage} and L{kubetwist.storage.sqlite.logfile}."""
+"""Tests for L{kubetwist.storage.sqlite._storage} and L{kubetwist.storage.sqlite.logfile}."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.storage import Write
+from kubetwist.storage._worker import Worker
 from kubetwist.storage.errors import (
     InvalidArgument,
     KeyExists,
@@ -27,10 +28,9 @@ from kubetwist.storage.errors import (
     StorageUnwritable,
 )
 from kubetwist.storage.sqlite import SQLiteStorage
-from kubetwist.storage.sqlite import storage as sqlite_module
-from kubetwist.storage.sqlite.format import FORMAT
+from kubetwist.storage.sqlite import _storage as sqlite_module
+from kubetwist.storage.sqlite._format import FORMAT
 from kubetwist.storage.sqlite.logfile import LogFile
-from kubetwist.storage.worker import Worker
 from kubetwist.testing.storage import RecordingObserver, StorageReactor, storage_tests
 
 

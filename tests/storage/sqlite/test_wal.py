@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.sqlite.wal}."""
+"""Tests for L{kubetwist.storage.sqlite._wal}."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.storage import Write
 from kubetwist.storage.errors import RevisionCompacted, StorageCorrupt
-from kubetwist.storage.sqlite.backup import copy_store
-from kubetwist.storage.sqlite.highwater import HighWaterMark
-from kubetwist.storage.sqlite.logfile import LOST_REVISIONS
-from kubetwist.storage.sqlite.storage import (
+from kubetwist.storage.sqlite._highwater import HighWaterMark
+from kubetwist.storage.sqlite._storage import (
     IDLE,
     SQLiteStorage,
 )
-from kubetwist.storage.sqlite.wal import (
+from kubetwist.storage.sqlite._wal import (
     HEADER,
     find_damage,
 )
+from kubetwist.storage.sqlite.backup import copy_store
+from kubetwist.storage.sqlite.logfile import LOST_REVISIONS
 from tests.storage.sqlite.crashes import LENGTH, CrashedCase
 from tests.storage.sqlite.test_storage import FileCase
 
 
 class LogTests(SynchronousTestCase):
-    """Tests for L{kubetwist.storage.sqlite.wal}."""
+    """Tests for L{kubetwist.storage.sqlite._wal}."""
 
     def test_leftover(self) -> None:
         """Frames of a failed transaction, after one that replaced it, are not damage."""

@@ -1,0 +1,185 @@
+"""
+What a token of another issuer says of its user; the token has been verified by then.
+
+@see: kubernetes, C{apiserver/plugin/pkg/authenticator/token/oidc}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ..api.decoding import json_type
+from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
+from ..api.resource import UserInfo
+from .certificates import CREDENTIAL_ID
+from .configuration import (
+    JWTConfiguration,
+    Source,
+)
+from .errors import AuthenticationFailed
+from .union import authenticated
+
+if TYPE_CHECKING:
+    from ..cel.authentication import (
+        ClaimsExpression,
+        UserExpression,
+    )
+
+_EMAIL: Final = "email"
+_VERIFIED: Final = "email_verified"
+
+
+def user_of_claims(configuration: JWTConfiguration, claims: Mapping[str, JSONValue]) -> UserInfo:
+    """
+    The user whom claims name.
+
+    @raise AuthenticationFailed: They name nobody, or break the rules of the configuration.
+    """
+    value = _claims_value(claims) if _has_expressions(configuration) else None
+    name = _username(configuration.username, claims, value)
+    groups = _groups(configuration.groups, claims, value)
+    uid = _uid(configuration.uid, claims, value)
+    user = UserInfo(name, uid, groups, _extra(configuration, claims, value))
+    for claim, wanted in configuration.required.items():
+        if claim not in claims:
+            raise AuthenticationFailed(f"oidc: required claim {claim} not present in ID token")
+        said = _text(claims[claim], f"oidc: parse claim {claim}")
+        if said != wanted:
+            text = f"oidc: required claim {claim} value does not match. Got = {said}, want = {wanted}"
+            raise AuthenticationFailed(text)
+    _check(configuration.claim_rules, value, "claim validation expression")
+    if configuration.user_rules:
+        from ..cel.authentication import user_value
+
+        _check(configuration.user_rules, user_value(user), "user info validation rule")
+    return authenticated(user)
+
+
+def _has_expressions(configuration: JWTConfiguration) -> bool:
+    sources = configuration.username, configuration.groups, configuration.uid
+    return bool(
+        configuration.extra or configuration.claim_rules or any(source.expression is not None for source in sources)
+    )
+
+
+def _claims_value(claims: Mapping[str, JSONValue]) -> Any:
+    from ..cel.authentication import claims_value
+
+    return claims_value(claims)
+
+
+def _evaluated(expression: ClaimsExpression | UserExpression, value: JSONValue, what: str) -> Any:
+    from ..cel.authentication import ExpressionError
+
+    try:
+        return expression.evaluate(value)
+    except ExpressionError as error:
+        raise AuthenticationFailed(f"oidc: error evaluating {what}: {error}") from error
+
+
+def _check(rules: Sequence[tuple[ClaimsExpression | UserExpression, str]], value: JSONValue, what: str) -> None:
+    results = [(expression, message, _evaluated(expression, value, what)) for expression, message in rules]
+    for expression, message, result in results:
+        if not isinstance(result, bool):
+            raise AuthenticationFailed(f"oidc: error evaluating {what}: validation expression must return a boolean")
+        if not result:
+            text = f"validation expression '{expression.expression}' failed: {message}"
+            raise AuthenticationFailed(f"oidc: error evaluating {what}: {text}")
+
+
+def _username(source: Source, claims: Mapping[str, JSONValue], value: JSONValue) -> str:
+    if source.expression is not None:
+        from ..cel.authentication import string_value
+
+        what = "username claim expression"
+        name = string_value(_evaluated(source.expression, value, what))
+        if name is None:
+            raise AuthenticationFailed(f"oidc: error evaluating {what}: username claim expression must return a string")
+        if not name:
+            raise AuthenticationFailed("oidc: empty username via CEL expression is not allowed")
+        return name
+    name = _claim(claims, source.claim, f"oidc: parse username claims {quoted(source.claim)}")
+    if source.claim == _EMAIL and _VERIFIED in claims:
+        verified = claims[_VERIFIED]
+        if verified is not None and not isinstance(verified, bool):
+            text = f"json: cannot unmarshal {json_type(verified)} into Go value of type bool"
+            raise AuthenticationFailed(f"oidc: parse 'email_verified' claim: {text}")
+        if not verified:
+            raise AuthenticationFailed("oidc: email not verified")
+    if not source.prefix + name:
+        # The reference would take this for a user without a name, whom nothing else knows.
+        raise AuthenticationFailed("oidc: an empty username is not allowed")
+    return source.prefix + name
+
+
+def _groups(source: Source, claims: Mapping[str, JSONValue], value: JSONValue) -> tuple[str, ...]:
+    if source.claim and source.claim in claims:
+        said = claims[source.claim]
+        what = f"oidc: parse groups claim {quoted(source.claim)}"
+        several = said if isinstance(said, list) else [said]
+        if said is None:
+            return ()
+        if any(one is not None and not isinstance(one, str) for one in several):
+            # Of what is no list of texts, Go tells why it is no text.
+            text = f"json: cannot unmarshal {json_type(said)} into Go value of type string"
+            raise AuthenticationFailed(f"{what}: {text}")
+        return tuple(source.prefix + (one or "") for one in several)
+    if source.expression is None:
+        return ()
+    return tuple(_strings(source.expression, value, "group claim expression"))
+
+
+def _uid(source: Source, claims: Mapping[str, JSONValue], value: JSONValue) -> str:
+    if source.claim:
+        return _claim(claims, source.claim, f"oidc: parse uid claim {quoted(source.claim)}")
+    if source.expression is None:
+        return ""
+    from ..cel.authentication import string_value
+
+    uid = string_value(_evaluated(source.expression, value, "uid claim expression"))
+    if uid is None:
+        text = "uid claim expression must return a string"
+        raise AuthenticationFailed(f"oidc: error evaluating uid claim expression: {text}")
+    return uid
+
+
+def _extra(
+    configuration: JWTConfiguration, claims: Mapping[str, JSONValue], value: JSONValue
+) -> dict[str, tuple[str, ...]]:
+    extra: dict[str, tuple[str, ...]] = {}
+    token_id = claims.get("jti")
+    if token_id and isinstance(token_id, str):
+        extra[CREDENTIAL_ID] = (f"JTI={token_id}",)
+    for key, expression in configuration.extra.items():
+        values = _strings(expression, value, "extra claim expression", expression.expression)
+        if values:
+            extra[key] = tuple(values)
+    return extra
+
+
+def _strings(expression: ClaimsExpression | UserExpression, value: JSONValue, what: str, shown: str = "") -> list[str]:
+    from ..cel.authentication import string_list
+
+    result = _evaluated(expression, value, what)
+    try:
+        return string_list(result)
+    except ValueError as error:
+        text = f"{shown}: {error}" if shown else str(error)
+        raise AuthenticationFailed(f"oidc: error evaluating {what}: {text}") from error
+
+
+def _claim(claims: Mapping[str, JSONValue], name: str, what: str) -> str:
+    if name not in claims:
+        raise AuthenticationFailed(f"{what}: claim not present")
+    return _text(claims[name], what)
+
+
+def _text(value: JSONValue, what: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        text = f"json: cannot unmarshal {json_type(value)} into Go value of type string"
+        raise AuthenticationFailed(f"{what}: {text}")
+    return value

@@ -1,0 +1,262 @@
+"""Which rule and which binding of RBAC allow something; and where none does, which come near."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from ..api.authorization import AuthorizerAttributes
+from ..api.go.quote import quoted
+from ..api.rbacrules import (
+    Rule,
+    allows,
+    lacking,
+)
+from ..api.resource import (
+    JSONObject,
+    UserInfo,
+)
+from ..api.users import split_service_account
+from ..registry.rbac.ruleresolver import (
+    CLUSTER,
+    Binding,
+    Grants,
+    UnknownRole,
+)
+from ._rbacremedies import bind
+
+#: Of a list in a rule, what is shown.
+_SHOWN: Final = 20
+
+#: How far what is missing keeps a rule of the user's own from allowing.
+_OWN: Final = {"verb": 1, "resourceName": 1, "subresource": 1, "apiGroup": 2, "path": 2}
+_ROLE_MISSING: Final = 0
+_OTHER_NAMESPACE: Final = 2
+_RESEMBLING: Final = 1
+_OTHERS: Final = 3
+_BOUND_NOWHERE: Final = 4
+#: Added to the distance of roles for system components and their controllers.
+_SYSTEM: Final = 3
+_CONTROLLER: Final = 4
+#: Maximum number of listed grants of a user.
+_MOST_GRANTS: Final = 20
+
+_TEXTS: Final = {
+    "verb": "but not {verb}",
+    "resourceName": "but not for the name {name}",
+    "subresource": "but not {resource}",
+    "apiGroup": "but not in the API group {group}",
+    "path": "but not the path {path}",
+}
+
+
+def explain(grants: Grants, question: AuthorizerAttributes) -> JSONObject | None:
+    """The first rule that allows what is asked for, and how the user comes by it."""
+    user = question.user
+    for binding in grants.bindings_of(user, question.namespace):
+        try:
+            role = grants.role(binding.role, binding.namespace)
+        except UnknownRole:
+            continue
+        for index, rule in enumerate(role.rules):
+            if allows(rule, question):
+                return {**_source(binding, index, rule), "subject": binding.subject_of(user)}
+    return None
+
+
+def grants_of(grants: Grants, question: AuthorizerAttributes) -> list[JSONObject]:
+    """See L{kubetwist.interfaces.IGrantExplainer.grants_of}."""
+    user = question.user
+    direct: list[JSONObject] = []
+    of_groups: list[JSONObject] = []
+    for binding in grants.bindings_of(user, question.namespace):
+        subject = binding.subject_of(user)
+        if subject is None:
+            continue
+        by_group = subject.get("kind") == "Group"
+        as_member = f", as a member of {quoted(_subject_name(subject))}" if by_group else ""
+        text = f"{_role(binding.role)} by {_described(binding)}{as_member}"
+        (of_groups if by_group else direct).append({"text": text, **_source(binding), "subject": dict(subject)})
+    return [*direct, *of_groups][:_MOST_GRANTS]
+
+
+def near_misses(grants: Grants, question: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
+    """See L{kubetwist.interfaces.IRuleExplainer.near_misses}."""
+    bound: set[tuple[str, str]] = set()
+    for binding in grants.bindings():
+        bound.add(binding.role_key)
+        yield from _of_binding(grants, binding, question)
+    for role, namespace in grants.role_names(question.namespace):
+        if (role[0], f"{namespace}/{role[1]}" if namespace else role[1]) not in bound:
+            yield from _unbound(grants, role, namespace, question)
+
+
+def _of_binding(
+    grants: Grants, binding: Binding, question: AuthorizerAttributes
+) -> Iterator[tuple[int, JSONObject] | None]:
+    mine = binding.subject_of(question.user) is not None
+    here = binding.namespace in ("", question.namespace)
+    try:
+        rules = grants.role(binding.role, binding.namespace).rules
+    except UnknownRole as error:
+        if mine and here:
+            why = f"{_described(binding)} is about the user, but its role is not there: {error}"
+            yield _ROLE_MISSING, {"why": why, "missing": "role", **_source(binding)}
+        return
+    for index, rule in enumerate(rules):
+        if mine or allows(rule, question):
+            yield _of_rule(binding, rules, index, question, mine, here)
+        else:
+            yield None
+
+
+def _of_rule(
+    binding: Binding, rules: Sequence[Rule], index: int, question: AuthorizerAttributes, mine: bool, here: bool
+) -> tuple[int, JSONObject] | None:
+    rule = rules[index]
+    lacks = lacking(rule, question)
+    which = f"rule {index} of {_role(binding.role)}"
+    if mine and here:
+        if len(lacks) != 1 or lacks[0] not in _OWN:
+            return None
+        shown = f"{question.resource}/{question.subresource}" if question.subresource else question.resource
+        not_this = _TEXTS[lacks[0]].format(
+            verb=quoted(question.verb),
+            name=quoted(question.name),
+            resource=quoted(shown),
+            group=quoted(question.group),
+            path=quoted(question.path),
+        )
+        why = f"{which}, which the user has by {_described(binding)}, allows {_said(rule, lacks[0])}, {not_this}"
+        return _OWN[lacks[0]], {"why": why, "missing": lacks[0], **_source(binding, index, rule)}
+    if lacks:
+        return None
+    if mine:
+        where = f"in the namespace {quoted(question.namespace)}" if question.namespace else "cluster-wide"
+        why = f"{which} allows it, but the user has it by {_described(binding)}, not {where}"
+        remedy = _remedy(question, binding.role, rules) if binding.role[0] == "ClusterRole" else {}
+        return _OTHER_NAMESPACE, {"why": why, "missing": "namespace", **_source(binding, index, rule), **remedy}
+    if not here:
+        return None
+    like = next((one for one in binding.subjects if _resembles(one, binding.namespace, question.user)), None)
+    why = f"{which} allows it, but {_described(binding)} is about others"
+    if like is not None:
+        why += f": {like.get('kind', '')} {quoted(_subject_name(like))} resembles the user, but is another"
+    return (
+        _OTHERS + _farther(binding.role[1]) if like is None else _RESEMBLING,
+        {
+            "why": why,
+            "missing": "subject",
+            **_source(binding, index, rule),
+            "subjects": [dict(one) for one in binding.subjects[:_SHOWN]],
+            **_remedy(question, binding.role, rules),
+        },
+    )
+
+
+def _unbound(
+    grants: Grants, role: tuple[str, str], namespace: str, question: AuthorizerAttributes
+) -> Iterator[tuple[int, JSONObject] | None]:
+    try:
+        rules = grants.role(role, namespace).rules
+    except UnknownRole:
+        return  # Gone meanwhile.
+    for index, rule in enumerate(rules):
+        if allows(rule, question):
+            shown: JSONObject = {"kind": role[0], "name": role[1]}
+            if namespace:
+                shown["namespace"] = namespace
+            why = f"rule {index} of {_role(role)} allows it, but no binding refers to this role"
+            yield (
+                _BOUND_NOWHERE + _farther(role[1]),
+                {
+                    "why": why,
+                    "missing": "binding",
+                    "role": shown,
+                    "ruleIndex": index,
+                    "rule": _clipped(rule),
+                    **_remedy(question, role, rules),
+                },
+            )
+            return
+        yield None
+
+
+def _farther(role: str) -> int:
+    if role.startswith("system:controller:"):
+        return _CONTROLLER
+    return _SYSTEM if role.startswith("system:") or role == "cluster-admin" else 0
+
+
+def _remedy(question: AuthorizerAttributes, role: tuple[str, str], rules: Sequence[Rule]) -> JSONObject:
+    """Return the command that grants a role which allows the request; roles of the system are not proposed."""
+    return {} if _farther(role[1]) else {"remedy": {"command": bind(question, role), "rules": len(rules)}}
+
+
+def _source(binding: Binding, index: int = -1, rule: Rule | None = None) -> JSONObject:
+    """A binding, its role, and perhaps one rule of that, as objects."""
+    namespaced = {"namespace": binding.namespace} if binding.namespace else {}
+    found: JSONObject = {
+        "binding": {"kind": "RoleBinding" if namespaced else CLUSTER, **namespaced, "name": binding.name},
+        "role": {
+            "kind": binding.role[0],
+            **(namespaced if binding.role[0] == "Role" else {}),
+            "name": binding.role[1],
+        },
+    }
+    if rule is not None:
+        found["ruleIndex"] = index
+        found["rule"] = _clipped(rule)
+    return found
+
+
+def _clipped(rule: Rule) -> JSONObject:
+    shown: dict[str, Any] = {}
+    for name, values in rule.items():
+        if values:
+            more = len(values) - _SHOWN
+            shown[name] = [*values[:_SHOWN], f"... and {more} more"] if more > 0 else list(values)
+    return shown
+
+
+def _said(rule: Rule, what: str) -> str:
+    """What a rule says of what is not as asked."""
+    field = {
+        "verb": "verbs",
+        "resourceName": "resourceNames",
+        "subresource": "resources",
+        "apiGroup": "apiGroups",
+        "path": "nonResourceURLs",
+    }[what]
+    values = _clipped({field: rule.get(field) or ()}).get(field, [])
+    named = {"resourceNames": "the names ", "apiGroups": "API groups ", "nonResourceURLs": "the paths "}.get(field, "")
+    return named + (", ".join(map(quoted, values)) or "nothing")
+
+
+def _described(binding: Binding) -> str:
+    where = f" in the namespace {quoted(binding.namespace)}" if binding.namespace else ""
+    return f"{'RoleBinding' if binding.namespace else CLUSTER} {quoted(binding.name)}{where}"
+
+
+def _role(role: tuple[str, str]) -> str:
+    return f"{role[0]} {quoted(role[1])}"
+
+
+def _resembles(subject: JSONObject, namespace: str, user: UserInfo) -> bool:
+    """Whether whoever wrote a subject may have meant this user, and wrote something else."""
+    kind, name = subject.get("kind", ""), subject.get("name", "")
+    account = split_service_account(user.name)
+    if account is not None:
+        if kind == "ServiceAccount" and name == account[1]:
+            return True
+        if kind in ("User", "Group") and name in (account[1], f"{account[0]}:{account[1]}"):
+            return True
+    if kind == "ServiceAccount":
+        return bool(name == user.name)
+    known = {user.name, *user.groups}
+    return name in known or name.casefold() in {one.casefold() for one in known}
+
+
+def _subject_name(subject: JSONObject) -> str:
+    name = subject.get("name", "")
+    return f"{subject['namespace']}/{name}" if subject.get("namespace") else name

@@ -1,0 +1,130 @@
+"""The Kubernetes API server that an extension server belongs to, as its client."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import orjson
+from attrs import evolve
+
+from ..api.filewatcher import FileWatcher
+from ..client.errors import BadSettings
+from ..client.factory import Outgoing
+from ..client.httpclient import (
+    Answer,
+    WebhookClient,
+)
+from ..client.kubeconfig import (
+    named_files,
+    parse_kubeconfig,
+)
+from ..client.restconfig import CallSettings
+
+#: Where every pod finds the credentials of its service account.
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+#: Bytes of an answer.
+_LIMIT: Final = 4 * 1024 * 1024
+
+
+class Cluster:
+    """
+    Calls the API server that a kubeconfig names at the time of the call.
+
+    @ivar where: The kubeconfig, for messages.
+    """
+
+    def __init__(
+        self, outgoing: Outgoing, files: FileWatcher, path: str, environment: Mapping[str, str] = os.environ
+    ) -> None:
+        """
+        Read the kubeconfig, and watch it from then on.
+
+        @param files: L{kubetwist.server.watchedfiles.WatchedFiles}.
+        @param path: C{""} for what the pod is given that this runs in.
+        @raise BadSettings: There is none, or it can not be used.
+        """
+        self._outgoing = outgoing
+        self._clients: dict[str, WebhookClient] = {}
+        self.where = path or "the pod's service account"
+        if path:
+            self._folder, self._settings = Path(path).parent, self._follow(files, Path(path))
+        else:
+            self._folder, self._settings = SERVICE_ACCOUNT, self._follow_pod(files, environment)
+
+    def _follow(self, files: FileWatcher, path: Path) -> CallSettings:
+        def load(contents: Sequence[bytes]) -> tuple[CallSettings, list[Path]]:
+            return parse_kubeconfig(contents[0], path.parent, str(path)), named_files(contents[0], path.parent)
+
+        try:
+            found: CallSettings = files.watch([path], load, self._use, "--kubeconfig", also=lambda one: one[1])[0]
+        except OSError as error:
+            raise BadSettings(f"can not read {error.filename}: {error.strerror}") from error
+        return found
+
+    def _follow_pod(self, files: FileWatcher, environment: Mapping[str, str]) -> CallSettings:
+        host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT")
+        if not host or not port:
+            raise BadSettings("--kubeconfig is not given, and this does not run in a pod")
+        content = pod_kubeconfig(host, port)
+
+        def load(contents: Sequence[bytes]) -> tuple[CallSettings, list[Path]]:
+            return parse_kubeconfig(content, SERVICE_ACCOUNT, "the pod's service account"), []
+
+        paths = [SERVICE_ACCOUNT / "token", SERVICE_ACCOUNT / "ca.crt"]
+        try:
+            found: CallSettings = files.watch(paths, load, self._use, "the pod's service account")[0]
+        except OSError as error:
+            raise BadSettings(f"can not read {error.filename}: {error.strerror}") from error
+        return found
+
+    def _use(self, loaded: tuple[CallSettings, list[Path]]) -> None:
+        self._settings = loaded[0]
+        before, self._clients = self._clients, {}
+        for client in before.values():
+            client.retire()
+
+    def client(self, path: str) -> WebhookClient:
+        """What calls a path."""
+        client = self._clients.get(path)
+        if client is None:
+            settings = evolve(self._settings, url=self._settings.url.rstrip("/") + path)
+            client = self._clients[path] = self._outgoing.client(settings, limit=_LIMIT)
+        return client
+
+    async def get(self, path: str, timeout: float) -> Answer:
+        """
+        GET a path.
+
+        @raise kubetwist.client.errors.CallError: There is no answer.
+        """
+        return await self.client(path).get(timeout=timeout)
+
+
+class PathOf:
+    """A path of a L{Cluster}, as those call it who only post."""
+
+    def __init__(self, cluster: Cluster, path: str) -> None:
+        self._cluster = cluster
+        self._path = path
+
+    async def post(self, body: bytes, *, timeout: float) -> Answer:
+        """@see: L{WebhookClient.post}."""
+        return await self._cluster.client(self._path).post(body, timeout=timeout, show_timeout=False)
+
+
+def pod_kubeconfig(host: str, port: str) -> bytes:
+    """What a pod is told of the API server, as a kubeconfig beside the files of its service account."""
+    address = f"[{host}]" if ":" in host else host
+    return orjson.dumps(
+        {
+            "clusters": [
+                {"name": "pod", "cluster": {"server": f"https://{address}:{port}", "certificate-authority": "ca.crt"}}
+            ],
+            "users": [{"name": "pod", "user": {"tokenFile": "token"}}],
+            "contexts": [{"name": "pod", "context": {"cluster": "pod", "user": "pod"}}],
+            "current-context": "pod",
+        }
+    )

@@ -1,0 +1,138 @@
+"""Resources whose objects are made when somebody asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Final
+
+from attrs import evolve
+
+from zope.interface import implementer
+
+from ..api.errors import APIStatusError
+from ..api.options import (
+    GetOptions,
+    ListOptions,
+)
+from ..api.requestscope import RequestScope
+from ..api.resource import (
+    GroupVersion,
+    JSONObject,
+)
+from ..interfaces import (
+    IGetter,
+    ILister,
+)
+from ..registry.customresources.codec import CustomCodec
+from ..registry.generic.reading import select
+from ..registry.generic.resourceinfo import ResourceInfo
+from ..resources.customresources import (
+    CustomResources,
+    CustomVersionResource,
+)
+from ..resources.endpoint import Endpoint
+from ..resources.handlers.read import Reads
+from ..resources.servedresources import InstalledResource
+from ..storage.cache.listing import Listing
+from ..storage.cache.record import (
+    Draft,
+    Record,
+    without_kind,
+)
+
+if TYPE_CHECKING:
+    from ..registry.customresources.crd import CustomVersion
+    from ..registry.customresources.served import ServedResource
+    from ._resources import Compute
+
+#: Such objects are of no revision that anybody could go on from.
+_REVISION: Final = 1
+
+
+@implementer(IGetter, ILister)
+class ComputedStorage:
+    """What such a resource is read from."""
+
+    def __init__(self, version: CustomVersion, compute: Compute) -> None:
+        self._version = version
+        self._compute = compute
+
+    @property
+    def info(self) -> ResourceInfo:
+        """The resource."""
+        return self._version.definition.info
+
+    async def get(self, scope: RequestScope, name: str, options: GetOptions) -> Record:
+        """@see: L{IGetter.get}."""
+        for record in await self._records(scope):
+            if record.name == name:
+                return record
+        raise APIStatusError.not_found(self.info.group_resource, name)
+
+    async def list(self, scope: RequestScope, options: ListOptions) -> Listing:
+        """@see: L{ILister.list}; in one piece."""
+        selection = select(self, scope, options)
+        records = [] if selection.nothing else await self._records(scope)
+        wanted = [
+            record
+            for record in records
+            if record.key.startswith(selection.prefix)
+            and selection.key in (None, record.key)
+            and (selection.match is None or selection.match(record))
+        ]
+        return Listing(sorted(wanted, key=lambda one: one.key), _REVISION)
+
+    async def _records(self, scope: RequestScope) -> Sequence[Record]:
+        found = self._compute(scope.namespace, scope.user)
+        if isawaitable(found):
+            found = await found
+        records = [self._record(obj) for obj in found]
+        return [one for one in records if not scope.namespace or one.namespace == scope.namespace]
+
+    def _record(self, obj: JSONObject) -> Record:
+        shaped = self._version.type.decode(obj, [])
+        meta = shaped["metadata"]
+        meta.pop("resourceVersion", None)
+        key = f"{meta['namespace']}/{meta['name']}" if self.info.namespaced else meta["name"]
+        return Record.from_draft(key, _REVISION, Draft(without_kind(shaped), meta.get("labels") or {}, {}))
+
+
+class ComputedVersionResource(CustomVersionResource):
+    """Answers C{get} and C{list}, and nothing else."""
+
+    def __init__(
+        self, served: ServedResource, version: CustomVersion, server: CustomResources, compute: Compute
+    ) -> None:
+        super().__init__(served, version, server)
+        self._storage = ComputedStorage(version, compute)
+
+    def subresources(self) -> set[str]:
+        """@see: L{CustomVersionResource.subresources}."""
+        return {""}
+
+    def verbs(self) -> tuple[str, ...]:
+        """@see: L{CustomVersionResource.verbs}."""
+        return ("get", "list")
+
+    def lines(self) -> list[InstalledResource]:
+        """@see: L{CustomVersionResource.lines}; nothing is stored."""
+        return [evolve(super().lines()[0], storage_version_hash="")]
+
+    def handlers(self, subresource: str) -> dict[str, Callable[..., object]]:
+        """@see: L{CustomVersionResource.handlers}."""
+        version, definition = self.version, self.version.definition
+        endpoint = Endpoint(
+            self._storage,
+            definition.info,
+            GroupVersion(definition.group, version.name),
+            version.gvk,
+            CustomCodec(version),
+            self._server.in_thread,
+            list_items_have_kind=True,
+            list_kind=definition.list_kind,
+            printer=version.printer,
+            traced=self._server.traced,
+        )
+        reads = Reads(endpoint, self._server.reactor, self._server.flusher)
+        return {"get": reads.get, "list": reads.list}

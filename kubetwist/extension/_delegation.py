@@ -1,0 +1,233 @@
+"""
+Who is who, and who may do what, as the Kubernetes API server in front has it.
+
+It speaks for users in headers, with a certificate that a config map tells of; what others show, it is asked about.
+
+@see: kubernetes/apiserver, C{pkg/server/options/authentication.go}, C{authorization.go}.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import LoopingCall
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ..api.authorization import (
+    AuthorizerAttributes,
+    Decision,
+    Verdict,
+)
+from ..api.errors import APIStatusError
+from ..api.resource import (
+    JSONObject,
+    UserInfo,
+)
+from ..authentication.anonymous import Anonymous
+from ..authentication.certificates import (
+    Authorities,
+    BadAuthorities,
+    ClientCertificates,
+    Pool,
+    user_of,
+)
+from ..authentication.frontproxy import (
+    FrontProxy,
+    ProxyHeaders,
+)
+from ..authentication.union import AuthenticatorUnion
+from ..authentication.webhook import WebhookTokens
+from ..authorization.union import (
+    AuthorizerUnion,
+    PrivilegedGroup,
+)
+from ..authorization.webhook import (
+    WebhookAuthorizer,
+    WebhookRules,
+)
+from ..client.errors import CallError
+from ..client.responses import check_answer
+from ..interfaces import (
+    IAuthenticator,
+    IAuthorizer,
+)
+from ._cluster import (
+    Cluster,
+    PathOf,
+)
+
+if TYPE_CHECKING:
+    from ..interfaces import (
+        IAuthenticationRequest,
+        IServerReactor,
+    )
+
+NAMESPACE: Final = "kube-system"
+NAME: Final = "extension-apiserver-authentication"
+#: Whom a server must be bound to that may read the config map.
+ROLE: Final = "extension-apiserver-authentication-reader"
+#: Seconds after which the config map is looked at again.
+INTERVAL: Final = 60.0
+_TIMEOUT: Final = 10.0
+#: What everybody may ask.
+_OPEN: Final = frozenset(("/healthz", "/readyz", "/livez"))
+
+
+class LookupFailed(Exception):
+    """It is not known how the Kubernetes API server knows users; the text says why."""
+
+
+@implementer(IAuthenticator)
+class _Changing:
+    """One that another takes the place of."""
+
+    def __init__(self) -> None:
+        self.now: Any = None
+
+    def authenticate(self, request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
+        """@see: L{IAuthenticator.authenticate}."""
+        return None if self.now is None else self.now.authenticate(request)
+
+
+class DelegatedAuthentication:
+    """
+    Knows users as the Kubernetes API server does.
+
+    @ivar authenticator: What requests are asked by.
+    @ivar authorities: Those whose certificates clients are asked for: what users have, what the proxy has.
+    """
+
+    _log = Logger()
+
+    def __init__(self, cluster: Cluster, reactor: IServerReactor, token_seconds: float) -> None:
+        """
+        @param token_seconds: For how long it is remembered whose a token is.
+        """
+        self._cluster = cluster
+        self._proxies = Authorities(Pool(b"", needed=False))
+        self._issuers = Authorities(Pool(b"", needed=False), user_of)
+        self.authorities = [self._issuers, self._proxies]
+        self._proxy, self._users = _Changing(), _Changing()
+        reviews = PathOf(cluster, "/apis/authentication.k8s.io/v1/tokenreviews")
+        tokens = WebhookTokens(reactor, reviews, (), seconds=token_seconds)
+        self.authenticator = AuthenticatorUnion([self._proxy, self._users, tokens], Anonymous())
+        self._data: JSONObject | None = None
+        self._loop = LoopingCall(self._again)
+        self._loop.clock = reactor
+
+    async def start(self, tolerant: bool) -> None:
+        """
+        Find out, and look again from time to time.
+
+        @param tolerant: Whether to go on without an answer.
+        @raise LookupFailed: There is none.
+        """
+        try:
+            await self.look()
+        except LookupFailed as error:
+            if not tolerant:
+                raise
+            self._log.warn("{error}", error=str(error))
+        self._loop.start(INTERVAL, now=False)
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._loop.running:
+            self._loop.stop()
+
+    async def _again(self) -> None:
+        try:
+            await self.look()
+        except LookupFailed as error:
+            self._log.warn("{error}", error=str(error))
+
+    async def look(self) -> None:
+        """
+        Find out now.
+
+        @raise LookupFailed: What was known stays in use.
+        """
+        try:
+            answer = await self._cluster.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}", _TIMEOUT)
+            check_answer(answer)
+            found = orjson.loads(answer.body)
+            data = found.get("data") or {}
+            if data != self._data:
+                self._use(data)
+                self._data = data
+        except (CallError, APIStatusError) as error:
+            raise LookupFailed(
+                f"can not read the config map {NAME} in {NAMESPACE} with {self._cluster.where}: {error}."
+                f" Whom that is must be bound to the role {ROLE} there"
+            ) from error
+        except (ValueError, AttributeError, TypeError) as error:
+            raise LookupFailed(f"the config map {NAME} in {NAMESPACE} can not be used: {error}") from error
+
+    def _use(self, data: JSONObject) -> None:
+        issuers = Pool(_text(data, "client-ca-file"), needed=False)
+        proxies = Pool(_text(data, "requestheader-client-ca-file"), needed=False)
+        allowed = tuple(_texts(data, "requestheader-allowed-names"))
+        if not allowed and _encoded(issuers) & _encoded(proxies):
+            raise BadAuthorities(
+                "requestheader-client-ca-file and client-ca-file contain the same certificates, and there are no"
+                " requestheader-allowed-names: whoever has a certificate could say that he is anybody"
+            )
+        proxy = FrontProxy(self._proxies, _headers(data), allowed)
+        self._issuers.replace(issuers)
+        self._proxies.replace(proxies)
+        self._users.now = ClientCertificates(self._issuers) if issuers.certificates else None
+        self._proxy.now = proxy if proxies.certificates else None
+
+
+def _headers(data: JSONObject) -> ProxyHeaders:
+    return ProxyHeaders(
+        *(
+            tuple(name.strip().lower().encode() for name in _texts(data, f"requestheader-{what}"))
+            for what in ("username-headers", "uid-headers", "group-headers", "extra-headers-prefix")
+        )
+    )
+
+
+def _encoded(pool: Pool) -> set[bytes]:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return {one.public_bytes(Encoding.DER) for one in pool.certificates}
+
+
+def _text(data: JSONObject, name: str) -> bytes:
+    return str(data.get(name) or "").encode()
+
+
+def _texts(data: JSONObject, name: str) -> list[str]:
+    found = orjson.loads(data.get(name) or "[]")
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise BadAuthorities(f"{name} is no list of texts")
+    return found
+
+
+@implementer(IAuthorizer)
+class OpenPaths:
+    """Lets everybody ask whether the server is well."""
+
+    name = "AlwaysAllowPaths"
+
+    def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
+        """@see: L{IAuthorizer.authorize}."""
+        if not attributes.is_resource_request and attributes.path in _OPEN:
+            return Verdict(Decision.ALLOW)
+        return Verdict(Decision.NO_OPINION)
+
+
+def delegated_authorizer(
+    cluster: Cluster, reactor: IServerReactor, allowed_seconds: float, refused_seconds: float
+) -> IAuthorizer:
+    """What asks the Kubernetes API server, and remembers what it says for so long."""
+    reviews = PathOf(cluster, "/apis/authorization.k8s.io/v1/subjectaccessreviews")
+    rules = WebhookRules(
+        version="v1", timeout=_TIMEOUT, authorized_seconds=allowed_seconds, unauthorized_seconds=refused_seconds
+    )
+    return AuthorizerUnion([OpenPaths(), PrivilegedGroup(), WebhookAuthorizer(reactor, reviews, rules)])

@@ -1,0 +1,123 @@
+"""What an extension server serves, as its author describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from attrs import field, frozen
+
+from ..api.resource import (
+    JSONObject,
+    UserInfo,
+)
+from ..registry.apiextensions.strategy import CustomResourceDefinitionStrategy
+from ..schema.definitions import Definitions
+from ..schema.structural import OBJECT_META
+
+#: Gives the objects of a namespace, of all for C{""}, to a user; or an awaitable of them.
+Compute = Callable[[str, UserInfo], Any]
+
+#: What a schema need not say, as every object has it.
+_COMMON: Final = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+
+
+class BadResource(ValueError):
+    """A resource makes no sense; the text says what is wrong."""
+
+
+@frozen(kw_only=True)
+class Resource:
+    """
+    One resource, in one version.
+
+    @ivar schema: The properties of an object besides C{apiVersion}, C{kind} and C{metadata}: structural schemas, as a
+        CustomResourceDefinition has them, with defaults and rules (C{x-kubernetes-validations}).
+    @ivar required: Which of them must be there.
+    @ivar columns: What tables have besides the name: as C{additionalPrinterColumns}. The age, without any.
+    @ivar status: Whether C{status} is a subresource.
+    @ivar compute: Where objects are made when they are asked for, and not stored: called with a namespace, C{""} for
+        all, and the user; gives objects, or an awaitable of them. There is nothing but C{get} and C{list} then.
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    schema: Mapping[str, Any]
+    required: Sequence[str] = ()
+    namespaced: bool = True
+    singular: str = ""
+    short_names: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    columns: Sequence[Mapping[str, Any]] = ()
+    status: bool = False
+    compute: Compute | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """C{"fortunes.fun.example.com"}."""
+        return f"{self.plural}.{self.group}"
+
+    def definition(self, definitions: Definitions) -> JSONObject:
+        """
+        The CustomResourceDefinition that says the same, as if a server had established it.
+
+        @raise BadResource: There could be no such definition.
+        """
+        names = {
+            "plural": self.plural,
+            "singular": self.singular or self.kind.lower(),
+            "kind": self.kind,
+            "listKind": f"{self.kind}List",
+            "shortNames": list(self.short_names),
+            "categories": list(self.categories),
+        }
+        schema: JSONObject = {"type": "object", "properties": {**_COMMON, **self.schema}}
+        if self.required:
+            schema["required"] = list(self.required)
+        version: JSONObject = {
+            "name": self.version,
+            "served": True,
+            "storage": True,
+            "schema": {"openAPIV3Schema": schema},
+        }
+        if self.status:
+            version["subresources"] = {"status": {}}
+        if self.columns:
+            version["additionalPrinterColumns"] = [dict(one) for one in self.columns]
+        obj: JSONObject = {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": self.name, "uid": self.name},
+            "spec": {
+                "group": self.group,
+                "names": names,
+                "scope": "Namespaced" if self.namespaced else "Cluster",
+                "versions": [version],
+            },
+        }
+        strategy = CustomResourceDefinitionStrategy(definitions.struct(OBJECT_META))
+        strategy.default(obj)
+        causes = strategy.validate(obj)
+        if causes:
+            problems = "; ".join(f"{one.field}: {one.message}" for one in causes)
+            raise BadResource(f"the resource {self.name} makes no sense: {problems}")
+        obj["status"] = {"acceptedNames": names, "storedVersions": [self.version], "conditions": []}
+        return obj
+
+
+def checked(resources: Iterable[Resource]) -> list[Resource]:
+    """
+    What can be served together.
+
+    @raise BadResource: There is nothing, or something twice.
+    """
+    found = list(resources)
+    if not found:
+        raise BadResource("there is no resource to serve")
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise BadResource(f"the resource {name} is there twice")
+    return found

@@ -1,0 +1,283 @@
+"""An extension server from its first file to its last request: an API server with other APIs and other rules."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from twisted.application.service import IService
+
+from ..admission.chain import AdmissionChain
+from ..admission.traced import TracedChain
+from ..client.errors import BadSettings
+from ..http.request import KubeRequest
+from ..interfaces import (
+    IAdmissionPlugin,
+    IControllerFactory,
+    IServerReactor,
+)
+from ..registry.assembly import (
+    RegistryOptions,
+    ResourceRegistry,
+)
+from ..resources.customresources import (
+    CustomResources,
+    CustomVersionResource,
+)
+from ..resources.documents import install_documents
+from ..resources.handlers.watch import Flusher
+from ..resources.servedresources import InstalledGroups
+from ..schema.definitions import Definitions
+from ..server.chain import NotFound
+from ..server.complete import (
+    Access,
+    Completion,
+)
+from ..server.config import ServerConfig
+from ..server.context import PluginContext
+from ..server.datadir import (
+    Credentials,
+    DataDirectory,
+)
+from ..server.errors import StartError
+from ..server.generic import GenericServer
+from ..server.running import APIServer
+from ..server.service import (
+    KubeAPIService,
+    UnderTwist,
+)
+from ..storage.compaction import Compactor
+from ._cluster import Cluster
+from ._computed import ComputedVersionResource
+from ._delegation import (
+    DelegatedAuthentication,
+    LookupFailed,
+    delegated_authorizer,
+)
+from ._options import ExtensionOptions
+from ._resources import (
+    BadResource,
+    Resource,
+    checked,
+)
+
+if TYPE_CHECKING:
+    from ..controllers.aggregation.apiservices import Aggregation
+    from ..controllers.machinery.manager import RunningControllers
+    from ..flowcontrol.levels import FlowControl
+    from ..registry.customresources.crd import CustomVersion
+    from ..registry.customresources.served import ServedResource
+
+
+class ExtensionAPIs:
+    """
+    The resources of an extension server.
+
+    @ivar registry: The stores, and what they share.
+    @ivar custom: What serves them.
+    @ivar flusher: What paces watches.
+    @ivar installed: The served groups, versions and resources.
+    """
+
+    aggregation: Aggregation | None = None
+    flow: FlowControl | None = None
+    controllers: RunningControllers | None = None
+    streams: Sequence[Callable[[KubeRequest], bool]] = ()
+    idle = True
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        server: GenericServer,
+        resources: Iterable[Resource],
+        admission: Sequence[IAdmissionPlugin] = (),
+    ) -> None:
+        """
+        @param admission: The plugins that every write passes, in this order.
+        @raise BadResource: One makes no sense.
+        """
+        options, reactor = config.options, config.reactor
+        definitions = Definitions.load(config.kubernetes_version)
+        self.registry = ResourceRegistry(
+            config.backend,
+            reactor,
+            definitions=definitions,
+            options=RegistryOptions(
+                prefix=f"{options['etcd-prefix'].rstrip('/')}/",
+                delete_workers=options["delete-collection-workers"],
+                cache_sizes=options["watch-cache-sizes"] if options["watch-cache"] else {},
+                default_cache_size=options["default-watch-cache-size"] if options["watch-cache"] else 0,
+            ),
+            grants=config.context.grants,
+            authorizer=config.authorizer,
+            outgoing=config.outgoing,
+            admission=lambda server: (TracedChain if config.traced else AdmissionChain)(admission, reactor),
+        )
+        self.installed = installed = InstalledGroups()
+        self.flusher = Flusher(reactor)
+        self.custom = _Resources(
+            server.layer,
+            installed,
+            installed,
+            self.registry,
+            definitions,
+            reactor,
+            self.flusher,
+            min_request_timeout=options["min-request-timeout"],
+            traced=config.traced,
+        )
+        for resource in resources:
+            self.custom.computing[resource.name] = resource.compute
+            self.custom.install(resource.definition(definitions), terminating=False)
+
+        def other_paths() -> list[str]:
+            return [path for path in server.layer.paths() if not path.startswith("/api")]
+
+        install_documents(server.layer, installed, definitions, reactor, lambda: config.address, other_paths)
+        # There is no group without a name here.
+        server.layer.release("/api")
+
+
+class _Resources(CustomResources):
+    def __init__(self, *arguments: Any, **others: Any) -> None:
+        super().__init__(*arguments, **others)
+        self.computing: dict[str, Callable[..., Any] | None] = {}
+
+    def answering(self, served: ServedResource, version: CustomVersion) -> CustomVersionResource:
+        compute = self.computing.get(served.definition.name)
+        if compute is None:
+            return super().answering(served, version)
+        return ComputedVersionResource(served, version, self, compute)
+
+
+class ExtensionCompletion(Completion):
+    """
+    Completes the configuration of an extension server.
+
+    @ivar delegated: Authenticates as the Kubernetes API server does; set by L{make_access}.
+    """
+
+    delegated: DelegatedAuthentication
+
+    def __init__(self, options: ExtensionOptions, reactor: IServerReactor) -> None:
+        super().__init__(options, reactor)
+        self._names = options.serving_names
+
+    def make_credentials(self, data: DataDirectory) -> Credentials:
+        """@see: L{Completion.make_credentials}."""
+        options = self.options
+        own = ("localhost", socket.gethostname().lower(), options["external-hostname"])
+        addresses = ("127.0.0.1", "::1", options["bind-address"])
+        numbers = [one for one in addresses if one and not ipaddress.ip_address(one).is_unspecified]
+        names = [name for name in (*self._names, *own, *numbers) if name and name.isascii() and len(name) < 254]
+        return Credentials(data, options, list(dict.fromkeys(names)))
+
+    def choose_controllers(self) -> Sequence[IControllerFactory]:
+        """@see: L{Completion.choose_controllers}; an extension server has none."""
+        return ()
+
+    def make_kubelet_credentials(self, context: PluginContext) -> None:
+        """@see: L{Completion.make_kubelet_credentials}; an extension server calls no kubelets."""
+
+    async def make_access(self, context: PluginContext) -> Access:
+        """@see: L{Completion.make_access}; the Kubernetes API server decides."""
+        options = self.options
+        try:
+            cluster = Cluster(context.outgoing, context.files, options["kubeconfig"])
+            authentication = DelegatedAuthentication(
+                cluster, context.reactor, options["authentication-token-webhook-cache-ttl"]
+            )
+            self.delegated = authentication
+            context.closers.append(authentication.stop)
+            await authentication.start(options["authentication-tolerate-lookup-failure"])
+        except (BadSettings, LookupFailed) as error:
+            raise StartError(str(error)) from error
+        context.client_authorities.extend(authentication.authorities)
+        authorizer = delegated_authorizer(
+            cluster,
+            context.reactor,
+            options["authorization-webhook-cache-authorized-ttl"],
+            options["authorization-webhook-cache-unauthorized-ttl"],
+        )
+        return Access(authentication.authenticator, authorizer)
+
+
+class ExtensionServer(APIServer):
+    """One extension server; it can be started once."""
+
+    def __init__(
+        self, config: ServerConfig, resources: Iterable[Resource], admission: Sequence[IAdmissionPlugin] = ()
+    ) -> None:
+        """
+        @param admission: Asked about every write in this order.
+        """
+        super().__init__(config)
+        self._resources = resources
+        self._plugins = admission
+
+    def make_chain(self) -> tuple[GenericServer, ExtensionAPIs]:
+        """@see: L{APIServer.make_chain}; one server is all there is."""
+        config = self.config
+        server = GenericServer("extension-apiserver", NotFound(), ())  # type: ignore[no-untyped-call]
+        try:
+            apis = ExtensionAPIs(config, server, checked(self._resources), self._plugins)
+        except BadResource as error:
+            raise StartError(str(error)) from error
+        compactor = Compactor(config.backend, config.reactor, self._options["etcd-compaction-interval"])
+        server.add_before_listening("compaction", compactor.start)
+        server.add_at_end("compaction", compactor.stop)
+        server.add_at_end("watch caches", apis.custom.stop)
+        return server, apis
+
+    def announce(self) -> None:
+        """@see: L{APIServer.announce}."""
+        self._log.info("serving on {url}", url=self.url)
+
+
+class ExtensionService(KubeAPIService):
+    """Starts and stops an L{ExtensionServer}."""
+
+    def __init__(
+        self,
+        options: ExtensionOptions,
+        reactor: IServerReactor,
+        resources: Iterable[Resource],
+        admission: Sequence[IAdmissionPlugin] = (),
+    ) -> None:
+        super().__init__(options, reactor)
+        self._completion = ExtensionCompletion(options, reactor)
+        self._resources = resources
+        self._plugins = admission
+
+    @property
+    def delegated(self) -> DelegatedAuthentication:
+        """Authenticates as the Kubernetes API server does, once the service is started."""
+        return self._completion.delegated
+
+    async def complete(self) -> ServerConfig:
+        """@see: L{KubeAPIService.complete}."""
+        return await self._completion.complete()
+
+    def make_server(self, config: ServerConfig) -> ExtensionServer:
+        """@see: L{KubeAPIService.make_server}."""
+        return ExtensionServer(config, self._resources, self._plugins)
+
+
+def make_service(
+    options: ExtensionOptions, resources: Iterable[Resource], admission: Sequence[IAdmissionPlugin] = ()
+) -> IService:
+    """
+    What C{twist} starts: for the C{makeService} of a drop-in's module.
+
+    @param admission: Asked about every write in this order.
+    @return: A service whose C{ready}, a Deferred, fires when the server is, or fails when it can not be.
+    """
+    from twisted.internet import reactor
+
+    running = cast("IServerReactor", reactor)
+    service = ExtensionService(options, running, resources, admission)
+    if options.parent is not None:
+        UnderTwist(service, running, options).arrange()
+    return service

@@ -1,0 +1,330 @@
+"""
+What the stores that live inside this process share: everything but where the bytes are.
+
+The newest I{submitted} revision of every key is in memory, so that a compare-and-swap is decided at once, in the
+reactor thread, and revisions are given in the order of submission. A store then makes the transactions durable in
+that order and reports back with L{EmbeddedStorage._finish} or L{EmbeddedStorage._abandon}.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from typing import ClassVar, Final
+
+from twisted.internet.defer import Deferred, fail
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..api.storage import (
+    StorageEvent,
+    Write,
+)
+from ._expiry import (
+    Expiry,
+    Timer,
+)
+from ._observers import Observers
+from .errors import (
+    FutureRevision,
+    InvalidArgument,
+    KeyExists,
+    KeyNotFound,
+    RevisionCompacted,
+    RevisionConflict,
+    StorageError,
+    StorageUnavailable,
+    StorageUnwritable,
+)
+
+#: The revision of a store without any write: objects start at 2, as etcd makes them; 0 and 1 mean other things.
+FIRST_REVISION: Final = 1
+#: Seconds until the deletion of an expired key that could not be written is tried again.
+RETRY_EXPIRY: Final = 10.0
+
+
+class State(Enum):
+    """Where a store is in its life."""
+
+    NEW = "is not open yet"
+    OPEN = "is open"
+    CLOSED = "is closed"
+
+
+class Transaction:
+    """
+    Writes that were submitted and are not durable yet.
+
+    @ivar expiries: When each event's key is due, in the order of C{events}; L{None} when none is.
+    @ivar refused: Writers who lost against what is pending, to be told once this transaction, or its failure, is known.
+    """
+
+    __slots__ = ("answer", "events", "expiries", "refused", "revision")
+
+    def __init__(self, revision: int, events: list[StorageEvent], expiries: list[float | None] | None) -> None:
+        self.revision = revision
+        self.events = events
+        self.expiries = expiries
+        self.answer: Deferred[int] = Deferred()
+        self.refused: list[tuple[Deferred[int], StorageError]] | None = None
+
+
+class EmbeddedStorage:
+    """
+    The base of L{kubetwist.storage.memory.MemoryStorage} and L{kubetwist.storage.sqlite._storage.SQLiteStorage}.
+
+    @cvar shared: See L{kubetwist.interfaces.IStorageBackend}: one process alone has it.
+    @ivar name: What messages call the store.
+    @ivar revision: See L{kubetwist.interfaces.IStorageBackend}.
+    @ivar compacted: See L{kubetwist.interfaces.IStorageBackend}.
+    """
+
+    _log = Logger()
+    shared: ClassVar[bool] = False
+
+    def __init__(self, clock: Timer, name: str) -> None:
+        self.name = name
+        self.revision = FIRST_REVISION
+        self.compacted = 0
+        self._clock = clock
+        self._state = State.NEW
+        self._submitted = self.revision
+        self._heads: dict[str, int] = {}
+        self._sorted: list[str] | None = None
+        self._pending: deque[Transaction] = deque()
+        self._finished: deque[list[Transaction]] = deque()
+        self._finishing = False
+        self._observers = Observers()
+        self._expiry = Expiry(clock, self._expire)
+
+    # --- for stores
+
+    def _submit(self, transaction: Transaction) -> None:
+        """Make a transaction durable; later ones must not be durable before it."""
+        raise NotImplementedError
+
+    def _opened(self, heads: dict[str, int], revision: int, compacted: int) -> None:
+        """Begin with what was found."""
+        self._heads = heads
+        self._sorted = None
+        self.revision = self._submitted = revision
+        self.compacted = compacted
+        self._state = State.OPEN
+
+    def _finish(self, batch: list[Transaction]) -> None:
+        """The oldest pending transactions are durable: tell observers, then writers."""
+        self._finished.append(batch)
+        if self._finishing:
+            # An observer wrote, and the store was at once done: the others must see the first events first.
+            return
+        self._finishing = True
+        try:
+            while self._finished:
+                self._deliver(self._finished.popleft())
+        finally:
+            self._finishing = False
+
+    def _deliver(self, batch: list[Transaction]) -> None:
+        events: list[StorageEvent] = []
+        for transaction in batch:
+            self._pending.popleft()
+            events += transaction.events
+            expiries = transaction.expiries
+            for index, event in enumerate(transaction.events):
+                self._expiry.written(event.key, expiries[index] if expiries else None, event.revision)
+        self.revision = batch[-1].revision
+        self._observers.deliver(events, self.revision)
+        for transaction in batch:
+            transaction.answer.callback(transaction.revision)
+            for answer, refusal in transaction.refused or ():
+                answer.errback(refusal)
+
+    def _abandon(self, why: Exception) -> None:
+        """Nothing of what is pending is written: all of it may depend on the oldest, which failed."""
+
+        def failure() -> StorageUnavailable:
+            if isinstance(why, StorageUnwritable):
+                return StorageUnwritable(why.where, why.why)
+            return StorageUnavailable(str(why))
+
+        failed, self._pending = self._pending, deque()
+        for transaction in reversed(failed):
+            for event in transaction.events:
+                if event.previous:
+                    self._heads[event.key] = event.previous
+                else:
+                    self._heads.pop(event.key, None)
+        self._sorted = None
+        for transaction in failed:
+            transaction.answer.errback(failure())
+            for answer, _ in transaction.refused or ():
+                answer.errback(failure())
+
+    # --- writing
+
+    def commit(self, writes: Sequence[Write]) -> Deferred[int]:
+        """See L{kubetwist.interfaces.IStorageBackend.commit}."""
+        if self._state is not State.OPEN:
+            return fail(StorageUnavailable(f"{self.name} {self._state.value}"))
+        mistake = self._mistake(writes)
+        if mistake is not None:
+            return fail(mistake)
+        refusal = self._refusal(writes)
+        if refusal is not None:
+            return self._refuse(refusal)
+        heads = self._heads
+        revision = self._submitted = self._submitted + 1
+        events = []
+        expiries: list[float | None] | None = None
+        for write in writes:
+            key = write.key
+            previous = heads.get(key, 0)
+            events.append(StorageEvent(key, write.value, revision, previous, write.attachment))
+            if write.value is None:
+                del heads[key]
+                self._sorted = None
+            else:
+                heads[key] = revision
+                if not previous:
+                    self._sorted = None
+                if write.ttl is not None and expiries is None:
+                    expiries = [
+                        None if other.ttl is None or other.value is None else self._clock.seconds() + other.ttl
+                        for other in writes
+                    ]
+        transaction = Transaction(revision, events, expiries)
+        self._pending.append(transaction)
+        self._submit(transaction)
+        return transaction.answer
+
+    def _mistake(self, writes: Sequence[Write]) -> InvalidArgument | None:
+        """Return what no state of the store allows: it must fail alone, not with all that is written along with it."""
+        return find_mistake(writes)
+
+    def _refusal(self, writes: Sequence[Write]) -> StorageError | None:
+        for write in writes:
+            key, expected = write.key, write.expected
+            found = self._heads.get(key, 0)
+            if expected is None:
+                if write.value is None and not found:
+                    return KeyNotFound(key, self._submitted)
+            elif expected != found:
+                if not found:
+                    return KeyNotFound(key, self._submitted)
+                return RevisionConflict(key, found) if expected else KeyExists(key, found)
+            elif not found and write.value is None:
+                return KeyNotFound(key, self._submitted)
+        return None
+
+    def _refuse(self, refusal: StorageError) -> Deferred[int]:
+        if not self._pending:
+            return fail(refusal)
+        newest = self._pending[-1]
+        if newest.refused is None:
+            newest.refused = []
+        answer: Deferred[int] = Deferred()
+        newest.refused.append((answer, refusal))
+        return answer
+
+    def _expire(self, key: str, revision: int) -> None:
+        def failed(failure: Failure) -> None:
+            if failure.check(StorageUnavailable) and self._state is State.OPEN:
+                self._expiry.again(key, revision, RETRY_EXPIRY)
+            elif not failure.check(StorageError):
+                self._log.failure("an expired key could not be deleted", failure)
+
+        self.commit([Write(key, None, revision)]).addErrback(failed)
+
+    # --- what is committed
+
+    def due(self) -> dict[str, float]:
+        """When keys with a time to live delete themselves, by the wall time."""
+        return self._expiry.due()
+
+    async def expiries(self, prefix: str) -> dict[str, float]:
+        """See L{kubetwist.interfaces.IExpiringStorage.expiries}."""
+        return {key: when for key, when in self.due().items() if key.startswith(prefix)}
+
+    def _unsettled(self) -> dict[str, int]:
+        """The keys that pending transactions write, with their committed revisions; 0 where nothing is."""
+        committed: dict[str, int] = {}
+        for transaction in self._pending:
+            for event in transaction.events:
+                committed.setdefault(event.key, event.previous)
+        return committed
+
+    def _committed_revision(self, key: str) -> int:
+        """The newest committed revision of a key; 0 when nothing is there."""
+        for transaction in self._pending:
+            for event in transaction.events:
+                if event.key == key:
+                    return event.previous
+        return self._heads.get(key, 0)
+
+    def _committed_keys(self, prefix: str, start: str = "") -> Iterator[tuple[str, int]]:
+        """The keys below C{prefix} from C{start} on, in order, with their committed revisions."""
+        if self._sorted is None:
+            self._sorted = sorted(self._heads)
+        keys, heads, unsettled = self._sorted, self._heads, self._unsettled()
+        # Keys that are being deleted are no heads any more, but still there.
+        leaving: Iterable[str] = sorted(
+            key for key, revision in unsettled.items() if revision and key not in heads and key >= start
+        )
+        first = bisect_left(keys, max(prefix, start))
+        last = bisect_left(keys, prefix_end(prefix))
+        for key in heapq.merge(keys[first:last], [key for key in leaving if key.startswith(prefix)]):
+            revision = unsettled.get(key)
+            if revision is None:
+                revision = heads[key]
+            if revision:
+                yield key, revision
+
+    def _readable(self, revision: int) -> int:
+        """
+        The revision to read at; 0 asks for the newest.
+
+        @raise StorageUnavailable: The store is not open.
+        @raise RevisionCompacted: It is forgotten.
+        @raise FutureRevision: It is not there yet.
+        """
+        self._check(revision or self.revision)
+        return revision or self.revision
+
+    def _check(self, revision: int) -> None:
+        if self._state is not State.OPEN:
+            raise StorageUnavailable(f"{self.name} {self._state.value}")
+        if revision > self.revision:
+            raise FutureRevision(revision, self.revision)
+        if revision < self.compacted:
+            raise RevisionCompacted(revision, self.compacted)
+
+
+def find_mistake(writes: Sequence[Write]) -> InvalidArgument | None:
+    """
+    Return why writes are no transaction of any store.
+
+    @return: The error; L{None} if they are one.
+    """
+    if not writes or (len(writes) > 1 and len({write.key for write in writes}) < len(writes)):
+        return InvalidArgument("a transaction writes at least one key, and none twice")
+    for write in writes:
+        if not write.key.isascii():
+            try:
+                write.key.encode()
+            except UnicodeEncodeError as error:
+                return InvalidArgument(f"a key cannot be encoded: {error}")
+    return None
+
+
+def prefix_end(prefix: str) -> str:
+    """
+    Return the first key behind those below C{prefix}.
+
+    @raise InvalidArgument: It is empty.
+    """
+    if not prefix:
+        raise InvalidArgument("a prefix is not empty")
+    return prefix[:-1] + chr(ord(prefix[-1]) + 1)

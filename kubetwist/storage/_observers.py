@@ -1,0 +1,165 @@
+"""Who watches an embedded store, by prefix, and the delivery of events to them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ..api.storage import StorageEvent
+from ..interfaces import (
+    IStorageObserver,
+    IStorageWatch,
+)
+from .errors import InvalidArgument
+
+#: Directories whose observers are remembered; there is one per resource and namespace.
+REMEMBERED_DIRECTORIES = 10_000
+
+
+@implementer(IStorageWatch)
+class Watch:
+    """
+    One observer of one prefix.
+
+    @ivar active: Cleared by L{stop}.
+    """
+
+    __slots__ = ("_late", "_observers", "active", "observer", "prefix")
+
+    def __init__(self, prefix: str, observer: IStorageObserver, observers: Observers) -> None:
+        self.prefix = prefix
+        self.observer = observer
+        self.active = True
+        self._observers = observers
+        #: While the past is being read: what happened meanwhile.
+        self._late: list[StorageEvent] | None = None
+
+    def stop(self) -> None:
+        """See L{IStorageWatch.stop}."""
+        if self.active:
+            self.active = False
+            self._observers.remove(self)
+
+    def hold(self) -> None:
+        """Keep what comes until L{catch_up}."""
+        self._late = []
+
+    def catch_up(self, past: list[StorageEvent], revision: int) -> None:
+        """Deliver C{past}, then what was held, then all that comes."""
+        held, self._late = self._late or [], None
+        self.deliver([*past, *held])
+        self.progressed(revision)
+
+    def deliver(self, events: Sequence[StorageEvent]) -> None:
+        """Give events to the observer; one that fails has lost its place, and its watch ends."""
+        if self._late is not None:
+            self._late.extend(events)
+        elif self.active and events:
+            try:
+                self.observer.committed(events)
+            except Exception as error:
+                self._observers.failed(self, error)
+
+    def progressed(self, revision: int) -> None:
+        """Tell the observer that it has seen everything up to C{revision}."""
+        if self.active and self._late is None:
+            try:
+                self.observer.progressed(revision)
+            except Exception as error:
+                self._observers.failed(self, error)
+
+
+class Observers:
+    """All watches of a store."""
+
+    _log = Logger()
+
+    def __init__(self) -> None:
+        self._by_prefix: dict[str, tuple[Watch, ...]] = {}
+        self._everyone: tuple[Watch, ...] = ()
+        #: The watches of a directory, found once: most writes are to directories written to before.
+        self._by_directory: dict[str, tuple[Watch, ...]] = {}
+
+    def add(self, prefix: str, observer: IStorageObserver) -> Watch:
+        """
+        Deliver what happens below C{prefix} from now on.
+
+        @raise InvalidArgument: C{prefix} does not end with a slash.
+        """
+        if not prefix.endswith("/"):
+            raise InvalidArgument(f"a watched prefix ends with a slash: {prefix}")
+        watch = Watch(prefix, observer, self)
+        self._by_prefix[prefix] = (*self._by_prefix.get(prefix, ()), watch)
+        self._everyone = (*self._everyone, watch)
+        self._by_directory.clear()
+        return watch
+
+    def remove(self, watch: Watch) -> None:
+        """Forget a watch."""
+        rest = tuple(other for other in self._by_prefix[watch.prefix] if other is not watch)
+        if rest:
+            self._by_prefix[watch.prefix] = rest
+        else:
+            del self._by_prefix[watch.prefix]
+        self._everyone = tuple(other for other in self._everyone if other is not watch)
+        self._by_directory.clear()
+
+    def failed(self, watch: Watch, error: Exception) -> None:
+        """End the watch of an observer that raised."""
+        self._log.failure("an observer of {prefix} failed", prefix=watch.prefix)
+        watch.stop()
+        try:
+            watch.observer.ended(error)
+        except Exception:
+            self._log.failure("an observer of {prefix} failed at its end", prefix=watch.prefix)
+
+    def end(self, reason: Exception, silently: Collection[Watch] = ()) -> None:
+        """
+        End all watches.
+
+        @param silently: Those whose observers are told otherwise.
+        """
+        for watch in self._everyone:
+            if watch.active:
+                watch.stop()
+                if watch not in silently:
+                    try:
+                        watch.observer.ended(reason)
+                    except Exception:
+                        self._log.failure("an observer of {prefix} failed at its end", prefix=watch.prefix)
+
+    def deliver(self, events: Sequence[StorageEvent], revision: int) -> None:
+        """
+        Deliver committed events, in revision order, and the progress they are.
+
+        @param revision: That of the newest.
+        """
+        batches: dict[Watch, list[StorageEvent]] = {}
+        for event in events:
+            key = event.key
+            directory = key[: key.rfind("/") + 1]
+            watches = self._by_directory.get(directory)
+            if watches is None:
+                watches = self._find(directory)
+            for watch in watches:
+                if watch in batches:
+                    batches[watch].append(event)
+                else:
+                    batches[watch] = [event]
+        for watch, batch in batches.items():
+            watch.deliver(batch)
+        for watch in self._everyone:
+            watch.progressed(revision)
+
+    def _find(self, directory: str) -> tuple[Watch, ...]:
+        found: tuple[Watch, ...] = ()
+        end = directory.find("/") + 1
+        while end:
+            found += self._by_prefix.get(directory[:end], ())
+            end = directory.find("/", end) + 1
+        if len(self._by_directory) >= REMEMBERED_DIRECTORIES:
+            self._by_directory.clear()
+        self._by_directory[directory] = found
+        return found

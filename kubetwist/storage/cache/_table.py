@@ -1,0 +1,123 @@
+"""Records sorted by key, quick to change and quick to read whole or in part."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+
+from .._embedded import prefix_end
+from .record import Record
+
+#: A chunk that grows over twice of this is split.
+CHUNK = 512
+
+
+class RecordTable:
+    """
+    Records by key, and in key order.
+
+    The order is kept in chunks of two parallel lists, so that a change costs two searches and reading a range costs
+    a few slices: a list of ten thousand records is made at the speed of copying pointers, and nothing is rebuilt after
+    a change.
+    """
+
+    __slots__ = ("_by_key", "_ends", "_keys", "_records")
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self._by_key: dict[str, Record] = {record.key: record for record in records}
+        keys = sorted(self._by_key)
+        self._keys = [keys[first : first + CHUNK] for first in range(0, len(keys), CHUNK)]
+        self._records = [[self._by_key[key] for key in chunk] for chunk in self._keys]
+        #: The last key of each chunk.
+        self._ends = [chunk[-1] for chunk in self._keys]
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def get(self, key: str) -> Record | None:
+        """The record at C{key}."""
+        return self._by_key.get(key)
+
+    def put(self, record: Record) -> Record | None:
+        """Put a record in the place of the one with its key, which is returned."""
+        key = record.key
+        previous = self._by_key.get(key)
+        self._by_key[key] = record
+        ends = self._ends
+        place = bisect_left(ends, key)
+        if place == len(ends):
+            if not ends:
+                self._keys.append([key])
+                self._records.append([record])
+                ends.append(key)
+                return None
+            place -= 1
+            ends[place] = key
+        keys, records = self._keys[place], self._records[place]
+        index = bisect_left(keys, key)
+        if previous is not None:
+            records[index] = record
+            return previous
+        keys.insert(index, key)
+        records.insert(index, record)
+        if len(keys) > 2 * CHUNK:
+            self._split(place)
+        return None
+
+    def _split(self, place: int) -> None:
+        keys, records = self._keys[place], self._records[place]
+        self._keys[place : place + 1] = [keys[:CHUNK], keys[CHUNK:]]
+        self._records[place : place + 1] = [records[:CHUNK], records[CHUNK:]]
+        self._ends.insert(place, keys[CHUNK - 1])
+
+    def remove(self, key: str) -> Record | None:
+        """Take the record at C{key} out."""
+        previous = self._by_key.pop(key, None)
+        if previous is None:
+            return None
+        place = bisect_left(self._ends, key)
+        keys, records = self._keys[place], self._records[place]
+        index = bisect_left(keys, key)
+        del keys[index], records[index]
+        if not keys:
+            del self._keys[place], self._records[place], self._ends[place]
+        else:
+            self._ends[place] = keys[-1]
+        return previous
+
+    def batches(self, prefix: str, after: str = "") -> Iterator[list[Record]]:
+        """
+        The records below C{prefix} whose keys come after C{after}, in order, some at a time.
+
+        The table must not be changed before the last batch is taken; the lists are the caller's.
+        """
+        first, start = self._after(after) if after >= prefix else self._from(prefix)
+        last, end = self._from(prefix_end(prefix)) if prefix else (len(self._ends), 0)
+        while first < last:
+            yield self._records[first][start:] if start else self._records[first][:]
+            first, start = first + 1, 0
+        if first == last and start < end:
+            yield self._records[last][start:end]
+
+    def samples(self) -> list[Record]:
+        """Up to three records: the first, the last, and one in the middle."""
+        chunks = self._records
+        return [chunks[0][0], chunks[len(chunks) // 2][0], chunks[-1][-1]] if chunks else []
+
+    def count(self, prefix: str, after: str = "") -> int:
+        """How many records L{batches} would give."""
+        first, start = self._after(after) if after >= prefix else self._from(prefix)
+        last, end = self._from(prefix_end(prefix)) if prefix else (len(self._ends), 0)
+        if (first, start) >= (last, end):
+            return 0
+        return sum(map(len, self._keys[first:last])) + end - start
+
+    def _from(self, key: str) -> tuple[int, int]:
+        """Chunk and index of the first record at C{key} or behind it."""
+        place = bisect_left(self._ends, key)
+        return (place, bisect_left(self._keys[place], key)) if place < len(self._ends) else (place, 0)
+
+    def _after(self, key: str) -> tuple[int, int]:
+        """Chunk and index of the first record behind C{key}."""
+        place = bisect_right(self._ends, key)
+        return (place, bisect_right(self._keys[place], key)) if place < len(self._ends) else (place, 0)

@@ -1,0 +1,288 @@
+"""
+Values whose keys a key management service keeps: each is stored with the key that it needs, encrypted by the service.
+
+Such a key, or the seed of keys, encrypts many values; the service is asked when it is to be another one, and when
+something is read whose key is not known yet.
+
+@see: kubernetes/apiserver, C{pkg/storage/value/encrypt/envelope/kmsv2/envelope.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Final, Protocol
+
+from attrs import field, frozen
+
+from twisted.internet.defer import Deferred
+
+from ...api.errors import (
+    invalid,
+    required,
+)
+from ...api.names import (
+    is_dns1123_label_problems,
+    is_dns1123_subdomain_problems,
+)
+from ...schema.protobuf.fields import (
+    Annotations,
+    Fields,
+    count,
+    number,
+    octets,
+    pairs,
+)
+from ...schema.protobuf.wire import (
+    LENGTH,
+    WireError,
+    length,
+)
+from ._ciphers import (
+    GCM,
+    Cipher,
+    SeededGCM,
+    TransformError,
+)
+from ._metrics import KeyUses
+from ._transformers import Plain
+
+#: What the encrypted key is: a key of AES-GCM, or a seed of them.
+KEY, SEED = 0, 1
+
+_MOST_ANNOTATIONS: Final = 32 * 1024
+_LONGEST_KEY_ID: Final = 1024
+_LONGEST_SOURCE: Final = 1024
+#: Keys that are remembered: one of each server and key of the service that has ever written.
+REMEMBERED: Final = 10_000
+
+_FIRST: Final = 1 << 3 | LENGTH
+
+
+@frozen
+class Source:
+    """
+    What stands with a value: the key that it needs, as the service encrypted it.
+
+    @ivar key_id: With which of its keys it did.
+    @ivar encrypted: The encrypted key or seed.
+    @ivar annotations: What the service wants to be told when it is to decrypt that.
+    @ivar kind: C{KEY} or C{SEED}.
+    """
+
+    key_id: str
+    encrypted: bytes = field(repr=False)
+    annotations: Annotations = ()
+    kind: int = SEED
+
+    def wire(self) -> bytes:
+        """All of the stored message but the value."""
+        return (
+            octets(2, self.key_id.encode())
+            + octets(3, self.encrypted)
+            + pairs(4, self.annotations)
+            + count(5, self.kind)
+        )
+
+    def problem(self) -> str:
+        """What is wrong with it; C{""} when nothing is."""
+        if self.kind not in (KEY, SEED):
+            return f"unknown encryptedDEKSourceType: {self.kind}"
+        if not self.encrypted:
+            return "failed to validate encrypted DEK source: encrypted DEK source is empty"
+        if len(self.encrypted) > _LONGEST_SOURCE:
+            return (
+                f"failed to validate encrypted DEK source: encrypted DEK source is {len(self.encrypted)} bytes, which "
+                f"exceeds the max size of {_LONGEST_SOURCE}"
+            )
+        why = key_id_problem(self.key_id)
+        if why:
+            return f"failed to validate key id: {why}"
+        why = _annotations_problem(self.annotations)
+        return f"failed to validate annotations: {why}" if why else ""
+
+
+def key_id_problem(key_id: str) -> str:
+    """What is wrong with the name of a service's key; C{""} when nothing is."""
+    size = len(key_id.encode())
+    if not size:
+        return "keyID is empty"
+    if size > _LONGEST_KEY_ID:
+        return f"keyID is {size} bytes, which exceeds the max size of {_LONGEST_KEY_ID}"
+    return ""
+
+
+def key_id_hash(key_id: str) -> str:
+    """What logs and errors show instead of the name of a service's key."""
+    return f"sha256:{sha256(key_id.encode()).hexdigest()}" if key_id else ""
+
+
+def _annotations_problem(annotations: Annotations) -> str:
+    problems = [problem for name, _ in annotations if (problem := _domain_problem(name))]
+    size = sum(len(name.encode()) + len(value) for name, value in annotations)
+    if size > _MOST_ANNOTATIONS:
+        problems.append(f"total size of annotations is {size}, which exceeds the max size of {_MOST_ANNOTATIONS}")
+    return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]" if problems else ""
+
+
+def _domain_problem(name: str) -> str:
+    if not name:
+        return str(required("annotations"))
+    name = name.removesuffix(".")
+    wrong, why = name, ",".join(is_dns1123_subdomain_problems(name))
+    if not why and "." not in name:
+        why = "should be a domain with at least two segments separated by dots"
+    if not why:
+        for wrong in name.split("."):
+            why = ",".join(is_dns1123_label_problems(wrong))
+            if why:
+                break
+    return str(invalid("annotations", wrong, why)) if why else ""
+
+
+class Keeper(Protocol):
+    """Who asks a key management service for keys."""
+
+    def fetch(self, source: Source) -> Deferred[None]:
+        """
+        Have a key known to its L{Envelope}.
+
+        The Deferred fails with L{TransformError} if it can not be got.
+        """
+
+
+class MissingKey(Exception):
+    """
+    A value can not be decrypted before somebody was asked for its key: C{fetch}, then try again.
+
+    @ivar place: Where the value is.
+    """
+
+    def __init__(self, keeper: Keeper, source: Source, place: bytes) -> None:
+        super().__init__("the key of a value is not known yet")
+        self.keeper = keeper
+        self.source = source
+        self.place = place
+
+    def fetch(self) -> Deferred[None]:
+        """See L{Keeper.fetch}."""
+        return self.keeper.fetch(self.source)
+
+
+class Sealing:
+    """What values are encrypted with at present."""
+
+    def __init__(self, source: Source, seed: bytes) -> None:
+        """
+        @raise TransformError: The seed is too short.
+        """
+        self.source = source
+        self.cipher: Cipher = SeededGCM(seed)
+        self._wire = source.wire()
+
+    def seal(self, value: bytes, place: bytes) -> bytes:
+        """The message to be stored."""
+        data = self.cipher.encrypt(value, place)
+        return b"%c%b%b%b" % (_FIRST, number(len(data)), data, self._wire)
+
+
+class Envelope:
+    """
+    The transformer of one service.
+
+    @ivar uses: What was done with the service's own keys.
+    """
+
+    def __init__(self, keeper: Keeper, reading: Callable[[], Sealing], writing: Callable[[], Sealing]) -> None:
+        """
+        @param reading: What values are encrypted with at present; raises L{TransformError} when that is not known yet.
+        @param writing: The same, which also fails when that has not been heard of for too long.
+        """
+        self._keeper = keeper
+        self._reading = reading
+        self._writing = writing
+        self.uses = KeyUses()
+        self._ciphers: dict[Source, Cipher] = {}
+        #: By what stands behind a value, which many values have in common.
+        self._sources: dict[bytes, Source] = {}
+
+    def encrypt(self, value: bytes, place: bytes) -> bytes:
+        """See L{kubetwist.storage.encryption._transformers.Transformer.encrypt}."""
+        sealing = self._writing()
+        data = sealing.seal(value, place)
+        self.uses.wrote(sealing.source.key_id)
+        return data
+
+    def decrypt(self, data: bytes, place: bytes) -> Plain:
+        """See L{kubetwist.storage.encryption._transformers.Transformer.decrypt}."""
+        try:
+            source, sealed = self._split(data)
+        except WireError as error:
+            raise TransformError(str(error)) from None
+        current = self._reading().source
+        cipher = self._ciphers.get(source)
+        if cipher is None:
+            raise MissingKey(self._keeper, source, place)
+        value = cipher.decrypt(sealed, place)
+        self.uses.read(source.key_id)
+        return Plain(value, source.key_id != current.key_id or source.kind != current.kind)
+
+    @property
+    def known(self) -> int:
+        """How many keys are known."""
+        return len(self._ciphers)
+
+    def knows(self, source: Source) -> bool:
+        """Whether the key of such values is there."""
+        return source in self._ciphers
+
+    def remember(self, source: Source, cipher: Cipher) -> None:
+        """Decrypt values of C{source} with C{cipher} from now on."""
+        while len(self._ciphers) >= REMEMBERED:
+            self._ciphers.pop(next(iter(self._ciphers)))
+        self._ciphers[source] = cipher
+
+    def learn(self, source: Source, key: bytes) -> None:
+        """
+        Decrypt values of C{source} with what the service said their key or seed is.
+
+        @raise TransformError: It can be neither.
+        """
+        if source.kind == SEED:
+            self.remember(source, SeededGCM(key))
+        elif len(key) not in (16, 24, 32):
+            raise TransformError(f"crypto/aes: invalid key size {len(key)}")
+        else:
+            self.remember(source, GCM(key))
+
+    def _split(self, data: bytes) -> tuple[Source, bytes]:
+        """
+        Take a stored message apart.
+
+        @raise WireError: It is none.
+        @raise TransformError: It has not what it must have.
+        """
+        if data and data[0] == _FIRST:
+            try:
+                start, end = length(data, 1, len(data))
+            except IndexError:
+                raise WireError("proto: cannot parse invalid wire-format data") from None
+            source = self._sources.get(data[end:])
+            if source is not None and end > start:
+                return source, data[start:end]
+        message = Fields(data)
+        source = Source(message.text(2), message.octets(3), message.annotations(4), message.number(5))
+        sealed = message.octets(1)
+        if source.kind in (KEY, SEED) and not sealed:
+            raise TransformError("encrypted data is empty")
+        problem = source.problem()
+        if problem:
+            raise TransformError(problem)
+        if len(self._sources) >= REMEMBERED:
+            self._sources.clear()
+        if data[0] == _FIRST:
+            rest = data[length(data, 1, len(data))[1] :]
+            # Whatever follows may be a value, too; the last one counts then.
+            if Fields(rest).octets(1) == b"":
+                self._sources[rest] = source
+        return source, sealed

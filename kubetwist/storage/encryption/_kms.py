@@ -1,0 +1,318 @@
+"""
+A key management service: asked for its state again and again, for a new key now and then, for old keys when needed.
+
+@see: kubernetes/apiserver, C{pkg/server/options/encryptionconfig/config.go}.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any, Final, Protocol, TypeVar
+from uuid import uuid4
+
+from attrs import frozen
+
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ...api.go.quote import quoted
+from .._expiry import Timer
+from ._ciphers import SEED as SEED_SIZE
+from ._ciphers import (
+    TransformError,
+    TransformUnavailable,
+)
+from ._envelope import (
+    SEED,
+    Envelope,
+    Sealing,
+    Source,
+    key_id_hash,
+    key_id_problem,
+)
+from ._metrics import EncryptionTally
+
+#: Seconds between two looks at a service that is well, and at one that is not.
+_POLL: Final = 60.0
+_POLL_FAST: Final = 10.0
+#: Seconds that an answer to a look is good for.
+_GOOD: Final = 20.0
+_BAD: Final = 3.0
+#: Seconds that one goes on to encrypt without hearing of the service.
+_COAST: Final = 180.0
+
+_T = TypeVar("_T")
+_VERSIONS: Final = ("v2", "v2beta1")
+
+
+class ServiceError(Exception):
+    """
+    A service did not do what it was asked for.
+
+    @ivar unavailable: It did not answer at all.
+    @ivar status: The code of gRPC that it failed with.
+    """
+
+    def __init__(self, message: str, unavailable: bool = False, status: str = TransformError.status) -> None:
+        super().__init__(message)
+        self.unavailable = unavailable
+        self.status = status
+
+
+@frozen
+class ServiceStatus:
+    """What a service says of itself."""
+
+    version: str
+    healthz: str
+    key_id: str
+
+
+class KeyManagement(Protocol):
+    """The calls of the API of version 2. They fail with L{ServiceError}, at the latest when their time is over."""
+
+    def status(self) -> Awaitable[ServiceStatus]:
+        """How the service is."""
+
+    def encrypt(self, uid: str, plaintext: bytes) -> Awaitable[Source]:
+        """Encrypt a seed; C{uid} is for logs."""
+
+    def decrypt(self, uid: str, source: Source) -> Awaitable[bytes]:
+        """The key or seed that was encrypted."""
+
+    def close(self) -> None:
+        """Ask nothing any more."""
+
+
+class KeyProvider:
+    """
+    One service of the configuration.
+
+    @ivar name: As there.
+    @ivar envelope: The transformer of values whose keys it keeps.
+    """
+
+    _log = Logger()
+
+    def __init__(self, name: str, service: KeyManagement, clock: Timer, tally: EncryptionTally | None = None) -> None:
+        self.name = name
+        self._tally = tally or EncryptionTally()
+        self.envelope = Envelope(self, self._current, self._writable)
+        self._service = service
+        self._clock = clock
+        self._sealing: Sealing | None = None
+        self._expires = 0.0
+        self._version = ""
+        self._lock = DeferredLock()
+        #: The problem found by the newest look, when that was, and how long it is good for.
+        self._problem: str | None = None
+        self._looked: float | None = None
+        self._good_for = _BAD
+        self._fetching: dict[Source, list[Deferred[None]]] = {}
+        self._timer: IDelayedCall | None = None
+        self._closed = False
+
+    # Life.
+
+    async def start(self) -> None:
+        """Look once, which takes no longer than a call may, and then ever again. A service may come later."""
+        await self._poll()
+
+    def close(self) -> None:
+        """Ask nothing any more. Idempotent."""
+        self._closed = True
+        timer, self._timer = self._timer, None
+        if timer is not None and timer.active():
+            timer.cancel()
+        self._service.close()
+
+    async def _poll(self) -> None:
+        self._timer = None
+        problem = await self.check()
+        if problem is not None and not self._closed:
+            self._log.error("kms plugin {name} failed health check probe: {problem}", name=self.name, problem=problem)
+        if not self._closed:
+            wait = _POLL if problem is None else _POLL_FAST
+            self._timer = self._clock.callLater(wait, self._poll_again)
+
+    def _poll_again(self) -> None:
+        Deferred.fromCoroutine(self._poll()).addErrback(
+            lambda failure: self._log.failure("looking at kms plugin {name} failed", failure, name=self.name)
+        )
+
+    # Health.
+
+    async def check(self) -> str | None:
+        """What is wrong with the service; the newest look may do."""
+        await self._lock.acquire()
+        try:
+            return await self._check()
+        finally:
+            self._lock.release()
+
+    async def _check(self) -> str | None:
+        now = self._clock.seconds()
+        if self._looked is not None and now - self._looked < self._good_for:
+            return self._problem
+        told: str | None
+        try:
+            status = await self._timed("Status", self._service.status())
+        except ServiceError as error:
+            self._problem = str(error)
+            told = f"failed to perform status section of the healthz check for KMS Provider {self.name}, error: {error}"
+        else:
+            self._problem = told = await self._consider(status)
+        self._looked = self._clock.seconds()
+        self._good_for = _GOOD if told is None else _BAD
+        return told
+
+    async def _consider(self, status: ServiceStatus) -> str | None:
+        problems = []
+        if status.healthz != "ok":
+            problems.append(f"got unexpected healthz status: {status.healthz}")
+        if status.version not in _VERSIONS:
+            problems.append(f"expected KMSv2 API version v2, got {status.version}")
+        else:
+            self._version = self._version or status.version
+            if self._version != status.version:
+                problems.append(
+                    "KMSv2 API version should not change after the initial status response version "
+                    f"{self._version}, got {status.version}"
+                )
+        why = key_id_problem(status.key_id)
+        if why:
+            self.envelope.uses.refused(status.key_id)
+            problems.append(f"got invalid KMSv2 KeyID hash {quoted(key_id_hash(status.key_id))}: {why}")
+        else:
+            self.envelope.uses.named(status.key_id)
+            failed = await self._rotate(status.key_id, str(uuid4()))
+            if failed:
+                problems.append(failed)
+        if not problems:
+            return None
+        text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+        return f"kmsv2 Provider {self.name} is not healthy, error: {text}"
+
+    async def _timed(self, method: str, answer: Awaitable[_T]) -> _T:
+        began, status = perf_counter(), "OK"
+        try:
+            return await answer
+        except ServiceError as error:
+            status = error.status
+            raise
+        finally:
+            self._tally.called(self.name, f"/v2.KeyManagementService/{method}", began, status)
+
+    # The key that is written with.
+
+    def _current(self) -> Sealing:
+        if self._sealing is None:
+            raise TransformUnavailable("got unexpected nil transformer")
+        return self._sealing
+
+    def _writable(self) -> Sealing:
+        sealing, now = self._current(), self._clock.seconds()
+        if now > self._expires:
+            raise TransformUnavailable(
+                f"encryptedDEKSource with keyID hash {quoted(key_id_hash(sealing.source.key_id))} expired at "
+                f"{_rfc3339(self._expires)} (current time is {_rfc3339(now)})"
+            )
+        return sealing
+
+    async def _rotate(self, key_id: str, uid: str) -> str:
+        """
+        See that values are encrypted with what the service encrypted with its present key.
+
+        @return: Why they are not.
+        """
+        expires = self._clock.seconds() + _COAST
+        current = self._sealing
+        if current is not None and current.source.key_id == key_id:
+            self._expires = expires
+            return ""
+        problem, made_with = "<nil>", ""
+        try:
+            sealing = await self._generate(uid)
+        except (ServiceError, TransformError) as error:
+            problem = str(error)
+        else:
+            made_with = sealing.source.key_id
+            if made_with == key_id:
+                self._sealing, self._expires = sealing, expires
+                # What is written now will be read.
+                self.envelope.remember(sealing.source, sealing.cipher)
+                self._log.info(
+                    "kms plugin {name}: encrypting with a new seed (uid {uid}, key id hash {key})",
+                    name=self.name,
+                    uid=uid,
+                    key=key_id_hash(key_id),
+                )
+                return ""
+        state = "<nil>" if current is not None else "got unexpected nil transformer"
+        before = "" if current is None else current.source.key_id
+        until = _rfc3339(self._expires) if current is not None else "0001-01-01T00:00:00Z"
+        return (
+            f"failed to rotate DEK uid={quoted(uid)}, useSeed=true, errState={state}, errGen={problem}, "
+            f"statusKeyIDHash={quoted(key_id_hash(key_id))}, encryptKeyIDHash={quoted(key_id_hash(made_with))}, "
+            f"stateKeyIDHash={quoted(key_id_hash(before))}, expirationTimestamp={until}"
+        )
+
+    async def _generate(self, uid: str) -> Sealing:
+        seed = os.urandom(SEED_SIZE)
+        began = perf_counter()
+        try:
+            source = await self._timed("Encrypt", self._service.encrypt(uid, seed))
+        except ServiceError as error:
+            self._tally.failed += 1
+            raise TransformError(f"failed to encrypt DEK, error: {error}") from None
+        assert source.kind == SEED, "that is what was encrypted"
+        problem = source.problem()
+        if problem:
+            self._tally.failed += 1
+            raise TransformError(problem)
+        self._tally.generated.observe(perf_counter() - began)
+        return Sealing(source, seed)
+
+    # The keys that are read with.
+
+    def fetch(self, source: Source) -> Deferred[None]:
+        """See L{kubetwist.storage.encryption._envelope.Keeper.fetch}; who asks for the same shares the answer."""
+        waiting = self._fetching.get(source)
+        answer: Deferred[None] = Deferred()
+        if waiting is not None:
+            waiting.append(answer)
+            return answer
+        self._fetching[source] = [answer]
+        self._tally.misses += 1
+        Deferred.fromCoroutine(self._fetch(source)).addBoth(self._fetched, source)
+        return answer
+
+    async def _fetch(self, source: Source) -> None:
+        if self.envelope.knows(source):
+            return
+        try:
+            key = await self._timed("Decrypt", self._service.decrypt(str(uuid4()), source))
+        except ServiceError as error:
+            kind = TransformUnavailable if error.unavailable else TransformError
+            raise kind(f"failed to decrypt DEK, error: {error}") from None
+        self.envelope.learn(source, key)
+
+    def _fetched(self, result: Any, source: Source) -> None:
+        failure = result if isinstance(result, Failure) else None
+        if failure is not None and not failure.check(TransformError):
+            self._log.failure("asking kms plugin {name} for a key failed", failure, name=self.name)
+            failure = Failure(TransformError("failed to decrypt DEK, error: an unexpected one"))
+        for answer in self._fetching.pop(source):
+            if failure is None:
+                answer.callback(None)
+            else:
+                answer.errback(failure)
+
+
+def _rfc3339(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

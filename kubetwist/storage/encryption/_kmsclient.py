@@ -1,0 +1,126 @@
+"""
+Calls of a key management service over gRPC and a Unix socket.
+
+gRPC has threads of its own; answers come from them into the reactor's. It is an optional dependency, the extra C{kms},
+and is imported when the first service is configured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from twisted.internet.defer import Deferred
+
+from ...schema.protobuf.fields import (
+    Fields,
+    octets,
+    pairs,
+)
+from ...schema.protobuf.wire import WireError
+from .._worker import ThreadedReactor
+from ._configuration import KeyService
+from ._envelope import (
+    SEED,
+    Source,
+)
+from ._kms import (
+    ServiceError,
+    ServiceStatus,
+)
+
+T = TypeVar("T")
+
+_SERVICE: Final = "/v2.KeyManagementService/"
+_OPTIONS: Final = (
+    ("grpc.default_authority", "localhost"),
+    ("grpc.enable_http_proxy", 0),
+    # Servers of one process share nothing, and who closes a channel closes its connection.
+    ("grpc.use_local_subchannel_pool", 1),
+    # A plugin that comes late is to be found soon.
+    ("grpc.initial_reconnect_backoff_ms", 250),
+    ("grpc.min_reconnect_backoff_ms", 250),
+    ("grpc.max_reconnect_backoff_ms", 5000),
+)
+_UNAVAILABLE: Final = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED")
+
+
+class GRPCKeyManagement:
+    """L{kubetwist.storage.encryption._kms.KeyManagement} over gRPC."""
+
+    def __init__(self, service: KeyService, reactor: ThreadedReactor) -> None:
+        """
+        @raise ValueError: gRPC is not installed.
+        """
+        try:
+            import grpc
+        except ImportError:
+            raise ValueError(
+                f"KMS provider {service.name} needs grpcio, which is not installed: pip install 'kubetwist[kms]'"
+            ) from None
+        path = service.path
+        address = f"unix-abstract:{path[1:]}" if path.startswith("@") else f"unix:{path}"
+        self._timeout = service.timeout
+        self._reactor = reactor
+        self._channel = grpc.insecure_channel(address, _OPTIONS)
+        self._status = self._channel.unary_unary(f"{_SERVICE}Status")
+        self._encrypt = self._channel.unary_unary(f"{_SERVICE}Encrypt")
+        self._decrypt = self._channel.unary_unary(f"{_SERVICE}Decrypt")
+
+    def status(self) -> Deferred[ServiceStatus]:
+        """See L{kubetwist.storage.encryption._kms.KeyManagement.status}."""
+
+        def read(answer: Fields) -> ServiceStatus:
+            return ServiceStatus(answer.text(1), answer.text(2), answer.text(3))
+
+        return self._call(self._status, b"", read)
+
+    def encrypt(self, uid: str, plaintext: bytes) -> Deferred[Source]:
+        """See L{kubetwist.storage.encryption._kms.KeyManagement.encrypt}."""
+
+        def read(answer: Fields) -> Source:
+            return Source(answer.text(2), answer.octets(1), answer.annotations(3), SEED)
+
+        return self._call(self._encrypt, octets(1, plaintext) + octets(2, uid.encode()), read)
+
+    def decrypt(self, uid: str, source: Source) -> Deferred[bytes]:
+        """See L{kubetwist.storage.encryption._kms.KeyManagement.decrypt}."""
+        request = (
+            octets(1, source.encrypted)
+            + octets(2, uid.encode())
+            + octets(3, source.key_id.encode())
+            + pairs(4, source.annotations)
+        )
+        return self._call(self._decrypt, request, lambda answer: answer.octets(1))
+
+    def close(self) -> None:
+        """See L{kubetwist.storage.encryption._kms.KeyManagement.close}."""
+        self._channel.close()
+
+    def _call(self, method: Any, request: bytes, read: Callable[[Fields], T]) -> Deferred[T]:
+        answer: Deferred[T] = Deferred()
+        try:
+            # A plugin that is not there may come while there is time.
+            call = method.future(request, timeout=self._timeout, wait_for_ready=True)
+        except ValueError as error:
+            answer.errback(ServiceError(str(error), unavailable=True))
+            return answer
+        call.add_done_callback(lambda call: self._reactor.callFromThread(_answered, answer, call, read))
+        return answer
+
+
+def _answered(answer: Deferred[Any], call: Any, read: Callable[[Fields], Any]) -> None:
+    code = "CANCELLED" if call.cancelled() else call.code().name
+    if code == "OK":
+        try:
+            value = read(Fields(call.result()))
+        except WireError as error:
+            answer.errback(ServiceError(f"rpc error: code = Internal desc = {error}", status="Internal"))
+        else:
+            answer.callback(value)
+        return
+    camel = "".join(word.capitalize() for word in code.split("_"))
+    camel = {"Cancelled": "Canceled"}.get(camel, camel)
+    details = "context deadline exceeded" if code == "DEADLINE_EXCEEDED" else call.details()
+    text = f"rpc error: code = {camel} desc = {details}"
+    answer.errback(ServiceError(text, unavailable=code in _UNAVAILABLE, status=camel))

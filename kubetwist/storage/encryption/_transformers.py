@@ -1,0 +1,226 @@
+"""What is stored of a resource's values: which providers there are for it, in which order, and which keys they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
+from typing import Final, NamedTuple, Protocol
+
+from ...api.resource import GroupResource
+from . import _configuration as configuration
+from ._ciphers import (
+    GCM,
+    Cipher,
+    PaddedCBC,
+    SecretBox,
+    TransformError,
+    TransformUnavailable,
+)
+from ._configuration import (
+    KeyService,
+    Provider,
+    Rule,
+)
+from ._metrics import Transformations
+
+#: What no value begins with that is not encrypted.
+ENCRYPTED: Final = b"k8s:enc:"
+
+_EVERYTHING: Final = GroupResource("*", "*")
+_CIPHERS: Final[Mapping[str, tuple[type, str]]] = {
+    configuration.AESGCM: (GCM, "AES"),
+    configuration.AESCBC: (PaddedCBC, "AES"),
+    configuration.SECRETBOX: (SecretBox, "Secretbox"),
+}
+
+
+class Plain(NamedTuple):
+    """
+    A value as it was before it was encrypted.
+
+    @ivar stale: It would be encrypted in another way now, so it is to be written even if it does not change.
+    """
+
+    value: bytes
+    stale: bool
+
+
+class Transformer(Protocol):
+    """Turns values into what is stored, and back. Any thread may call it, and it waits for nothing."""
+
+    def encrypt(self, value: bytes, place: bytes) -> bytes:
+        """
+        What is stored of C{value} at the key C{place}.
+
+        @raise TransformError: It can not be encrypted now.
+        """
+
+    def decrypt(self, data: bytes, place: bytes) -> Plain:
+        """
+        The value behind what is stored at the key C{place}.
+
+        @raise TransformError: It is not readable.
+        @raise kubetwist.storage.encryption._envelope.MissingKey: Somebody must be asked for the key first.
+        """
+
+
+class Identity:
+    """Leaves values as they are, and reads none that are encrypted."""
+
+    def encrypt(self, value: bytes, place: bytes) -> bytes:
+        """See L{Transformer.encrypt}."""
+        return value
+
+    def decrypt(self, data: bytes, place: bytes) -> Plain:
+        """See L{Transformer.decrypt}."""
+        if data.startswith(ENCRYPTED):
+            raise TransformError("identity transformer tried to read encrypted data")
+        return Plain(data, False)
+
+
+IDENTITY: Final = Identity()
+
+
+class Keyed:
+    """One cipher as a transformer."""
+
+    def __init__(self, cipher: Cipher) -> None:
+        self.encrypt = cipher.encrypt
+        self._decrypt = cipher.decrypt
+
+    def decrypt(self, data: bytes, place: bytes) -> Plain:
+        """See L{Transformer.decrypt}."""
+        return Plain(self._decrypt(data, place), False)
+
+
+class Prefixed:
+    """
+    Transformers by what precedes what they make.
+
+    The first one writes. The first that succeeds of those whose prefix is there reads.
+    """
+
+    def __init__(self, transformers: Sequence[tuple[bytes, Transformer]], nobody: str) -> None:
+        """
+        @param nobody: What is wrong with a value that has none of the prefixes.
+        """
+        self._transformers = tuple(transformers)
+        self._prefix, self._first = self._transformers[0]
+        self._nobody = nobody
+
+    def encrypt(self, value: bytes, place: bytes) -> bytes:
+        """See L{Transformer.encrypt}."""
+        return self._prefix + self._first.encrypt(value, place)
+
+    @property
+    def prefix(self) -> bytes:
+        """What stands in front of values that are written."""
+        return self._prefix
+
+    def prefix_of(self, data: bytes) -> str:
+        """Which prefix a value has."""
+        found = (prefix for prefix, _ in self._transformers if prefix and data.startswith(prefix))
+        return next(found, b"unknown").decode()
+
+    def decrypt(self, data: bytes, place: bytes) -> Plain:
+        """See L{Transformer.decrypt}."""
+        return self.open(data, place)[0]
+
+    def open(self, data: bytes, place: bytes) -> tuple[Plain, bytes]:
+        """As C{decrypt}, with the prefix that the value had."""
+        problems: list[str] = []
+        kind = TransformError
+        for prefix, transformer in self._transformers:
+            if not data.startswith(prefix):
+                continue
+            try:
+                plain = transformer.decrypt(data[len(prefix) :], place)
+            except TransformError as error:
+                # That of identity says only that it is for another one.
+                if prefix:
+                    problems.append(str(error))
+                    if isinstance(error, TransformUnavailable):
+                        kind = TransformUnavailable
+                continue
+            if transformer is not self._first:
+                return Plain(plain.value, True), prefix
+            return plain, prefix
+        different = list(dict.fromkeys(problems))
+        if not different:
+            raise TransformError(self._nobody)
+        raise kind(different[0] if len(different) == 1 else f"[{', '.join(different)}]")
+
+
+class Measured:
+    """L{Prefixed} for the values of one resource, counted and timed."""
+
+    def __init__(self, inner: Prefixed, resource: str, tally: Transformations) -> None:
+        self._inner = inner
+        self._resource = resource
+        self._tally = tally
+
+    def encrypt(self, value: bytes, place: bytes) -> bytes:
+        """See L{Transformer.encrypt}."""
+        began = perf_counter()
+        prefix = self._inner.prefix.decode()
+        try:
+            data = self._inner.encrypt(value, place)
+        except TransformError as error:
+            self._tally.written(self._resource, prefix, began, error.status)
+            raise
+        self._tally.written(self._resource, prefix, began, "OK")
+        return data
+
+    def decrypt(self, data: bytes, place: bytes) -> Plain:
+        """See L{Transformer.decrypt}."""
+        began = perf_counter()
+        try:
+            plain, prefix = self._inner.open(data, place)
+        except TransformError as error:
+            self._tally.read(self._resource, self._inner.prefix_of(data), began, error.status)
+            raise
+        self._tally.read(self._resource, prefix.decode(), began, "OK")
+        return plain
+
+
+class Transformers:
+    """The transformers of all resources, by the rules of a file."""
+
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        service: Callable[[KeyService], Transformer],
+        tally: Transformations | None = None,
+    ) -> None:
+        """
+        @param service: Makes the transformer of a key management service; called once for each that the file has.
+        @param tally: What is told of values.
+        """
+        self._tally = tally or Transformations()
+        found: dict[GroupResource, list[tuple[bytes, Transformer]]] = {}
+        for rule in rules:
+            made = [_transformer(provider, service) for provider in rule.providers]
+            for resource in rule.resources:
+                found.setdefault(resource, []).extend(made)
+        self._by_resource = {
+            resource: Prefixed(transformers, "no matching prefix found") for resource, transformers in found.items()
+        }
+
+    def of(self, resource: GroupResource) -> Transformer:
+        """How a resource's values are stored: as its own rule says, or that of its group, or that of all."""
+        for rule in (resource, GroupResource(resource.group, "*"), _EVERYTHING):
+            transformer = self._by_resource.get(rule)
+            if transformer is not None:
+                return Measured(transformer, str(resource), self._tally)
+        return IDENTITY
+
+
+def _transformer(provider: Provider, service: Callable[[KeyService], Transformer]) -> tuple[bytes, Transformer]:
+    if provider.kind == configuration.IDENTITY:
+        return b"", IDENTITY
+    if provider.service is not None:
+        return b"%bkms:v2:%b:" % (ENCRYPTED, provider.service.name.encode()), service(provider.service)
+    cipher, name = _CIPHERS[provider.kind]
+    keys = [(b"%b:" % key.name.encode(), Keyed(cipher(key.secret))) for key in provider.keys]
+    nobody = f"no matching key was found for the provided {name} transformer"
+    return b"%b%b:v1:" % (ENCRYPTED, provider.kind.encode()), Prefixed(keys, nobody)

@@ -1,0 +1,315 @@
+"""
+Writes on their way to etcd: one transaction each, and what is known of those that were not answered.
+
+A transaction that compares a revision greater than 0 can be sent again without harm: once anything was written at its
+key, the same comparison never holds again. One that creates can not (what it made may be deleted meanwhile, and be made
+again by a request that was only late), and one that compares nothing can not either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import deferLater
+from twisted.python.failure import Failure
+
+from ...api.storage import Write
+from ..errors import (
+    KeyExists,
+    KeyNotFound,
+    OutcomeUnknown,
+    RevisionConflict,
+    StorageError,
+    StorageUnavailable,
+)
+from ._descriptors import TXN
+from ._errors import (
+    BadAnswer,
+    NoAnswer,
+    NotSent,
+    RPCError,
+)
+from ._grpc import Member
+from ._leases import Leases
+from ._messages import (
+    Change,
+    Outcome,
+    read_outcome,
+    transaction,
+)
+from .client import (
+    TIMED_OUT,
+    WRITE_TIMEOUT,
+    EtcdClient,
+    Unreachable,
+)
+
+#: Seconds until the outcome of a write has to be known.
+PATIENCE: Final = 10.0
+#: Seconds that are waited for the event of a write that nobody has answered and nobody may send again.
+EVENT_PATIENCE: Final = 5.0
+#: Seconds between two attempts when no member can be reached.
+PAUSE: Final = 0.25
+
+
+class Commit:
+    """
+    One transaction.
+
+    @ivar answer: For who submitted it.
+    @ivar doubtful: Whether it was sent and no answer came.
+    @ivar matched: The revision of an event that looks like what it writes; 0 when there was none since it was sent.
+    """
+
+    __slots__ = ("answer", "begun", "blockers", "done", "doubtful", "followers", "matched", "on_match", "writes")
+
+    def __init__(self, writes: Sequence[Write]) -> None:
+        self.writes = writes
+        self.begun = 0.0
+        self.answer: Deferred[int] = Deferred()
+        self.doubtful = False
+        self.matched = 0
+        self.on_match: Deferred[None] | None = None
+        #: Writes of the same keys that were submitted before, and not answered yet.
+        self.blockers = 0
+        self.followers: list[Commit] = []
+        self.done: list[Deferred[None]] = []
+
+    def settled(self) -> Deferred[None]:
+        """Fires when it was answered, whatever the answer."""
+        settled: Deferred[None] = Deferred()
+        self.done.append(settled)
+        return settled
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it can be done at most once, however often it is sent."""
+        return any(write.expected for write in self.writes)
+
+    @property
+    def recognizable(self) -> bool:
+        """Whether an event with its value can only be its own."""
+        return any(write.unique for write in self.writes)
+
+
+def refusal(writes: Sequence[Write], found: Sequence[int], revision: int) -> StorageError:
+    """Why a transaction was not done, from the revisions of what was there instead; 0 where nothing was."""
+    for write, there in zip(writes, found, strict=True):
+        if not there:
+            if write.expected or write.value is None:
+                return KeyNotFound(write.key, revision)
+        elif write.expected == 0:
+            return KeyExists(write.key, there)
+        elif write.expected is not None and write.expected != there:
+            return RevisionConflict(write.key, there)
+    return StorageUnavailable("etcd refused a write for no reason")
+
+
+class Committer:
+    """Sends transactions; those of one key one after the other, in the order in which they were submitted."""
+
+    def __init__(
+        self, client: EtcdClient, reactor: Any, leases: Leases, written: Callable[[int], Deferred[bool]]
+    ) -> None:
+        """
+        @param written: Called with a revision that was written; fires when observers know everything up to it, or
+            that takes too long: with whether they know.
+        """
+        self._client = client
+        self._reactor = reactor
+        self._leases = leases
+        self._written = written
+        #: The newest commit of each key.
+        self._tails: dict[str, Commit] = {}
+        #: What was sent and is not answered yet, by key.
+        self._sent: dict[str, tuple[Commit, Write]] = {}
+        self._all: set[Commit] = set()
+        #: Counts how often it is unknown what happened meanwhile.
+        self.gaps = 0
+
+    def submit(self, writes: Sequence[Write]) -> Deferred[int]:
+        """As L{kubetwist.interfaces.IStorageBackend.commit}."""
+        commit = Commit(writes)
+        tails = self._tails
+        for write in writes:
+            before = tails.get(write.key)
+            tails[write.key] = commit
+            if before is not None and commit not in before.followers:
+                before.followers.append(commit)
+                commit.blockers += 1
+        self._all.add(commit)
+        if not commit.blockers:
+            self._send(commit)
+        return commit.answer
+
+    def under_way(self) -> list[Commit]:
+        """What is not answered yet."""
+        return list(self._all)
+
+    def attachment(self, change: Change) -> object:
+        """What the writer of a change attached to it, if it was written here."""
+        sent = self._sent.get(change.key)
+        if sent is None:
+            return None
+        commit, write = sent
+        if write.value != change.value:
+            return None
+        if not commit.matched:
+            commit.matched = change.revision
+            if commit.on_match is not None:
+                on_match, commit.on_match = commit.on_match, None
+                on_match.callback(None)
+        return write.attachment
+
+    # --- the usual way
+
+    def _send(self, commit: Commit) -> None:
+        commit.begun = self._reactor.seconds()
+        for write in commit.writes:
+            self._sent[write.key] = (commit, write)
+        if any(write.ttl is not None and write.value is not None for write in commit.writes):
+            self._troubled(commit, None)
+            return
+        member = self._client.choose()
+        assert member is not None, "there are members"
+        timeout = self._client.again_timeout if commit.repeatable else WRITE_TIMEOUT
+        member.post(TXN.path, transaction(commit.writes), timeout).addCallbacks(
+            self._answered, self._not_answered, callbackArgs=(commit, member), errbackArgs=(commit, member)
+        )
+
+    def _answered(self, answer: bytes, commit: Commit, member: Member) -> None:
+        member.good()
+        try:
+            outcome = read_outcome(answer)
+        except BadAnswer as error:
+            self._troubled(commit, error)
+            return
+        if outcome.succeeded:
+            self._done(commit, outcome.revision)
+        else:
+            self._troubled(commit, outcome)
+
+    def _not_answered(self, failure: Failure, commit: Commit, member: Member) -> None:
+        if not failure.check(NotSent, RPCError):
+            self._client.no_answer(member, failure.value)
+        self._troubled(commit, failure.value)
+
+    def _done(self, commit: Commit, revision: int) -> None:
+        self._written(revision).addCallback(lambda _: self._finish(commit, revision))
+
+    def _finish(self, commit: Commit, result: int | Failure) -> None:
+        for write in commit.writes:
+            key = write.key
+            if self._tails.get(key) is commit:
+                del self._tails[key]
+            sent = self._sent.get(key)
+            if sent is not None and sent[0] is commit:
+                del self._sent[key]
+        self._all.discard(commit)
+        commit.answer.callback(result)
+        for settled in commit.done:
+            settled.callback(None)
+        for follower in commit.followers:
+            follower.blockers -= 1
+            if not follower.blockers:
+                self._send(follower)
+
+    # --- the unusual way
+
+    def _troubled(self, commit: Commit, outcome: object) -> None:
+        resolution = Deferred.fromCoroutine(self._resolve(commit, outcome))
+        resolution.addBoth(lambda result: self._finish(commit, result))
+
+    async def _resolve(self, commit: Commit, outcome: object) -> int:
+        """
+        Find out what becomes of a transaction.
+
+        @param outcome: Of the first attempt: an L{Outcome}, or what went wrong; L{None} when there was none.
+        @return: Its revision.
+        @raise StorageError: It is refused, was never sent, or nobody knows (L{OutcomeUnknown}).
+        """
+        gaps = self.gaps
+        lease: Any = None
+        tried: list[Member] = []
+        leases_lost = 0
+        while True:
+            if isinstance(outcome, Outcome):
+                if not outcome.succeeded:
+                    raise await self._refused(commit, outcome, gaps)
+                await self._written(outcome.revision)
+                return outcome.revision
+            if isinstance(outcome, RPCError):
+                if "lease not found" in outcome.message and leases_lost < 2:
+                    self._leases.forget(lease)
+                    lease, leases_lost, tried = None, leases_lost + 1, []
+                elif not outcome.uncertain:
+                    self._refuse_doubtfully(commit, outcome)
+                    raise StorageUnavailable(str(outcome))
+                else:
+                    commit.doubtful = True
+            elif isinstance(outcome, NotSent):
+                pass
+            elif outcome is not None:
+                commit.doubtful = True
+            if commit.doubtful and not commit.repeatable:
+                return await self._recognize(commit)
+            if self._reactor.seconds() - commit.begun >= PATIENCE:
+                raise OutcomeUnknown(TIMED_OUT) if commit.doubtful else StorageUnavailable(TIMED_OUT)
+            if lease is None and any(write.ttl is not None for write in commit.writes):
+                lease = await self._leases.lease(max(write.ttl or 0 for write in commit.writes))
+            member = self._client.choose(tried)
+            if member is None:
+                if not commit.doubtful:
+                    raise Unreachable(str(outcome))
+                tried = []
+                await deferLater(self._reactor, PAUSE)
+                continue
+            tried.append(member)
+            outcome = await self._attempt(commit, member, lease)
+
+    async def _attempt(self, commit: Commit, member: Member, lease: Any) -> object:
+        message = transaction(commit.writes, lambda write: 0 if write.ttl is None else lease.lease_id)
+        timeout = self._client.again_timeout if commit.repeatable else WRITE_TIMEOUT
+        try:
+            return read_outcome(await member.post(TXN.path, message, timeout))
+        except (NotSent, RPCError) as error:
+            return error
+        except (NoAnswer, BadAnswer) as error:
+            self._client.no_answer(member, error)
+            return error
+
+    def _refuse_doubtfully(self, commit: Commit, error: RPCError) -> None:
+        """A later attempt is refused; that says nothing about an earlier one that nobody answered."""
+        if commit.doubtful:
+            raise OutcomeUnknown(str(error))
+
+    async def _refused(self, commit: Commit, outcome: Outcome, gaps: int) -> StorageError:
+        """What to say when something is not as the transaction expects."""
+        seen = await self._written(outcome.revision)
+        if commit.doubtful and (commit.matched or self.gaps != gaps or not seen):
+            # It may be an earlier attempt of its own that has changed it.
+            return OutcomeUnknown(TIMED_OUT)
+        try:
+            return refusal(commit.writes, outcome.found, outcome.revision)
+        except ValueError:
+            return BadAnswer("etcd sent another answer than what was asked for")
+
+    async def _recognize(self, commit: Commit) -> int:
+        """Wait for the event of a write that must not be sent again."""
+        if not commit.recognizable:
+            raise OutcomeUnknown(TIMED_OUT)
+        if not commit.matched:
+            commit.on_match = Deferred()
+            impatient = self._reactor.callLater(EVENT_PATIENCE, commit.on_match.cancel)
+            try:
+                await commit.on_match
+            except CancelledError:
+                raise OutcomeUnknown(TIMED_OUT) from None
+            finally:
+                commit.on_match = None
+                if impatient.active():
+                    impatient.cancel()
+        await self._written(commit.matched)
+        return commit.matched

@@ -1,0 +1,64 @@
+"""
+Who compacts etcd, when several servers want to: kube-apiserver's way, so that its servers take part.
+
+One key has the revision that was compacted to last. Its version counts the turns: who finds it as he left it may
+take the next one; who does not waits for another interval.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from txaioetcd import CompVersion, Failed, KeySet, OpGet, OpSet, Transaction
+
+from ..errors import StorageUnavailable
+from ._errors import RPCError
+from .client import (
+    TIMED_OUT,
+    EtcdClient,
+    Uncertain,
+)
+
+#: kube-apiserver's, whatever its --etcd-prefix is.
+COMPACTED_KEY: Final = "compact_rev_key"
+_KEY: Final = COMPACTED_KEY.encode("ascii")
+
+
+class CompactionTurns:
+    """What this server knows of turns."""
+
+    def __init__(self, client: EtcdClient) -> None:
+        self._client = client
+        #: How often the key was written when this server last looked.
+        self._seen = 0
+
+    async def take(self, revision: int) -> bool:
+        """
+        Take the next turn, if no other server has.
+
+        @param revision: What will be compacted to.
+        @raise StorageUnavailable: etcd does not answer.
+        """
+        turn = Transaction(
+            compare=[CompVersion(_KEY, "==", self._seen)],
+            success=[OpSet(_KEY, b"%d" % revision)],
+            failure=[OpGet(KeySet(_KEY))],
+        )
+        try:
+            await self._client.submit(turn)
+        except Failed as failed:
+            found = failed.responses[0].kvs
+            self._seen = found[0].version if found else 0
+            return False
+        except RPCError as error:
+            raise StorageUnavailable(str(error)) from None
+        except Uncertain:
+            # If it was done, the next attempt finds a turn that is not this server's: it waits a little longer then.
+            raise StorageUnavailable(TIMED_OUT) from None
+        self._seen += 1
+        return True
+
+
+def compacted_to(value: bytes | None) -> int:
+    """The revision that the key says; 0 for none."""
+    return int(value) if value is not None and value.isdigit() and len(value) < 20 else 0

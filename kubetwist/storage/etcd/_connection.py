@@ -1,0 +1,500 @@
+"""
+One connection to a member of etcd, with a socket, and the calls that go over it.
+
+What HTTP/2 is stands in L{kubetwist.storage.etcd._http2}; here are the time, and reading and writing.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sized
+from typing import Any, Final
+from typing import Protocol as TypingProtocol
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IHandshakeListener, IPullProducer, IPushProducer, IReactorTime
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ._errors import (
+    BadAnswer,
+    NoAnswer,
+    NotSent,
+    TooLate,
+)
+from ._http2 import (
+    Call,
+    Session,
+)
+from ._metrics import UNCOUNTED
+from .address import Address
+
+#: Seconds that a connection may take to come about, and until HTTP/2 is spoken over it then.
+CONNECT_TIMEOUT: Final = 3.0
+#: The most bytes of one answer, and of one that others follow; etcd splits those that are much larger than a request.
+MOST_ANSWER: Final = 1 << 30
+MOST_MESSAGE: Final = 256 << 20
+#: Seconds of silence, while there is something to be said, after which a sign of life is asked for, and for which that
+#: is waited. etcd takes them amiss more often than every five seconds (--grpc-keepalive-min-time).
+KEEPALIVE: Final = 10.0
+#: It is asked less often, down to this, where a member says that it is too often.
+KEEPALIVE_MOST: Final = 640.0
+#: Seconds until a sign of life is given. etcd asks for one with each request, to measure how far it is to us, unless it
+#: waits for one: given at once, each would cost both sides more than what it is about.
+PING_PATIENCE: Final = 0.1
+
+
+class Peer(TypingProtocol):
+    """The member at the other end of a connection: L{kubetwist.storage.etcd._grpc.Member}."""
+
+    #: Seconds of silence after which it is asked for a sign of life.
+    keepalive: float
+
+    @property
+    def address(self) -> Address:
+        """Where it is."""
+
+    @property
+    def reactor(self) -> IReactorTime:
+        """The reactor of its connections."""
+
+
+class ConnectionOwner(TypingProtocol):
+    """What a connection reports to: L{kubetwist.storage.etcd._grpc.Channel}."""
+
+    @property
+    def member(self) -> Peer:
+        """The member that the connection is for."""
+
+    @property
+    def waiting(self) -> Sized:
+        """The calls that wait for room."""
+
+    def opened(self, connection: Connection) -> None:
+        """Add a connection that speaks HTTP/2."""
+
+    def failed(self, failure: Failure, last: int) -> None:
+        """
+        Note that a connection was not opened.
+
+        @param last: The number of the last call that it was begun for.
+        """
+
+    def retire(self, connection: Connection) -> None:
+        """Begin no more calls on a connection."""
+
+    def lost(self, connection: Connection) -> None:
+        """Remove a closed connection."""
+
+    def repeat(self, call: Call) -> None:
+        """Send a call again that the member has not processed."""
+
+    def go_on(self) -> None:
+        """Begin waiting calls, as far as there is room."""
+
+
+class TimedCall(Call):
+    """
+    A call that waits for its answer so long, and not longer.
+
+    @ivar number: Counts those that had to wait for a connection.
+    @ivar connection: Over which it was sent; L{None} while it waits.
+    @ivar repeated: Whether it was sent before, and not taken.
+    @ivar seconds: See L{__init__}.
+    @ivar counts: Where it is counted.
+    """
+
+    __slots__ = ("_timeout", "connection", "counts", "number", "repeated", "seconds")
+
+    def __init__(self, path: bytes, message: bytes, seconds: float, limit: int, **how: bool) -> None:
+        """
+        @param seconds: That there are for the answer, from the time that the request is sent.
+        """
+        super().__init__(path, message, limit, **how)
+        self.number = 0
+        self.connection: Connection | None = None
+        self.repeated = False
+        self.seconds = seconds
+        self.counts = UNCOUNTED
+        self._timeout: IDelayedCall | None = None
+
+    def sent(self, connection: Connection) -> None:
+        """It is on its way."""
+        self.connection = connection
+        self._timeout = connection.channel.member.reactor.callLater(self.seconds, self._timed_out)
+
+    def _timed_out(self) -> None:
+        connection = self.connection
+        assert connection is not None, "it was sent"
+        self._timeout = None
+        connection.missed(self)
+        self.failed(TooLate(f"no answer in {self.seconds:g} seconds"))
+
+    def in_time(self) -> None:
+        """It need not be watched any longer."""
+        timeout, self._timeout = self._timeout, None
+        if timeout is not None:
+            timeout.cancel()
+
+    @property
+    @abstractmethod
+    def wanted(self) -> bool:
+        """Whether anybody waits for what comes of it."""
+
+
+class Request(TimedCall):
+    """
+    A question with one answer.
+
+    @ivar answer: Fires with it; L{None} when it has.
+    """
+
+    __slots__ = ("_found", "answer")
+
+    def __init__(self, path: bytes, message: bytes, seconds: float) -> None:
+        super().__init__(path, message, seconds, MOST_ANSWER)
+        self.answer: Deferred[bytes] | None = Deferred()
+        self._found: bytes | None = None
+
+    @property
+    def wanted(self) -> bool:
+        """See L{TimedCall.wanted}."""
+        return self.answer is not None
+
+    def received(self, message: bytes) -> None:
+        """See L{Call.received}."""
+        if self._found is not None:
+            raise BadAnswer("etcd sent more than one answer")
+        self.counts.received += 1
+        self._found = message
+
+    def ended(self) -> None:
+        """See L{Call.ended}."""
+        if self._found is None:
+            self.failed(BadAnswer("etcd sent no answer, and says that all is well"))
+            return
+        self.in_time()
+        answer, self.answer = self.answer, None
+        if answer is not None:
+            self.counts.end()
+            answer.callback(self._found)
+
+    def failed(self, error: Exception) -> None:
+        """See L{Call.failed}."""
+        self.in_time()
+        answer, self.answer = self.answer, None
+        if answer is not None:
+            self.counts.end(error)
+            answer.errback(error)
+
+
+class Stream(TimedCall):
+    """
+    A question with answers that go on.
+
+    @ivar end: Called when there are no more, unless L{stop} was: with the error, or L{None}.
+    """
+
+    __slots__ = ("_receive", "end")
+
+    def __init__(
+        self,
+        path: bytes,
+        message: bytes,
+        seconds: float,
+        receive: Callable[[bytes], object],
+        end: Callable[[Exception | None], object],
+    ) -> None:
+        """
+        @param seconds: That there are for the first answer.
+        """
+        super().__init__(path, message, seconds, MOST_MESSAGE, goes_on=True, leader=True)
+        self._receive = receive
+        self.end: Callable[[Exception | None], object] | None = end
+
+    @property
+    def wanted(self) -> bool:
+        """See L{TimedCall.wanted}."""
+        return self.end is not None
+
+    def received(self, message: bytes) -> None:
+        """See L{Call.received}."""
+        if self._timeout is not None:
+            self.in_time()
+        if self.end is not None:
+            self.counts.received += 1
+            self._receive(message)
+
+    def ended(self) -> None:
+        """See L{Call.ended}."""
+        self._finish(None)
+
+    def failed(self, error: Exception) -> None:
+        """See L{Call.failed}."""
+        self._finish(error)
+
+    def _finish(self, error: Exception | None) -> None:
+        self.in_time()
+        end, self.end = self.end, None
+        if end is not None:
+            self.counts.end(error)
+            end(error)
+
+    def stop(self) -> None:
+        """Listen no more."""
+        self.in_time()
+        if self.end is not None:
+            self.counts.cancel()
+        self.end = None
+        if self.connection is not None:
+            self.connection.cancel(self)
+
+
+@implementer(IHandshakeListener, IPullProducer, IPushProducer)
+class Connection(Protocol):
+    """
+    One connection to a member.
+
+    @ivar channel: Whose it is.
+    """
+
+    #: Has what TCP and TLS have.
+    transport: Any
+
+    def __init__(self, channel: ConnectionOwner, last: int) -> None:
+        """
+        @param last: The number of the last call that there was when this connection was begun.
+        """
+        self.channel = channel
+        self.session = Session(
+            channel.member.address.authority,
+            "https" if channel.member.address.tls else "http",
+            channel.repeat,
+            self._pinged,
+        )
+        self._last = last
+        #: Writes what can be written now, and tells how much that was; L{None} where that is not possible.
+        self._at_once: Callable[[bytes], Any] | None = None
+        #: Whether the other does not take what is written.
+        self._stuck = False
+        self._gone = False
+        self._opened = False
+        #: Why it is closed from here.
+        self._why: Exception | None = None
+        #: Until HTTP/2 is spoken.
+        self._impatient: IDelayedCall | None = None
+        self._keepalive: IDelayedCall | None = None
+        self._asked = False
+        self._pings: IDelayedCall | None = None
+        #: Calls that were begun, and nothing of which was written.
+        self._begun: list[TimedCall] = []
+        #: Until this turn of the reactor is over. Then all that was begun in it is written together: one by one, and at
+        #: once, calls cost etcd a third more, since each wakes up what the one before has just put to sleep.
+        self._turn: IDelayedCall | None = None
+        self._seconds: Callable[[], float] = channel.member.reactor.seconds
+        self._heard_at = 0.0
+
+    # --- life
+
+    def connectionMade(self) -> None:
+        """See L{Protocol.connectionMade}."""
+        transport, tls = self.transport, self.channel.member.address.tls
+        transport.setTcpNoDelay(True)
+        transport.setTcpKeepAlive(True)
+        if not tls:
+            self._at_once = getattr(transport, "writeSomeData", None)
+        # Without TLS, the transport tells when it has written everything; over TLS, when it begins to have too much.
+        transport.registerProducer(self, tls or self._at_once is None)
+        self._impatient = self.channel.member.reactor.callLater(
+            CONNECT_TIMEOUT, self.drop, NotSent(f"no HTTP/2 in {CONNECT_TIMEOUT:g} seconds")
+        )
+        if not tls:
+            self._write(self.session.greeting())
+
+    def handshakeCompleted(self) -> None:
+        """See L{IHandshakeListener.handshakeCompleted}."""
+        if self.transport.negotiatedProtocol == b"h2":
+            self._write(self.session.greeting())
+        else:
+            self.drop(BadAnswer("tls: etcd does not speak HTTP/2"))
+
+    def dataReceived(self, data: bytes) -> None:
+        """See L{Protocol.dataReceived}."""
+        if self._gone:
+            return
+        self._heard_at = self._seconds()
+        self._asked = False
+        session = self.session
+        try:
+            session.feed(data)
+        except BadAnswer as error:
+            self.drop(error)
+            return
+        if session.pending and self._turn is None:
+            self._flush()
+        if session.ready and not self._opened and not self._gone:
+            self._open()
+        if not session.usable:
+            self._retire()
+        elif self.channel.waiting:
+            self.channel.go_on()
+
+    def _open(self) -> None:
+        self._opened = True
+        if self._impatient is not None:
+            self._impatient.cancel()
+        self._keepalive = self.channel.member.reactor.callLater(self.channel.member.keepalive, self._stay_alive)
+        self.channel.opened(self)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """See L{Protocol.connectionLost}."""
+        if self._gone:
+            return
+        self._gone = True
+        for call in (self._impatient, self._keepalive, self._pings, self._turn):
+            if call is not None and call.active():
+                call.cancel()
+        begun, self._begun = self._begun, []
+        for unsent in begun:
+            self.session.calls.pop(unsent.stream, None)
+        error = self._why or NoAnswer(reason.getErrorMessage())
+        if self._opened:
+            self.channel.lost(self)
+            self.session.lost(error)
+        else:
+            self.channel.failed(Failure(self._why) if self._why is not None else reason, self._last)
+        # Nothing of these has arrived.
+        for unsent in begun:
+            self.channel.repeat(unsent)
+
+    def drop(self, why: Exception) -> None:
+        """Close it at once; what is under way fails so."""
+        if self._why is None:
+            self._why = why
+        self.session.usable = False
+        if self.transport is not None:
+            self.transport.abortConnection()
+        # The transport tells of it later, and nobody should have to wait for that.
+        self.connectionLost(Failure(why))
+
+    def _retire(self) -> None:
+        """It takes no new calls; those under way go on."""
+        if self.session.calm:
+            self.session.calm = False
+            member = self.channel.member
+            member.keepalive = min(member.keepalive * 2, KEEPALIVE_MOST)
+        self.channel.retire(self)
+        if not self.session.calls and not self._gone:
+            self.drop(NotSent("the connection is over"))
+
+    # --- calls
+
+    @property
+    def room(self) -> bool:
+        """Whether a call can be sent now."""
+        return not self._stuck and self.session.room
+
+    def begin(self, call: TimedCall, prompt: bool = False) -> None:
+        """
+        Send a call when this turn is over; there is L{room}.
+
+        @param prompt: Whether it is over.
+        """
+        self.session.begin(call)
+        call.sent(self)
+        self._begun.append(call)
+        if self._turn is None:
+            if prompt:
+                self._flush()
+            else:
+                self._turn = self.channel.member.reactor.callLater(0, self._turn_over)
+
+    def _turn_over(self) -> None:
+        self._turn = None
+        if self.session.pending:
+            self._flush()
+
+    def cancel(self, call: TimedCall) -> None:
+        """Nobody wants to know more of a call."""
+        self.session.cancel(call)
+        if self._turn is None:
+            self._flush()
+        if not self.session.usable:
+            self._retire()
+        elif self.channel.waiting:
+            self.channel.go_on()
+
+    def missed(self, call: TimedCall) -> None:
+        """A call has not got its answer in time."""
+        self.session.cancel(call)
+        if self._seconds() - self._heard_at >= call.seconds:
+            # Nothing else has come either: what is new is better sent over another one.
+            self.session.usable = False
+            self._retire()
+            return
+        self._flush()
+        if self.channel.waiting:
+            self.channel.go_on()
+
+    # --- writing
+
+    def _write(self, data: bytes) -> bool:
+        """Write, at once if that is possible; whether the connection is there."""
+        if self._at_once is not None:
+            # Without waiting for the reactor to find that there is room: nothing else is on its way.
+            done = self._at_once(data)
+            if not isinstance(done, int):
+                return False
+            if done < len(data):
+                self._stuck = True
+                self.transport.write(data[done:])
+        else:
+            self.transport.write(data)
+        return True
+
+    def _flush(self) -> None:
+        if self._gone or self._stuck:
+            return
+        if self._write(self.session.output()):
+            self._begun.clear()
+        else:
+            self.drop(NoAnswer("the connection was closed"))
+
+    def pauseProducing(self) -> None:
+        """See L{IPushProducer.pauseProducing}."""
+        self._stuck = True
+
+    def resumeProducing(self) -> None:
+        """See L{IPullProducer.resumeProducing}."""
+        if not self._stuck:
+            return
+        self._stuck = False
+        if self.session.pending:
+            self._flush()
+        if self.channel.waiting:
+            self.channel.go_on()
+
+    def stopProducing(self) -> None:
+        """See L{IPullProducer.stopProducing}."""
+
+    # --- signs of life
+
+    def _pinged(self) -> None:
+        if not self._gone and (self._pings is None or not self._pings.active()):
+            self._pings = self.channel.member.reactor.callLater(PING_PATIENCE, self._answer_ping)
+
+    def _answer_ping(self) -> None:
+        self.session.acknowledge()
+        self._flush()
+
+    def _stay_alive(self) -> None:
+        member = self.channel.member
+        if self.session.calls and self._seconds() - self._heard_at >= member.keepalive:
+            if self._asked:
+                self.drop(NoAnswer("it gives no sign of life"))
+                return
+            self._asked = True
+            self.session.ping()
+            self._flush()
+        self._keepalive = member.reactor.callLater(member.keepalive, self._stay_alive)

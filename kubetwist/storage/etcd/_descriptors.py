@@ -1,0 +1,214 @@
+"""
+The messages of etcd that txaioetcd makes and reads, between the JSON that it has of them and protobuf.
+
+txaioetcd is written for a gateway that etcd may have for HTTP/1.1: its requests are dictionaries, with bytes in base64
+and 64-bit numbers as texts, for paths of that gateway. Here stands what they are in gRPC. Numbers, names and forms are
+etcd's; nothing but what is listed is understood.
+
+@see: etcd-io/etcd, C{api/etcdserverpb/rpc.proto}, C{api/mvccpb/kv.proto}; protobuf's mapping to JSON.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64, b2a_base64
+from typing import Any, Final
+
+from attrs import frozen
+
+from ...schema.protobuf.fields import number
+from ...schema.protobuf.wire import (
+    LENGTH,
+    VARINT,
+    int64,
+)
+from ._messages import scan
+
+_UINT64: Final = (1 << 64) - 1
+
+# Each line has a message, and its fields: number, name, type. A star stands before what there can be more of.
+_MESSAGES: Final = """
+ResponseHeader 1:cluster_id:uint64 2:member_id:uint64 3:revision:int64 4:raft_term:uint64
+KeyValue 1:key:bytes 2:create_revision:int64 3:mod_revision:int64 4:version:int64 5:value:bytes 6:lease:int64
+RangeRequest 1:key:bytes 2:range_end:bytes 3:limit:int64 4:revision:int64 5:sort_order:SortOrder
+ 6:sort_target:SortTarget 7:serializable:bool 8:keys_only:bool 9:count_only:bool 10:min_mod_revision:int64
+ 11:max_mod_revision:int64 12:min_create_revision:int64 13:max_create_revision:int64
+RangeResponse 1:header:ResponseHeader 2:kvs:*KeyValue 3:more:bool 4:count:int64
+PutRequest 1:key:bytes 2:value:bytes 3:lease:int64 4:prev_kv:bool 5:ignore_value:bool 6:ignore_lease:bool
+PutResponse 1:header:ResponseHeader 2:prev_kv:KeyValue
+DeleteRangeRequest 1:key:bytes 2:range_end:bytes 3:prev_kv:bool
+DeleteRangeResponse 1:header:ResponseHeader 2:deleted:int64 3:prev_kvs:*KeyValue
+RequestOp 1:request_range:RangeRequest 2:request_put:PutRequest 3:request_delete_range:DeleteRangeRequest
+ResponseOp 1:response_range:RangeResponse 2:response_put:PutResponse 3:response_delete_range:DeleteRangeResponse
+Compare 1:result:CompareResult 2:target:CompareTarget 3:key:bytes 4:version:int64! 5:create_revision:int64!
+ 6:mod_revision:int64! 7:value:bytes! 8:lease:int64!
+TxnRequest 1:compare:*Compare 2:success:*RequestOp 3:failure:*RequestOp
+TxnResponse 1:header:ResponseHeader 2:succeeded:bool 3:responses:*ResponseOp
+LeaseGrantRequest 1:TTL:int64 2:ID:int64
+LeaseGrantResponse 1:header:ResponseHeader 2:ID:int64 3:TTL:int64 4:error:string
+LeaseRevokeRequest 1:ID:int64
+LeaseRevokeResponse 1:header:ResponseHeader
+LeaseTimeToLiveRequest 1:ID:int64 2:keys:bool
+LeaseTimeToLiveResponse 1:header:ResponseHeader 2:ID:int64 3:TTL:int64 4:grantedTTL:int64 5:keys:*bytes
+LeaseLeasesRequest
+LeaseStatus 1:ID:int64
+LeaseLeasesResponse 1:header:ResponseHeader 2:leases:*LeaseStatus
+StatusRequest
+StatusResponse 1:header:ResponseHeader 2:version:string 3:dbSize:int64 4:leader:uint64 5:raftIndex:uint64
+ 6:raftTerm:uint64 7:raftAppliedIndex:uint64 8:errors:*string 9:dbSizeInUse:int64 10:isLearner:bool
+"""
+
+_ENUMS: Final = {
+    "SortOrder": ("NONE", "ASCEND", "DESCEND"),
+    "SortTarget": ("KEY", "VERSION", "CREATE", "MOD", "VALUE"),
+    "CompareResult": ("EQUAL", "GREATER", "LESS", "NOT_EQUAL"),
+    "CompareTarget": ("VERSION", "CREATE", "MOD", "VALUE", "LEASE"),
+}
+
+
+@frozen
+class Field:
+    """
+    One field.
+
+    @ivar kind: C{bytes}, C{string}, C{bool}, C{int64}, C{uint64}, the name of an enumeration, or that of a message.
+    @ivar chosen: Whether it is one of several of which there can be one: then 0 is said, too.
+    """
+
+    number: int
+    name: str
+    kind: str
+    repeated: bool
+    chosen: bool
+
+    @property
+    def tag(self) -> int:
+        """Number and form."""
+        counted = self.kind in _MESSAGE_FIELDS or self.kind in ("bytes", "string")
+        return self.number << 3 | (LENGTH if counted else VARINT)
+
+
+def _fields(text: str) -> dict[str, list[Field]]:
+    messages = {}
+    for line in text.replace("\n ", " ").split("\n"):
+        if line:
+            name, *parts = line.split()
+            split = [part.split(":") for part in parts]
+            messages[name] = [
+                Field(int(position), field, kind.strip("*!"), kind[:1] == "*", kind[-1:] == "!")
+                for position, field, kind in split
+            ]
+    return messages
+
+
+_MESSAGE_FIELDS: Final = _fields(_MESSAGES)
+_BY_NAME: Final = {
+    name: {field.name: (field, number(field.tag)) for field in fields} for name, fields in _MESSAGE_FIELDS.items()
+}
+_BY_TAG: Final = {name: {field.tag: field for field in fields} for name, fields in _MESSAGE_FIELDS.items()}
+
+
+@frozen
+class Method:
+    """
+    Something that etcd can be asked.
+
+    @ivar path: As gRPC has it.
+    @ivar request: The message that asks.
+    @ivar answer: The message that answers.
+    """
+
+    path: bytes
+    request: str
+    answer: str
+
+
+def _method(service: str, name: str, message: str = "") -> Method:
+    message = message or name
+    return Method(f"/etcdserverpb.{service}/{name}".encode("ascii"), f"{message}Request", f"{message}Response")
+
+
+RANGE: Final = _method("KV", "Range")
+TXN: Final = _method("KV", "Txn")
+LEASE_GRANT: Final = _method("Lease", "LeaseGrant")
+LEASE_REVOKE: Final = _method("Lease", "LeaseRevoke")
+LEASE_TIME_TO_LIVE: Final = _method("Lease", "LeaseTimeToLive")
+LEASE_LEASES: Final = _method("Lease", "LeaseLeases")
+
+#: What txaioetcd asks for, by the paths of the gateway, without what stands before them in different versions of etcd.
+GATEWAY: Final = {
+    b"/kv/range": RANGE,
+    b"/kv/put": _method("KV", "Put"),
+    b"/kv/deleterange": _method("KV", "DeleteRange"),
+    b"/kv/txn": TXN,
+    b"/lease/grant": LEASE_GRANT,
+    b"/maintenance/status": _method("Maintenance", "Status", "Status"),
+}
+
+
+def encode(message: str, value: dict[str, Any]) -> bytes:
+    """
+    A message as it goes over the wire.
+
+    @raise ValueError: It has a field that is not known, or of another kind.
+    """
+    parts: list[bytes] = []
+    fields = _BY_NAME[message]
+    for name, content in value.items():
+        try:
+            field, tag = fields[name]
+        except KeyError:
+            raise ValueError(f"etcd's {message} has no {name}") from None
+        for item in content if field.repeated else (content,):
+            if item is None:
+                continue
+            if field.kind in _MESSAGE_FIELDS:
+                data = encode(field.kind, item)
+            elif field.kind == "bytes":
+                data = a2b_base64(item, strict_mode=True)
+            elif field.kind == "string":
+                data = item.encode()
+            else:
+                what = _ENUMS[field.kind].index(item) if field.kind in _ENUMS else int(item)
+                if what or field.chosen:
+                    parts += (tag, number(what & _UINT64))
+                continue
+            if data or field.chosen or field.repeated or field.kind in _MESSAGE_FIELDS:
+                parts += (tag, number(len(data)), data)
+    return b"".join(parts)
+
+
+def decode(message: str, data: bytes) -> dict[str, Any]:
+    """
+    A message as the gateway would send it: what is 0, empty or false is left out.
+
+    @raise BadAnswer: It is no such message.
+    """
+    return _decode(message, data, 0, len(data))
+
+
+def _decode(message: str, data: bytes, start: int, stop: int) -> dict[str, Any]:
+    fields = _BY_TAG[message]
+    found: dict[str, Any] = {}
+    for tag, value, end in scan(data, start, stop):
+        field = fields.get(tag)
+        if field is None:
+            continue
+        kind = field.kind
+        item: Any
+        if kind in _MESSAGE_FIELDS:
+            item = _decode(kind, data, value, end)
+        elif kind == "bytes":
+            item = b2a_base64(data[value:end], newline=False).decode("ascii")
+        elif kind == "string":
+            item = data[value:end].decode("utf-8", "replace")
+        elif kind == "bool":
+            item = bool(value)
+        elif kind in _ENUMS:
+            item = _ENUMS[kind][value] if value < len(_ENUMS[kind]) else str(value)
+        else:
+            item = str(int64(value) if kind == "int64" else value)
+        if field.repeated:
+            found.setdefault(field.name, []).append(item)
+        else:
+            found[field.name] = item
+    return found

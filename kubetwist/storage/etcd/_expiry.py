@@ -1,0 +1,77 @@
+"""When keys in etcd delete themselves: what their leases say."""
+
+from __future__ import annotations
+
+from binascii import a2b_base64, b2a_base64
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred, gatherResults
+
+from .._embedded import prefix_end
+from ..errors import StorageUnavailable
+from ._descriptors import (
+    LEASE_TIME_TO_LIVE,
+    RANGE,
+)
+from ._errors import (
+    BadAnswer,
+    RPCError,
+)
+from ._messages import (
+    key_bytes,
+    key_text,
+)
+from .client import EtcdClient
+
+#: Keys that are looked at in one request; their values are not sent.
+PAGE: Final = 1000
+#: Leases that are asked about at a time.
+AT_ONCE: Final = 16
+
+
+async def read_expiries(client: EtcdClient, prefix: str, now: float) -> dict[str, float]:
+    """
+    Those keys below C{prefix} that have a lease, and when that ends.
+
+    @param now: The wall time.
+    @raise StorageUnavailable: etcd does not tell.
+    """
+    try:
+        by_lease: dict[str, list[str]] = {}
+        for key, lease in await _leased(client, prefix):
+            by_lease.setdefault(lease, []).append(key)
+        found: dict[str, float] = {}
+        leases = list(by_lease)
+        for first in range(0, len(leases), AT_ONCE):
+            some = leases[first : first + AT_ONCE]
+            left = await gatherResults([Deferred.fromCoroutine(_left(client, lease)) for lease in some])
+            for lease, seconds in zip(some, left, strict=True):
+                found |= dict.fromkeys(by_lease[lease], now + seconds)
+    except RPCError as error:
+        raise StorageUnavailable(str(error)) from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadAnswer(f"etcd sent a lease that can not be read: {error!r}") from None
+    return found
+
+
+async def _leased(client: EtcdClient, prefix: str) -> list[tuple[str, str]]:
+    start, end = key_bytes(prefix), key_bytes(prefix_end(prefix))
+    found: list[tuple[str, str]] = []
+    while True:
+        asked = {"key": _base64(start), "range_end": _base64(end), "limit": PAGE, "keys_only": True}
+        answer = await client.ask(RANGE, asked)
+        items: list[dict[str, Any]] = answer.get("kvs") or []
+        found += [(key_text(a2b_base64(item["key"])), item["lease"]) for item in items if item.get("lease", "0") != "0"]
+        if not answer.get("more") or not items:
+            return found
+        start = a2b_base64(items[-1]["key"]) + b"\0"
+
+
+async def _left(client: EtcdClient, lease: str) -> float:
+    """Seconds that a lease has left; it may be over by now."""
+    answer = await client.ask(LEASE_TIME_TO_LIVE, {"ID": lease})
+    return max(float(answer.get("TTL", 0)), 0.0)
+
+
+def _base64(data: bytes) -> str:
+    return b2a_base64(data, newline=False).decode("ascii")

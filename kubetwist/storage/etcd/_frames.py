@@ -1,0 +1,323 @@
+"""
+Frames of HTTP/2, blocks of headers, and messages of gRPC: bytes in, values out, without I/O.
+
+Frames that every call has (data, headers) are taken apart here; the others, and what is padded, by hyperframe, which
+takes some microseconds for each. L{kubetwist.storage.etcd._http2} knows what frames mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from struct import Struct
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from attrs import frozen
+from hpack import Decoder, Encoder, HPACKError
+from hyperframe.exceptions import HyperframeError
+from hyperframe.frame import DataFrame, Frame, HeadersFrame
+
+from ._errors import (
+    UNKNOWN,
+    BadAnswer,
+)
+
+# Kinds of frames.
+DATA: Final = 0
+HEADERS: Final = 1
+RST_STREAM: Final = 3
+SETTINGS: Final = 4
+PUSH_PROMISE: Final = 5
+PING: Final = 6
+GOAWAY: Final = 7
+WINDOW_UPDATE: Final = 8
+CONTINUATION: Final = 9
+
+# Flags. An acknowledgement has the bit of the end of a stream.
+END_STREAM: Final = 1
+ACK: Final = 1
+END_HEADERS: Final = 4
+PADDED: Final = 8
+PRIORITY: Final = 32
+
+#: The largest frame that may be sent to us; what everybody may send who is not told otherwise.
+MOST_FRAME: Final = 16384
+#: What a block of headers may have at most, in one frame and those that continue it.
+MOST_HEAD: Final = 64 << 10
+MOST_CONTINUATIONS: Final = 32
+#: What all headers that requests have need at most, in a table: nothing is ever thrown out of it then.
+ROOMY_TABLE: Final = 2048
+#: The table that everybody has who does not say otherwise.
+MOST_TABLE: Final = 4096
+#: What is kept of the text of an error.
+MOST_MESSAGE_TEXT: Final = 4096
+
+_HEADER: Final = Struct(">HBBBL")
+#: What stands before each message: whether it is compressed, and its length.
+_PREFIX: Final = Struct(">BL")
+_STREAM: Final = 0x7FFFFFFF
+
+#: Kind, flags, stream, content, and what of the windows it takes.
+RawFrame = tuple[int, int, int, bytes, int]
+
+
+def frame_head(size: int, kind: int, flags: int, stream: int) -> bytes:
+    """What stands before the content of a frame."""
+    return _HEADER.pack(size >> 8, size & 255, kind, flags, stream)
+
+
+def parse_frame(kind: int, flags: int, stream: int, content: bytes) -> Frame:
+    """
+    A frame of any kind.
+
+    @raise BadAnswer: It is none.
+    """
+    try:
+        frame, _ = Frame.parse_frame_header(memoryview(frame_head(len(content), kind, flags, stream)))
+        frame.parse_body(memoryview(content))
+    except (HyperframeError, ValueError) as error:
+        raise BadAnswer(f"etcd sent a frame that can not be read: {error}") from None
+    return frame
+
+
+class FrameReader:
+    """
+    Finds the frames in a stream of bytes, whatever the pieces are in which it comes.
+
+    Padding is taken away, and a block of headers is one frame, however many it came in.
+    """
+
+    __slots__ = ("_block", "_rest")
+
+    def __init__(self) -> None:
+        self._rest = b""
+        #: A block of headers that is to be continued: flags, stream, what there is of it.
+        self._block: tuple[int, int, list[bytes]] | None = None
+
+    def feed(self, data: bytes) -> list[RawFrame]:
+        """
+        Take what came.
+
+        @return: The frames that are complete now.
+        @raise BadAnswer: A frame is too large, or stands where none of its kind can.
+        """
+        buffer = self._rest + data if self._rest else data
+        position, end = 0, len(buffer)
+        frames: list[RawFrame] = []
+        unpack = _HEADER.unpack_from
+        while end - position >= 9:
+            high, low, kind, flags, stream = unpack(buffer, position)
+            size = high << 8 | low
+            if size > MOST_FRAME:
+                raise BadAnswer(f"what etcd sent is no HTTP/2: {buffer[position : position + 24]!r}")
+            stop = position + 9 + size
+            if stop > end:
+                break
+            content = buffer[position + 9 : stop]
+            position = stop
+            stream &= _STREAM
+            if kind <= HEADERS:
+                if not stream:
+                    raise BadAnswer("etcd sent an answer to nothing")
+                if flags & PADDED or (kind == HEADERS and flags & PRIORITY):
+                    padded = parse_frame(kind, flags, stream, content)
+                    assert isinstance(padded, (DataFrame, HeadersFrame)), "by its kind"
+                    content = padded.data
+            if self._block is None and (kind == DATA or (kind == HEADERS and flags & END_HEADERS)):
+                frames.append((kind, flags, stream, content, size))
+            else:
+                frames += self._unusual(kind, flags, stream, content, size)
+        self._rest = buffer[position:]
+        return frames
+
+    def _unusual(self, kind: int, flags: int, stream: int, content: bytes, size: int) -> Iterable[RawFrame]:
+        if self._block is None:
+            if kind == CONTINUATION:
+                raise BadAnswer("etcd continued what it had not begun")
+            if kind == HEADERS:
+                self._block = (flags, stream, [content])
+                return ()
+            return ((kind, flags, stream, content, size),)
+        first_flags, of, parts = self._block
+        if kind != CONTINUATION or stream != of:
+            raise BadAnswer("etcd broke off a block of headers")
+        parts.append(content)
+        if len(parts) > MOST_CONTINUATIONS or sum(map(len, parts)) > MOST_HEAD:
+            raise BadAnswer("etcd sent headers without an end")
+        if not flags & END_HEADERS:
+            return ()
+        self._block = None
+        return ((HEADERS, first_flags | END_HEADERS, of, b"".join(parts), size),)
+
+
+@frozen
+class Head:
+    """
+    What a block of headers says.
+
+    @ivar status: That of HTTP; 0 where there is none: then these are trailers.
+    @ivar grpc: Whether messages of gRPC follow.
+    @ivar code: That of gRPC; L{None} where there is none.
+    @ivar message: Why the code is not 0.
+    """
+
+    status: int
+    grpc: bool
+    code: int | None
+    message: str
+
+
+@lru_cache(maxsize=64)
+def read_head(block: bytes) -> Head:
+    """
+    Read a block of headers.
+
+    It means the same whenever it comes, since whoever talks to us is told to have no table; nearly all are the same.
+
+    @raise BadAnswer: It is none.
+    """
+    decoder = Decoder(MOST_HEAD)
+    decoder.max_allowed_table_size = 0
+    decoder.header_table_size = 0
+    try:
+        fields = [(name.lower(), value) for name, value, *_ in decoder.decode(block, raw=True)]
+    except (HPACKError, UnicodeError) as error:
+        raise BadAnswer(f"etcd sent headers that can not be read: {error}") from None
+    found: dict[bytes, bytes] = {}
+    for name, value in fields:
+        if name.startswith(b":") and (name != b":status" or name in found):
+            raise BadAnswer(f"etcd sent a header that no answer has: {name[:40]!r}")
+        found[name] = value
+    status, code = found.get(b":status", b"0"), found.get(b"grpc-status")
+    if not status.isdigit() or len(status) > 3 or (code is not None and (not code.isdigit() or len(code) > 3)):
+        raise BadAnswer(f"etcd sent a status that is none: {status[:40]!r}, {(code or b'')[:40]!r}")
+    kind = found.get(b"content-type", b"")
+    text = unquote_to_bytes(found.get(b"grpc-message", b"")[:MOST_MESSAGE_TEXT]).decode("utf-8", "replace")
+    return Head(
+        int(status),
+        kind == b"application/grpc" or kind.startswith((b"application/grpc+", b"application/grpc;")),
+        None if code is None else int(code),
+        text,
+    )
+
+
+#: The codes of gRPC for answers that are not gRPC's, by those of HTTP.
+#: @see: grpc/grpc, C{doc/http-grpc-status-mapping.md}.
+HTTP_CODES: Final = {400: 13, 401: 16, 403: 7, 404: 12, 429: 14, 502: 14, 503: 14, 504: 14}
+
+
+def http_code(status: int) -> int:
+    """The code of gRPC for an answer of plain HTTP."""
+    return HTTP_CODES.get(status, UNKNOWN)
+
+
+class HeadWriter:
+    """
+    Writes the blocks of headers of requests, in the order in which they are sent.
+
+    What was sent before is named by its place in the other's table: a few bytes, as long as nothing new comes.
+    """
+
+    def __init__(self, authority: str, scheme: str) -> None:
+        self._encoder = Encoder()
+        self._blocks: dict[bytes, bytes] = {}
+        self._authority = authority.encode("ascii")
+        self._scheme = scheme.encode("ascii")
+
+    def limit_table(self, size: int) -> None:
+        """The other's table has so many bytes; one that has not got room for all that there is stays empty."""
+        encoder = self._encoder
+        wanted = min(size, MOST_TABLE) if size >= ROOMY_TABLE else 0
+        if wanted != encoder.header_table_size:
+            encoder.header_table_size = wanted
+            # Of changes since the last block only these are told, or one of them might be too large by now.
+            changes = encoder.table_size_changes
+            encoder.table_size_changes = [min(changes), wanted] if min(changes) < wanted else [wanted]
+        self._blocks.clear()
+
+    def block(self, path: bytes, *, leader: bool = False) -> bytes:
+        """
+        The block for a request.
+
+        @param leader: Whether a member without a leader is to refuse, and to end, what it is asked for. Always the same
+            for a path.
+        """
+        block = self._blocks.get(path)
+        if block is not None:
+            return block
+        headers = [
+            (b":method", b"POST"),
+            (b":scheme", self._scheme),
+            (b":path", path),
+            (b":authority", self._authority),
+            (b"te", b"trailers"),
+            (b"content-type", b"application/grpc"),
+            (b"user-agent", b"kubetwist"),
+        ]
+        if leader:
+            headers.append((b"hasleader", b"true"))
+        block = self._encoder.encode(headers)
+        again = self._encoder.encode(headers)
+        if again != block:
+            # Something came into the table, and all else has another place there.
+            self._blocks.clear()
+        self._blocks[path] = again
+        return block
+
+
+def prefixed(message: bytes) -> bytes:
+    """A message as it is sent."""
+    return _PREFIX.pack(0, len(message)) + message
+
+
+class MessageReader:
+    """Finds the messages in what the data of a stream are, whatever the pieces are in which they come."""
+
+    __slots__ = ("_limit", "_parts", "_size", "_wanted")
+
+    def __init__(self, limit: int) -> None:
+        """
+        @param limit: The most bytes of one message.
+        """
+        self._limit = limit
+        self._parts: list[bytes] = []
+        #: How many bytes there are, and how many there must be to look again.
+        self._size = 0
+        self._wanted = 5
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """
+        Take what came.
+
+        @return: The messages that are complete now.
+        @raise BadAnswer: One is too large, or compressed, which nobody has allowed.
+        """
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size < self._wanted:
+            return []
+        buffer = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        position, end = 0, self._size
+        messages = []
+        self._wanted = 5
+        while end - position >= 5:
+            compressed, size = _PREFIX.unpack_from(buffer, position)
+            if compressed:
+                raise BadAnswer("etcd sent a message that is compressed")
+            if size > self._limit:
+                raise BadAnswer("etcd sent a message that is too large")
+            stop = position + 5 + size
+            if stop > end:
+                self._wanted = 5 + size
+                break
+            messages.append(buffer[position + 5 : stop])
+            position = stop
+        self._size = end - position
+        self._parts = [buffer[position:]] if self._size else []
+        return messages
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing of a message has come that is not complete."""
+        return not self._size

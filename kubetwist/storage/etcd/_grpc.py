@@ -1,0 +1,272 @@
+"""
+Members of etcd, and the way to each: calls of gRPC over HTTP/2, on Twisted's reactor.
+
+Why not grpcio: it has threads of its own, which the reactor's thread would have to wait for, each time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from twisted.internet.abstract import isIPAddress, isIPv6Address
+from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP6ClientEndpoint
+from twisted.internet.interfaces import IDelayedCall, IOpenSSLClientConnectionCreator, IProtocol, IReactorTime
+from twisted.internet.protocol import Factory
+from twisted.python.failure import Failure
+
+from ._connection import (
+    CONNECT_TIMEOUT,
+    KEEPALIVE,
+    Connection,
+    Request,
+    Stream,
+    TimedCall,
+)
+from ._errors import (
+    NoAnswer,
+    NotSent,
+)
+from ._http2 import Call
+from ._metrics import EtcdTally
+from .address import Address
+
+#: Seconds until a member that gave no answer is tried again: the first time, and at most.
+BACKOFF_FIRST: Final = 0.5
+BACKOFF_MOST: Final = 10.0
+
+
+class Channel:
+    """
+    The way to a member: a connection, another one when that takes no more calls, and who waits for it.
+
+    @ivar member: Which one.
+    @ivar waiting: Calls that there was no room for.
+    """
+
+    def __init__(self, member: Member) -> None:
+        self.member = member
+        self.waiting: deque[TimedCall] = deque()
+        self._connection: Connection | None = None
+        self._all: set[Connection] = set()
+        self._opening = False
+        #: How many calls had to wait.
+        self._count = 0
+
+    def send(self, call: TimedCall, prompt: bool = False) -> None:
+        """
+        Send a call, as soon as there is room.
+
+        @param prompt: Whether the turn is over: then nothing else has to be waited for.
+        """
+        connection = self._connection
+        if connection is not None and not self.waiting and connection.room:
+            connection.begin(call, prompt)
+            return
+        if self.member.closed:
+            call.failed(NotSent("the client is closed"))
+            return
+        self._count += 1
+        call.number = self._count
+        self.waiting.append(call)
+        self._open()
+
+    def repeat(self, call: Call) -> None:
+        """A call was certainly not done: it is sent again, once."""
+        assert isinstance(call, TimedCall), "a connection begins no others"
+        if not call.wanted:
+            return
+        call.in_time()
+        if call.repeated or self.member.closed:
+            call.failed(NotSent("the member does not take it"))
+            return
+        call.repeated = True
+        call.again()
+        self.send(call)
+
+    def go_on(self) -> None:
+        """There may be room for those who wait."""
+        connection = self._connection
+        while self.waiting and connection is not None and connection is self._connection and connection.room:
+            call = self.waiting.popleft()
+            if call.wanted:
+                connection.begin(call)
+
+    def _open(self) -> None:
+        if self._opening or self._connection is not None or not self.waiting or self.member.closed:
+            return
+        self._opening = True
+        last = self._count
+        # What becomes of a connection that has come about it tells itself.
+        self.member.connect(lambda: Connection(self, last)).addErrback(self.failed, last)
+
+    def opened(self, connection: Connection) -> None:
+        """A connection has come about."""
+        self._opening = False
+        if self.member.closed:
+            connection.drop(NotSent("the client is closed"))
+            return
+        self._all.add(connection)
+        self._connection = connection
+        self.go_on()
+
+    def failed(self, failure: Failure, last: int) -> None:
+        """
+        A connection did not come about.
+
+        @param last: The number of the last call that it was begun for.
+        """
+        self._opening = False
+        later: deque[TimedCall] = deque()
+        while self.waiting and self.waiting[-1].number > last:
+            later.appendleft(self.waiting.pop())
+        self.member.suspect(f"{self.member.address.authority}: {failure.getErrorMessage() or failure.value!r}")
+        if later:
+            self.waiting.extend(later)
+            self._open()
+
+    def retire(self, connection: Connection) -> None:
+        """A connection takes no more calls."""
+        if connection is self._connection:
+            self._connection = None
+            self._open()
+
+    def lost(self, connection: Connection) -> None:
+        """A connection is closed."""
+        self._all.discard(connection)
+        self.retire(connection)
+
+    def give_up(self, why: str) -> None:
+        """Others can be asked what waits here."""
+        waiting, self.waiting = self.waiting, deque()
+        for call in waiting:
+            call.failed(NotSent(why))
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in list(self._all):
+            connection.drop(NoAnswer("the client is closed"))
+        self.give_up("the client is closed")
+
+
+class Member:
+    """
+    One member of etcd.
+
+    Calls and watches share a connection: what comes of a write, and its event, are one read then, and one write of
+    etcd's; and etcd sends what is large in turns with all else.
+
+    @ivar address: Where it is.
+    @ivar suspected: When it gave no answer, and has not since; others are asked rather then. L{None} while it is well.
+    @ivar keepalive: Seconds of silence after which it is asked for a sign of life.
+    @ivar tally: Where calls are counted.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        reactor: IReactorTime,
+        tls: Callable[[str], IOpenSSLClientConnectionCreator] | None = None,
+        examine: Callable[[Member], object] | None = None,
+        tally: EtcdTally | None = None,
+    ) -> None:
+        """
+        @param tls: Makes the options of a TLS connection from a host name; not used without TLS.
+        @param examine: Called some time after it was suspected: asks it for something.
+        """
+        self.address = address
+        self.reactor = reactor
+        self.suspected: float | None = None
+        self.keepalive = KEEPALIVE
+        self.tally = tally or EtcdTally()
+        self.closed = False
+        self._examine = examine
+        self._examination: IDelayedCall | None = None
+        self._backoff = BACKOFF_FIRST
+        self._channel = Channel(self)
+        # Whoever looks for the addresses of a name tells of a failure a third of a second late: there may be more.
+        kind = (
+            TCP4ClientEndpoint
+            if isIPAddress(address.host)
+            else TCP6ClientEndpoint
+            if isIPv6Address(address.host)
+            else HostnameEndpoint
+        )
+        self._endpoint = kind(reactor, address.host, address.port, timeout=CONNECT_TIMEOUT)
+        self._tls = tls(address.host) if address.tls and tls is not None else None
+
+    def connect(self, make: Callable[[], Connection]) -> Deferred[IProtocol]:
+        """Begin a connection."""
+        factory: Any = Factory.forProtocol(make)
+        factory.noisy = False
+        if self._tls is not None:
+            from twisted.protocols.tls import TLSMemoryBIOFactory
+
+            factory = TLSMemoryBIOFactory(self._tls, True, factory, self.reactor)
+        return self._endpoint.connect(factory)
+
+    def post(self, path: bytes, message: bytes, timeout: float, prompt: bool = False) -> Deferred[bytes]:
+        """
+        Ask for something.
+
+        @param prompt: See L{Channel.send}.
+        @return: Fires with the answer.
+        @raise RPCError: The member refuses.
+        @raise NotSent: The member can not be reached.
+        @raise NoAnswer: It did not answer.
+        @raise BadAnswer: What it answered makes no sense.
+        """
+        request = Request(path, message, timeout)
+        request.counts = self.tally.of(path)
+        request.counts.begin()
+        answer = request.answer
+        assert answer is not None
+        self._channel.send(request, prompt)
+        return answer
+
+    def stream(
+        self,
+        path: bytes,
+        message: bytes,
+        receive: Callable[[bytes], object],
+        end: Callable[[Exception | None], object],
+        timeout: float,
+    ) -> Stream:
+        """
+        Ask for something that goes on.
+
+        @param receive: Called with each answer.
+        @param end: Called once when there are no more, perhaps before this returns: with what went wrong, as with
+            L{post}, or L{None}.
+        @param timeout: Seconds until the first answer.
+        """
+        stream = Stream(path, message, timeout, receive, end)
+        stream.counts = self.tally.of(path, "bidi_stream")
+        stream.counts.begin()
+        self._channel.send(stream)
+        return stream
+
+    def suspect(self, why: str) -> None:
+        """It gave no answer: what waits to be sent, others can be asked."""
+        if self.closed:
+            return
+        self.suspected = self.reactor.seconds()
+        if self._examine is not None and (self._examination is None or not self._examination.active()):
+            self._examination = self.reactor.callLater(self._backoff, self._examine, self)
+            self._backoff = min(self._backoff * 2, BACKOFF_MOST)
+        self._channel.give_up(why)
+
+    def good(self) -> None:
+        """It has answered."""
+        if self.suspected is not None:
+            self.suspected = None
+            self._backoff = BACKOFF_FIRST
+
+    def close(self) -> None:
+        """Close all connections; what is under way has no answer."""
+        self.closed = True
+        if self._examination is not None and self._examination.active():
+            self._examination.cancel()
+        self._channel.close()

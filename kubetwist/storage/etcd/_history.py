@@ -1,0 +1,171 @@
+"""What is asked of etcd about the past: which of it is forgotten, and what happened since a revision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from twisted.internet.defer import CancelledError, Deferred
+
+from ...api.storage import (
+    SOME,
+    History,
+    PastChange,
+    StorageEvent,
+)
+from ..errors import (
+    RevisionCompacted,
+    StorageUnavailable,
+)
+from ._errors import RPCError
+from ._messages import (
+    FIRST_KEY,
+    Change,
+)
+from ._watch import (
+    EtcdWatch,
+    WatchLost,
+)
+from .client import (
+    TIMED_OUT,
+    EtcdClient,
+)
+
+#: Seconds that reading the past may take.
+PATIENCE: Final = 30.0
+
+
+async def changes_between(client: EtcdClient, revision: int, until: int) -> list[Change]:
+    """
+    All that changed after C{revision}, up to C{until}, anywhere.
+
+    @raise WatchLost: They can not be told; perhaps since they are forgotten.
+    """
+    found: list[Change] = []
+
+    def take(changes: list[Change]) -> bool:
+        found.extend(change for change in changes if change.revision <= until)
+        return changes[-1].revision >= until
+
+    await _watch_until(client, revision, take)
+    return found
+
+
+async def _watch_until(
+    client: EtcdClient, revision: int, take: Callable[[list[Change]], bool], *, former: bool = False
+) -> None:
+    """
+    Watch the changes of all keys after C{revision}, for a while.
+
+    @param take: Called with all changes of a revision at once; returns whether it has enough.
+    @param former: Whether changes contain the previous values.
+    @raise WatchLost: They cannot be read, for example since they are compacted.
+    """
+    done: Deferred[None] = Deferred()
+
+    def receive(changes: list[Change]) -> None:
+        if not done.called and take(changes):
+            watch.stop()
+            done.callback(None)
+
+    member = client.choose()
+    assert member is not None, "there are members"
+    watch = EtcdWatch(client, member, revision, receive, done.errback, former=former)
+    impatient = client._reactor.callLater(PATIENCE, done.cancel)
+    try:
+        await done
+    except CancelledError:
+        watch.stop()
+        raise WatchLost(TIMED_OUT) from None
+    except WatchLost as lost:
+        if not lost.compacted:
+            member.suspect(str(lost))
+        raise
+    finally:
+        if impatient.active():
+            impatient.cancel()
+
+
+async def read_history(client: EtcdClient, prefix: str, revision: int, until: int) -> list[StorageEvent]:
+    """
+    What changed below C{prefix} after C{revision}, up to C{until}.
+
+    @raise RevisionCompacted: It is forgotten.
+    @raise StorageUnavailable: No member can tell.
+    """
+    for attempt in range(len(client.members) + 1):
+        try:
+            changes = await changes_between(client, revision, until)
+            return [
+                StorageEvent(change.key, change.value, change.revision, 0 if change.created else SOME)
+                for change in changes
+                if change.key.startswith(prefix)
+            ]
+        except WatchLost as lost:
+            if lost.compacted:
+                raise RevisionCompacted(revision, lost.compacted) from None
+            if attempt == len(client.members):
+                raise StorageUnavailable(str(lost)) from None
+    raise AssertionError("there are members")
+
+
+async def read_past(client: EtcdClient, prefix: str, after: int, until: int, most: int, size: int) -> History:
+    """
+    Read changes below C{prefix}, see L{kubetwist.interfaces.IStorageHistory.read_changes}.
+
+    All keys are watched: the event of a revision then shows that the earlier ones are complete.
+
+    @raise RevisionCompacted: Changes after C{after} are compacted.
+    @raise StorageUnavailable: No member answers.
+    """
+    found: list[PastChange] = []
+    reached, left = after, size
+
+    def take(changes: list[Change]) -> bool:
+        nonlocal reached, left
+        for change in changes:
+            if change.revision > reached:
+                if change.revision > until:
+                    reached = until
+                    return True
+                if found and (len(found) >= most or left <= 0):
+                    return True
+                reached = change.revision
+            if change.key.startswith(prefix):
+                found.append(PastChange(change.key, change.value, change.revision, change.former))
+                left -= len(change.value or b"") + len(change.former or b"")
+        return reached >= until
+
+    for attempt in range(len(client.members) + 1):
+        try:
+            await _watch_until(client, reached, take, former=True)
+        except WatchLost as lost:
+            if lost.compacted:
+                raise RevisionCompacted(after, lost.compacted) from None
+            if attempt == len(client.members):
+                raise StorageUnavailable(str(lost)) from None
+        else:
+            break
+    return History(found, reached)
+
+
+async def find_compacted(client: EtcdClient) -> int:
+    """
+    The oldest revision that can still be read; 0 while nothing is forgotten.
+
+    @raise StorageUnavailable: No member can tell.
+    """
+    try:
+        await client.range(FIRST_KEY, revision=1)
+        return 0
+    except RPCError as error:
+        if not error.compacted:
+            raise StorageUnavailable(str(error)) from None
+    for _ in range(len(client.members) + 1):
+        try:
+            # Whoever watches from the beginning is told where that is now.
+            await changes_between(client, 0, 1)
+        except WatchLost as lost:
+            if lost.compacted:
+                return lost.compacted
+    raise StorageUnavailable("etcd does not tell what it has compacted")

@@ -1,0 +1,404 @@
+"""
+Messages of etcd that every write, read and watch has, between bytes and values.
+
+They are taken apart here and now, by the numbers of their fields; what is rare goes through tables
+(L{kubetwist.storage.etcd._descriptors}).
+
+@see: etcd-io/etcd, C{api/etcdserverpb/rpc.proto}, C{api/mvccpb/kv.proto}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from attrs import frozen
+
+from ...api.storage import (
+    StoredValue,
+    Write,
+)
+from ...schema.protobuf.fields import (
+    count,
+    number,
+    octets,
+)
+from ...schema.protobuf.wire import (
+    FIXED32,
+    FIXED64,
+    LENGTH,
+    VARINT,
+    WireError,
+    skip,
+    varint,
+)
+from ._errors import BadAnswer
+
+_UINT64: Final = (1 << 64) - 1
+
+# Fields of answers, by number and form.
+_REVISION: Final = 3 << 3 | VARINT
+_KV_KEY: Final = 1 << 3 | LENGTH
+_KV_CREATED: Final = 2 << 3 | VARINT
+_KV_MODIFIED: Final = 3 << 3 | VARINT
+_KV_VALUE: Final = 5 << 3 | LENGTH
+_HEADER: Final = 1 << 3 | LENGTH
+_RANGE_KV: Final = 2 << 3 | LENGTH
+_RANGE_MORE: Final = 3 << 3 | VARINT
+_TXN_SUCCEEDED: Final = 2 << 3 | VARINT
+_TXN_RESPONSE: Final = 3 << 3 | LENGTH
+_RESPONSE_RANGE: Final = 1 << 3 | LENGTH
+_WATCH_CREATED: Final = 3 << 3 | VARINT
+_WATCH_CANCELED: Final = 4 << 3 | VARINT
+_WATCH_COMPACTED: Final = 5 << 3 | VARINT
+_WATCH_REASON: Final = 6 << 3 | LENGTH
+_WATCH_FRAGMENT: Final = 7 << 3 | VARINT
+_WATCH_EVENT: Final = 11 << 3 | LENGTH
+_EVENT_TYPE: Final = 1 << 3 | VARINT
+_EVENT_KV: Final = 2 << 3 | LENGTH
+_EVENT_FORMER: Final = 3 << 3 | LENGTH
+
+#: From the first key that there can be to behind the last.
+FIRST_KEY: Final = b"\0"
+#: What C{Compare} has for "equal revisions of the last change", and for "a version greater than none".
+_EQUAL_MODIFIED: Final = b"\x10\x02"
+_GREATER_VERSION: Final = b"\x08\x01"
+
+Field = tuple[int, int, int]
+
+
+def scan(data: bytes, position: int, end: int) -> list[Field]:
+    """
+    The fields of a message, each as its number and form, and its value, or where it begins and ends.
+
+    @raise BadAnswer: It is no message.
+    """
+    found: list[Field] = []
+    try:
+        while position < end:
+            tag = data[position]
+            position += 1
+            if tag > 127:
+                tag, position = varint(data, position - 1)
+            form = tag & 7
+            if tag < 8:
+                raise WireError("a field without a number")
+            if form == LENGTH:
+                size = data[position]
+                position += 1
+                if size > 127:
+                    size, position = varint(data, position - 1)
+                stop = position + size
+                if stop > end:
+                    raise IndexError
+                found.append((tag, position, stop))
+                position = stop
+            elif form == VARINT:
+                value = data[position]
+                position += 1
+                if value > 127:
+                    value, position = varint(data, position - 1)
+                found.append((tag, value, 0))
+            elif form in (FIXED32, FIXED64):
+                position = skip(data, position, end, form)
+            else:
+                raise WireError(f"a field of form {form}")
+        if position > end:
+            raise IndexError
+    except IndexError:
+        raise BadAnswer("etcd sent a message that is cut short") from None
+    except WireError as error:
+        raise BadAnswer(f"etcd sent what is no message: {error}") from None
+    return found
+
+
+def key_bytes(key: str) -> bytes:
+    """A key as etcd has it; what L{key_text} makes of foreign ones finds back."""
+    return key.encode("utf-8", "surrogateescape")
+
+
+def key_text(key: bytes) -> str:
+    """A key as we have it."""
+    return key.decode("utf-8", "surrogateescape")
+
+
+# --- what is asked
+
+
+def range_request(
+    key: bytes,
+    end: bytes = b"",
+    *,
+    limit: int = 0,
+    revision: int = 0,
+    keys_only: bool = False,
+    serializable: bool = False,
+) -> bytes:
+    """
+    Ask for keys and values.
+
+    @param end: The first key that is not wanted; without it, one key is.
+    """
+    return b"".join(
+        (
+            octets(1, key),
+            octets(2, end),
+            count(3, limit),
+            count(4, revision),
+            count(7, serializable),
+            count(8, keys_only),
+        )
+    )
+
+
+def transaction(writes: Iterable[Write], lease_of: Callable[[Write], int] = lambda write: 0) -> bytes:
+    """
+    Ask for writes, if all is as they expect; if something is not, what there is instead.
+
+    What is to be deleted must be there.
+
+    @param lease_of: The lease of what is written; 0 for none.
+    """
+    comparisons, operations, lookups = [], [], []
+    for write in writes:
+        name = octets(1, key_bytes(write.key))
+        compared = b"\x1a" + name[1:]
+        if write.expected is not None:
+            # Also 0 is said: what is compared with nothing is compared with nothing at all.
+            comparisons.append(octets(1, b"%b%b\x30%b" % (_EQUAL_MODIFIED, compared, number(write.expected))))
+        if write.value is None:
+            if not write.expected:
+                comparisons.append(octets(1, b"%b%b\x20\x00" % (_GREATER_VERSION, compared)))
+            operations.append(octets(2, octets(3, name)))
+        else:
+            lease = lease_of(write)
+            put = name + octets(2, write.value)
+            operations.append(octets(2, octets(2, put + count(3, lease) if lease else put)))
+        lookups.append(octets(3, octets(1, name + b"\x40\x01")))
+    return b"".join(comparisons + operations + (lookups if comparisons else []))
+
+
+def watch_request(revision: int, former: bool = False) -> bytes:
+    """
+    Return a request for all changes of all keys.
+
+    Events of one revision are split if they are too large for one message. Progress notifications are not requested:
+    each revision comes with an event, and old members send them too early.
+
+    @param revision: The first wanted revision.
+    @param former: Whether the values before each change are wanted.
+    """
+    options = count(3, revision) + count(6, former) + count(8, 1)
+    return octets(1, octets(1, FIRST_KEY) + octets(2, FIRST_KEY) + options)
+
+
+def compaction_request(revision: int) -> bytes:
+    """Ask to forget what was superseded before a revision."""
+    return count(1, revision)
+
+
+# --- what is answered
+
+
+def _revision(answer: bytes, start: int, stop: int) -> int:
+    for tag, value, _ in scan(answer, start, stop):
+        if tag == _REVISION:
+            return value
+    raise BadAnswer("etcd sent an answer without a revision")
+
+
+def header_revision(answer: bytes) -> int:
+    """
+    The revision of the store when a member gave an answer, whatever that is.
+
+    @raise BadAnswer: It is not said.
+    """
+    for tag, start, stop in scan(answer, 0, len(answer)):
+        if tag == _HEADER:
+            return _revision(answer, start, stop)
+    raise BadAnswer("etcd sent an answer without a revision")
+
+
+@frozen
+class Found:
+    """
+    What a range has.
+
+    @ivar revision: Of the store when it was read.
+    @ivar more: Whether there is more than was asked for.
+    """
+
+    values: list[StoredValue]
+    revision: int
+    more: bool
+
+
+def read_range(answer: bytes) -> Found:
+    """
+    The answer to L{range_request}.
+
+    @raise BadAnswer: It is none.
+    """
+    revision, more = 0, 0
+    values = []
+    for tag, value, stop in scan(answer, 0, len(answer)):
+        if tag == _RANGE_KV:
+            key, content, _, modified = _key_value(answer, value, stop)
+            values.append(StoredValue(key, content, modified))
+        elif tag == _HEADER:
+            revision = _revision(answer, value, stop)
+        elif tag == _RANGE_MORE:
+            more = value
+    if not revision:
+        raise BadAnswer("etcd sent an answer without a revision")
+    return Found(values, revision, bool(more))
+
+
+def _key_value(data: bytes, start: int, stop: int) -> tuple[str, bytes, int, int]:
+    """Key, value, the revision of its creation, and that of its last change."""
+    key = value = b""
+    created = modified = 0
+    for tag, first, last in scan(data, start, stop):
+        if tag == _KV_KEY:
+            key = data[first:last]
+        elif tag == _KV_CREATED:
+            created = first
+        elif tag == _KV_MODIFIED:
+            modified = first
+        elif tag == _KV_VALUE:
+            value = data[first:last]
+    if not key or not modified:
+        raise BadAnswer("etcd sent a value without a key, or without a revision")
+    return key.decode("utf-8", "surrogateescape"), value, created, modified
+
+
+@frozen
+class Outcome:
+    """
+    What came of a transaction.
+
+    @ivar succeeded: Whether all was as expected; then it is done.
+    @ivar revision: Of the store behind it.
+    @ivar found: If it was not done: the revisions of the keys that it is about, in its order; 0 for those not there.
+    """
+
+    succeeded: bool
+    revision: int
+    found: list[int]
+
+
+def read_outcome(answer: bytes) -> Outcome:
+    """
+    The answer to L{transaction}.
+
+    @raise BadAnswer: It is none.
+    """
+    revision, succeeded = 0, 0
+    responses = []
+    for tag, value, stop in scan(answer, 0, len(answer)):
+        if tag == _HEADER:
+            revision = _revision(answer, value, stop)
+        elif tag == _TXN_SUCCEEDED:
+            succeeded = value
+        elif tag == _TXN_RESPONSE:
+            responses.append((value, stop))
+    if not revision:
+        raise BadAnswer("etcd sent an answer without a revision")
+    if succeeded:
+        return Outcome(True, revision, [])
+    return Outcome(False, revision, [_looked_up(answer, start, stop) for start, stop in responses])
+
+
+def _looked_up(answer: bytes, start: int, stop: int) -> int:
+    for tag, first, last in scan(answer, start, stop):
+        if tag == _RESPONSE_RANGE:
+            for inner, begin, end in scan(answer, first, last):
+                if inner == _RANGE_KV:
+                    return _key_value(answer, begin, end)[3]
+            return 0
+    raise BadAnswer("etcd sent another answer than what was asked for")
+
+
+@frozen
+class Change:
+    """
+    One event.
+
+    @ivar value: L{None} for a deletion.
+    @ivar created: Whether the key did not exist before.
+    @ivar former: The previous value, if it was requested.
+    """
+
+    key: str
+    value: bytes | None
+    revision: int
+    created: bool
+    former: bytes | None = None
+
+
+@frozen
+class WatchMessage:
+    """
+    One message of a watch.
+
+    @ivar changes: In the order of their revisions.
+    @ivar partial: Whether more of these changes follow in the next message.
+    @ivar compacted: The oldest revision that is left, where the watch ended for asking for an older one.
+    """
+
+    changes: list[Change]
+    created: bool = False
+    canceled: bool = False
+    partial: bool = False
+    compacted: int = 0
+    reason: str = ""
+
+
+def read_watch(message: bytes) -> WatchMessage:
+    """
+    Read a message of a watch.
+
+    @raise BadAnswer: It is no such message.
+    """
+    changes: list[Change] = []
+    others: list[Field] | None = None
+    for field in scan(message, 0, len(message)):
+        tag = field[0]
+        if tag == _WATCH_EVENT:
+            changes.append(_change(message, field[1], field[2]))
+        elif tag != _HEADER:
+            others = [field] if others is None else [*others, field]
+    if others is None:
+        return WatchMessage(changes)
+    created = canceled = partial = compacted = 0
+    reason = ""
+    for tag, value, stop in others:
+        if tag == _WATCH_CREATED:
+            created = value
+        elif tag == _WATCH_CANCELED:
+            canceled = value
+        elif tag == _WATCH_COMPACTED:
+            compacted = value
+        elif tag == _WATCH_FRAGMENT:
+            partial = value
+        elif tag == _WATCH_REASON:
+            reason = message[value:stop].decode("utf-8", "replace")
+    return WatchMessage(changes, bool(created), bool(canceled), bool(partial), compacted, reason)
+
+
+def _change(message: bytes, start: int, stop: int) -> Change:
+    kind, first, last = 0, 0, 0
+    former: bytes | None = None
+    for tag, value, end in scan(message, start, stop):
+        if tag == _EVENT_KV:
+            first, last = value, end
+        elif tag == _EVENT_TYPE:
+            kind = value
+        elif tag == _EVENT_FORMER:
+            former = _key_value(message, value, end)[1]
+    key, content, created, modified = _key_value(message, first, last)
+    if kind == 1:
+        return Change(key, None, modified, False, former)
+    if kind:
+        raise BadAnswer(f"etcd sent an event of kind {kind}")
+    return Change(key, content, modified, created == modified, former)

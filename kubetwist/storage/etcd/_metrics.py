@@ -1,0 +1,122 @@
+"""What is counted of the calls of etcd, as the middleware that kube-apiserver uses counts them, and of its leases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from ...metrics.registry import (
+    Distribution,
+    Reading,
+)
+from ._errors import (
+    DEADLINE_EXCEEDED,
+    UNAVAILABLE,
+    RPCError,
+    TooLate,
+)
+
+_KEYS: Final = (10.0, 50.0, 100.0, 500.0, 1000.0, 2500.0, 5000.0)
+#: What Go calls the codes of gRPC.
+_CODES: Final = (
+    *("OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound", "AlreadyExists"),
+    *("PermissionDenied", "ResourceExhausted", "FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented"),
+    *("Internal", "Unavailable", "DataLoss", "Unauthenticated"),
+)
+_LABELS: Final = ("grpc_type", "grpc_service", "grpc_method")
+
+
+class CallCounts:
+    """Numbers of one method that only grow; messages are those that were sent, and those that came."""
+
+    __slots__ = ("codes", "kind", "received", "sent", "started")
+
+    def __init__(self, kind: str = "unary") -> None:
+        self.kind = kind
+        self.started = self.sent = self.received = 0
+        self.codes: dict[str, int] = {}
+
+    def begin(self) -> None:
+        """A call begins, with one message."""
+        self.started += 1
+        self.sent += 1
+
+    def end(self, error: Exception | None = None) -> None:
+        """It is over."""
+        self._end("OK" if error is None else code_of(error))
+
+    def cancel(self) -> None:
+        """Nobody listens any more."""
+        self._end("Canceled")
+
+    def _end(self, code: str) -> None:
+        self.codes[code] = self.codes.get(code, 0) + 1
+
+
+#: For calls that nobody counts.
+UNCOUNTED: Final = CallCounts()
+
+
+def code_of(error: Exception) -> str:
+    """The code of gRPC for what went wrong."""
+    if isinstance(error, RPCError):
+        code = error.code
+    else:
+        code = DEADLINE_EXCEEDED if isinstance(error, TooLate) else UNAVAILABLE
+    return _CODES[code] if 0 <= code < len(_CODES) else "Unknown"
+
+
+class EtcdTally:
+    """
+    What one server counts of its etcd.
+
+    @ivar lease_keys: How many keys leases had, whenever one was wanted for another key.
+    @ivar sizes: Bytes of the members' databases, by where they are; as of the last look.
+    """
+
+    def __init__(self) -> None:
+        self.lease_keys = Distribution(_KEYS)
+        self.sizes: dict[str, int] = {}
+        self._calls: dict[bytes, CallCounts] = {}
+
+    def of(self, path: bytes, kind: str = "unary") -> CallCounts:
+        """
+        The counts of a method.
+
+        @param path: C{b"/etcdserverpb.KV/Range"}; there are few.
+        """
+        counts = self._calls.get(path)
+        if counts is None:
+            counts = self._calls[path] = CallCounts(kind)
+        return counts
+
+    def readings(self) -> Iterator[Reading]:
+        """All of it."""
+        calls = {_labels(path, counts): counts for path, counts in self._calls.items()}
+        for name, text, what in (
+            ("started_total", "Calls of etcd that were begun.", "started"),
+            ("msg_sent_total", "Messages to etcd.", "sent"),
+            ("msg_received_total", "Messages from etcd.", "received"),
+        ):
+            yield _counter(name, text, _LABELS, {key: getattr(one, what) for key, one in calls.items()})
+        ended = {(*key, code): count for key, one in calls.items() for code, count in one.codes.items()}
+        yield _counter("handled_total", "Calls of etcd that are over.", (*_LABELS, "grpc_code"), ended)
+        text = "How many keys leases had when one was wanted for another key."
+        yield Reading("etcd_lease_object_counts", "histogram", text, (), [((), self.lease_keys)])
+        text = "Bytes of the database of etcd."
+        # All members have the same, but for what they have not given back yet.
+        size = [(("etcd-0",), float(max(self.sizes.values())))] if self.sizes else []
+        yield Reading("apiserver_storage_size_bytes", "gauge", text, ("storage_cluster_id",), size)
+        sizes = [((member,), float(one)) for member, one in self.sizes.items()]
+        text = "Bytes of the database of each member of etcd."
+        yield Reading("apiserver_storage_db_total_size_in_bytes", "gauge", text, ("endpoint",), sizes)
+
+
+def _labels(path: bytes, counts: CallCounts) -> tuple[str, ...]:
+    service, _, method = path.decode().strip("/").partition("/")
+    return counts.kind, service, method
+
+
+def _counter(name: str, text: str, labels: tuple[str, ...], values: Mapping[tuple[str, ...], int]) -> Reading:
+    told = [(key, float(value)) for key, value in values.items()]
+    return Reading(f"grpc_client_{name}", "counter", text, labels, told)

@@ -1,0 +1,463 @@
+"""
+The store that several servers share: etcd, with keys and values laid out as kube-apiserver's.
+
+Writes are transactions that compare revisions, each sent when it comes; what happens, whoever wrote it, is learned from
+one watch (L{kubetwist.storage.etcd._watch}), and writers are answered when that has come to their revision.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, ClassVar, Final
+
+from twisted.internet.defer import Deferred, DeferredList, fail, succeed
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ...api.storage import (
+    SOME,
+    History,
+    Page,
+    StorageEvent,
+    StoredValue,
+    Write,
+)
+from ...interfaces import (
+    IExpiringStorage,
+    ISharedStorage,
+    IStorageHistory,
+    IStorageObserver,
+    IStorageWatch,
+)
+from .._embedded import (
+    State,
+    find_mistake,
+    prefix_end,
+)
+from .._observers import (
+    Observers,
+    Watch,
+)
+from ..errors import (
+    FutureRevision,
+    KeyNotFound,
+    RevisionCompacted,
+    StorageError,
+    StorageUnavailable,
+)
+from ._commit import Committer
+from ._compaction import (
+    COMPACTED_KEY,
+    CompactionTurns,
+    compacted_to,
+)
+from ._errors import RPCError
+from ._expiry import read_expiries
+from ._history import (
+    find_compacted,
+    read_history,
+    read_past,
+)
+from ._leases import Leases
+from ._messages import (
+    Change,
+    Found,
+    key_bytes,
+)
+from ._watch import Follower
+from .client import EtcdClient
+
+#: Seconds that the start waits for etcd, and between two attempts.
+START_PATIENCE: Final = 60.0
+START_INTERVAL: Final = 1.0
+#: Seconds that a watch may be behind what is known to be written before another member is asked.
+STALLED: Final = 1.0
+#: How often is looked in that time.
+CHECKS: Final = 4
+#: Seconds that a write waits for the watch to come to it; then it is answered all the same.
+ANSWER_ANYWAY: Final = 3.0
+#: Seconds without a sign of life of the watch after which the newest revision is asked for.
+PROBE: Final = 2.0
+#: Seconds that writes under way are given when the store is closed.
+CLOSE_PATIENCE: Final = 10.0
+
+#: Values that are asked for first, and at most, at a time; in between, as many as have about so many bytes.
+PAGE_FIRST: Final = 100
+PAGE_MOST: Final = 1000
+PAGE_BYTES: Final = 2 << 20
+
+
+@implementer(ISharedStorage, IStorageHistory, IExpiringStorage)
+class EtcdStorage:
+    """
+    L{ISharedStorage} in etcd.
+
+    @ivar revision: See L{IStorageBackend}: how far the watch has come.
+    @ivar compacted: See L{IStorageBackend}.
+    @ivar client: What etcd is reached through.
+    """
+
+    _log = Logger()
+    shared: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        client: EtcdClient,
+        reactor: Any,
+        *,
+        lease_reuse: float = 60.0,
+        patience: float = START_PATIENCE,
+    ) -> None:
+        """
+        @param lease_reuse: The most seconds that a lease is used for new keys.
+        @param patience: Seconds that L{open} waits for etcd.
+        """
+        self.client = client
+        self.revision = 0
+        self.compacted = 0
+        self._reactor = reactor
+        self._patience = patience
+        self._state = State.NEW
+        self._observers = Observers()
+        self._starting: set[Watch] = set()
+        self._committer = Committer(client, reactor, Leases(client, reactor, lease_reuse), self._written)
+        self._follower = Follower(client, reactor, self._changed, self._lost_place)
+        #: Who waits for the watch: until which revision, and until when at most.
+        self._waiting: list[tuple[int, int, float, Deferred[bool]]] = []
+        self._order = count()
+        #: The newest revision that anybody has told of.
+        self._known = 0
+        self._check: IDelayedCall | None = None
+        #: How far the watch was at the last check, and how many checks ago it came there.
+        self._checked = (0, 0)
+        self._probing: IDelayedCall | None = None
+        self._alive_at = 0.0
+        self._asking = False
+        self._askers: list[Deferred[int]] = []
+        self._turns = CompactionTurns(client)
+
+    # --- life
+
+    async def open(self) -> None:
+        """See L{IStorageBackend.open}."""
+        if self._state is not State.NEW:
+            raise StorageUnavailable("the store in etcd was opened before")
+        begun = self._reactor.seconds()
+        told = False
+        while True:
+            try:
+                revision = await self.client.revision()
+                self.compacted = await find_compacted(self.client)
+                break
+            except (StorageError, RPCError) as error:
+                if self._reactor.seconds() - begun >= self._patience:
+                    self.client.close()
+                    raise StorageUnavailable(f"no etcd at {self.client.endpoints}: {error}") from None
+                if not told:
+                    self._log.warn("waiting for etcd at {members}: {why}", members=self.client.endpoints, why=error)
+                    told = True
+            pause: Deferred[None] = Deferred()
+            self._reactor.callLater(START_INTERVAL, pause.callback, None)
+            await pause
+            if self._state is not State.NEW:
+                raise StorageUnavailable("the store in etcd is closed")
+        self._state = State.OPEN
+        self.revision = self._known = revision
+        self._follower.follow(revision)
+        self._alive_at = self._reactor.seconds()
+        self._probing = self._reactor.callLater(PROBE, self._probe)
+
+    async def close(self) -> None:
+        """See L{IStorageBackend.close}."""
+        if self._state is State.CLOSED:
+            return
+        was, self._state = self._state, State.CLOSED
+        if was is State.OPEN:
+            under_way = DeferredList([commit.settled() for commit in self._committer.under_way()])
+            impatient = self._reactor.callLater(CLOSE_PATIENCE, under_way.cancel)
+            await under_way
+            if impatient.active():
+                impatient.cancel()
+        for call in (self._probing, self._check):
+            if call is not None and call.active():
+                call.cancel()
+        self._follower.stop()
+        self._release(None)
+        self.client.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._state is State.CLOSED
+
+    def _ready(self) -> None:
+        if self._state is not State.OPEN:
+            raise StorageUnavailable(f"the store in etcd {self._state.value}")
+
+    # --- writing
+
+    def commit(self, writes: Sequence[Write]) -> Deferred[int]:
+        """See L{IStorageBackend.commit}."""
+        mistake = find_mistake(writes)
+        if mistake is not None:
+            return fail(mistake)
+        if self._state is not State.OPEN:
+            return fail(StorageUnavailable(f"the store in etcd {self._state.value}"))
+        return self._committer.submit(writes)
+
+    def _written(self, revision: int) -> Deferred[bool]:
+        """The store has come to C{revision}; fires as L{_seen}."""
+        self._note(revision)
+        return self._seen(revision)
+
+    async def compact(self, revision: int) -> None:
+        """See L{IStorageBackend.compact}."""
+        self._ready()
+        if revision <= self.compacted:
+            return
+        try:
+            await self.client.compact(revision)
+        except RPCError as error:
+            if error.future:
+                raise FutureRevision(revision, self.revision) from None
+            if not error.compacted:
+                raise StorageUnavailable(str(error)) from None
+            self.compacted = max(self.compacted, await find_compacted(self.client))
+            return
+        self.compacted = max(self.compacted, revision)
+
+    async def take_turn(self, revision: int) -> bool:
+        """See L{ISharedStorage.take_turn}."""
+        self._ready()
+        return await self._turns.take(revision)
+
+    # --- reading
+
+    async def current_revision(self) -> int:
+        """See L{ISharedStorage.current_revision}. However many ask at a time, etcd is asked once."""
+        self._ready()
+        answer: Deferred[int] = Deferred()
+        self._askers.append(answer)
+        if not self._asking:
+            self._ask_soon()
+        return await answer
+
+    def _ask_soon(self) -> None:
+        """Ask when this turn is over: until then, whoever comes is asked for, too."""
+        self._asking = True
+        self._reactor.callLater(0, self._ask)
+
+    def _ask(self) -> None:
+        """Ask for all who wait; who comes while etcd is being asked is asked for next."""
+        askers, self._askers = self._askers, []
+
+        def answered(result: int | Failure) -> None:
+            self._asking = False
+            if isinstance(result, int):
+                self._note(result)
+            elif result.check(RPCError):
+                result = Failure(StorageUnavailable(str(result.value)))
+            if self._askers:
+                self._ask_soon()
+            for asker in askers:
+                asker.callback(result)
+
+        self.client.revision_soon().addBoth(answered)
+
+    async def read(self, key: str) -> StoredValue:
+        """See L{IStorageBackend.read}."""
+        self._ready()
+        found = await self._range(key_bytes(key))
+        if not found.values:
+            raise KeyNotFound(key, found.revision)
+        return found.values[0]
+
+    async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
+        """See L{IStorageBackend.read_page}."""
+        self._ready()
+        end = key_bytes(prefix_end(prefix))
+        following = key_bytes(max(prefix, start))
+        items: list[StoredValue] = []
+        most = PAGE_FIRST
+        while True:
+            wanted = min(limit - len(items), most) if limit else most
+            found = await self._range(following, end, wanted, revision)
+            revision = revision or found.revision
+            values = found.values
+            items += values
+            if not found.more or not values or len(items) == limit:
+                return Page(items, revision, found.more)
+            following = key_bytes(values[-1].key) + b"\0"
+            size = sum(len(value.value) for value in values) // len(values) + 1
+            most = max(1, min(PAGE_BYTES // size, most * 4, PAGE_MOST))
+
+    async def expiries(self, prefix: str) -> dict[str, float]:
+        """See L{IExpiringStorage.expiries}."""
+        self._ready()
+        return await read_expiries(self.client, prefix, self._reactor.seconds())
+
+    async def _range(self, key: bytes, end: bytes = b"", limit: int = 0, revision: int = 0) -> Found:
+        try:
+            found = await self.client.range(key, end, limit=limit, revision=revision)
+        except RPCError as error:
+            if error.compacted:
+                self.compacted = max(self.compacted, await find_compacted(self.client))
+                raise RevisionCompacted(revision, self.compacted) from None
+            if error.future:
+                raise FutureRevision(revision, self.revision) from None
+            raise StorageUnavailable(str(error)) from None
+        self._note(found.revision)
+        return found
+
+    # --- watching
+
+    async def watch(self, prefix: str, revision: int, observer: IStorageObserver) -> IStorageWatch:
+        """See L{IStorageBackend.watch}."""
+        self._ready()
+        while revision > self.revision:
+            # However long it takes: whoever knows what is newer must not be shown what is older.
+            current = await self.current_revision()
+            if revision > current:
+                raise FutureRevision(revision, current)
+            await self._seen(revision)
+        if revision < self.compacted:
+            raise RevisionCompacted(revision, self.compacted)
+        watch = self._observers.add(prefix, observer)
+        if revision < self.revision:
+            until = self.revision
+            watch.hold()
+            self._starting.add(watch)
+            try:
+                past = await read_history(self.client, prefix, revision, until)
+            except BaseException:
+                watch.stop()
+                raise
+            finally:
+                self._starting.discard(watch)
+            if not watch.active:
+                raise RevisionCompacted(revision, self.compacted)
+            watch.catch_up(past, self.revision)
+        return watch
+
+    async def read_changes(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
+        """See L{IStorageHistory.read_changes}."""
+        self._ready()
+        if after < self.compacted:
+            raise RevisionCompacted(after, self.compacted)
+        return await read_past(self.client, prefix, after, until, most, size)
+
+    def _changed(self, changes: list[Change]) -> None:
+        """The watch has come further."""
+        attachment = self._committer.attachment
+        events = [
+            StorageEvent(change.key, change.value, change.revision, 0 if change.created else SOME, attachment(change))
+            for change in changes
+        ]
+        for event in events:
+            if event.key == COMPACTED_KEY:
+                self.compacted = max(self.compacted, compacted_to(event.value))
+        self.revision = events[-1].revision
+        self._alive_at = self._reactor.seconds()
+        self._observers.deliver(events, self.revision)
+        self._release(self.revision)
+
+    def _lost_place(self, compacted: int) -> None:
+        """What comes next is forgotten: everybody begins anew."""
+        self.compacted = max(self.compacted, compacted)
+        self._begin_anew(RevisionCompacted(self.revision + 1, compacted))
+
+    def _begin_anew(self, why: StorageError) -> None:
+        if self._state is not State.OPEN:
+            return
+        self._follower.stop()
+
+        def known(revision: int) -> None:
+            if self._state is State.OPEN:
+                self.revision = self._known = revision
+                self._committer.gaps += 1
+                self._follower.follow(revision)
+                self._observers.end(why, self._starting)
+                self._release(None)
+
+        def failed(failure: Failure) -> None:
+            self._log.warn("etcd does not tell its revision: {why}", why=failure.getErrorMessage())
+            self._reactor.callLater(START_INTERVAL, self._begin_anew, why)
+
+        Deferred.fromCoroutine(self.client.revision()).addCallbacks(known, failed)
+
+    # --- how far the watch has come
+
+    def _seen(self, revision: int) -> Deferred[bool]:
+        """
+        Wait until observers have seen everything up to C{revision}.
+
+        @return: Fires with whether they have; they have not when that takes too long.
+        """
+        if revision <= self.revision:
+            return succeed(True)
+        answer: Deferred[bool] = Deferred()
+        until = self._reactor.seconds() + ANSWER_ANYWAY
+        heapq.heappush(self._waiting, (revision, next(self._order), until, answer))
+        return answer
+
+    def _release(self, revision: int | None) -> None:
+        waiting = self._waiting
+        while waiting and (revision is None or waiting[0][0] <= revision):
+            heapq.heappop(waiting)[3].callback(revision is not None)
+
+    def _note(self, revision: int) -> None:
+        """The store is known to have come to C{revision}."""
+        if revision > self._known:
+            self._known = revision
+        if revision > self.revision and (self._check is None or not self._check.active()):
+            self._checked = (self.revision, 0)
+            self._check = self._reactor.callLater(STALLED / CHECKS, self._check_progress)
+
+    def _check_progress(self) -> None:
+        now = self._reactor.seconds()
+        if self._state is not State.OPEN or self.revision >= self._known:
+            return
+        before, checks = self._checked
+        # Counted, not timed: where the reactor was held up, the watch's data are there, and were not looked at yet.
+        self._checked = (self.revision, checks + 1 if self.revision == before else 0)
+        if self._checked[1] >= CHECKS:
+            self._checked = (self.revision, 0)
+            self._follower.elsewhere(f"it is at revision {self.revision}, the store at {self._known}")
+        late = [one for one in self._waiting if one[2] <= now]
+        if late:
+            self._waiting = [one for one in self._waiting if one[2] > now]
+            heapq.heapify(self._waiting)
+            for _, _, _, answer in late:
+                answer.callback(False)
+        self._check = self._reactor.callLater(STALLED / CHECKS, self._check_progress)
+
+    def _probe(self) -> None:
+        """Find out whether the watch is silent because nothing happens."""
+
+        def again(result: object) -> None:
+            if self._state is State.OPEN:
+                self._probing = self._reactor.callLater(PROBE, self._probe)
+
+        if self._reactor.seconds() - self._alive_at < PROBE:
+            again(None)
+            return
+        Deferred.fromCoroutine(self._probe_once()).addErrback(self._probe_failed).addBoth(again)
+
+    async def _probe_once(self) -> None:
+        before = self.revision
+        revision = await self.current_revision()
+        if revision < before:
+            self._log.error(
+                "etcd is at revision {revision}, and was at {before}: its data were replaced",
+                revision=revision,
+                before=before,
+            )
+            self._begin_anew(StorageUnavailable("the data of etcd were replaced"))
+
+    def _probe_failed(self, failure: Failure) -> None:
+        if not failure.check(StorageError, RPCError):
+            self._log.failure("asking etcd for its revision failed", failure)

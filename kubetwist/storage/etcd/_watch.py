@@ -1,0 +1,206 @@
+"""
+The one watch of all of etcd that a server has: goes on where it was when its member is lost.
+
+It watches every key, also those of others. Then each revision of the store comes with an event, and having seen an
+event means having seen everything up to its revision: nothing has to be asked about progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+
+from ._connection import Stream
+from ._grpc import Member
+from ._messages import (
+    Change,
+    WatchMessage,
+    read_watch,
+)
+from .client import EtcdClient
+
+#: Seconds until a member must have begun a watch.
+BEGIN_TIMEOUT: Final = 3.0
+#: Seconds until a lost watch is tried again: after the first time, when it is tried at once, and at most.
+RETRY_FIRST: Final = 0.1
+RETRY_MOST: Final = 2.0
+
+
+class WatchLost(Exception):
+    """The watch ended; C{compacted} is the oldest revision that is left, where that is why."""
+
+    def __init__(self, why: str, compacted: int = 0) -> None:
+        super().__init__(why)
+        self.compacted = compacted
+
+
+class EtcdWatch:
+    """
+    A watch on one member, until that ends.
+
+    @ivar begun: Whether the member has said that it watches.
+    """
+
+    def __init__(
+        self,
+        client: EtcdClient,
+        member: Member,
+        revision: int,
+        receive: Callable[[list[Change]], object],
+        ended: Callable[[WatchLost], object],
+        *,
+        former: bool = False,
+    ) -> None:
+        """
+        @param revision: Only later changes are wanted.
+        @param receive: Called with changes in the order of their revisions, all of a revision at once.
+        @param ended: Called once, unless L{stop} is called.
+        @param former: Whether changes contain the previous values.
+        """
+        self.begun = False
+        self._receive = receive
+        self._ended: Callable[[WatchLost], object] | None = ended
+        self._revision = revision
+        self._held: list[Change] = []
+        self._stream: Stream | None = None
+        beginning = True
+
+        def end(error: Exception | None) -> None:
+            lost = WatchLost("it was ended" if error is None else str(error))
+            if beginning:
+                # Whoever begins it does not expect its end yet.
+                member.reactor.callLater(0, self._end, lost)
+            else:
+                self._end(lost)
+
+        self._stream = client.watch_from(member, revision + 1, self._data, end, BEGIN_TIMEOUT, former)
+        beginning = False
+
+    def stop(self) -> None:
+        """Receive nothing more."""
+        self._ended = None
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.stop()
+
+    def _data(self, data: bytes) -> None:
+        self._message(read_watch(data))
+
+    def _message(self, message: WatchMessage) -> None:
+        if message.canceled or message.compacted:
+            why = message.reason or ("compacted" if message.compacted else "canceled")
+            self._end(WatchLost(why, message.compacted))
+            return
+        self.begun = True
+        changes = message.changes
+        if self._held:
+            changes = [*self._held, *changes]
+            self._held = []
+        if message.partial and changes:
+            # The rest of the last revision may be in the next message.
+            last = changes[-1].revision
+            self._held = [change for change in changes if change.revision == last]
+            changes = changes[: -len(self._held)]
+        if changes and changes[0].revision <= self._revision:
+            changes = [change for change in changes if change.revision > self._revision]
+        if changes:
+            self._revision = changes[-1].revision
+            self._receive(changes)
+
+    def _end(self, lost: WatchLost) -> None:
+        ended = self._ended
+        self.stop()
+        if ended is not None:
+            ended(lost)
+
+
+class Follower:
+    """
+    Follows all changes, over whichever member can be reached.
+
+    @ivar revision: Everything up to here was received.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        client: EtcdClient,
+        reactor: Any,
+        receive: Callable[[list[Change]], object],
+        compacted: Callable[[int], object],
+    ) -> None:
+        """
+        @param receive: Called with changes, each exactly once, all of a revision at once, in order.
+        @param compacted: Called when it is too late to go on: changes after C{revision} are forgotten. Following has
+            ended then.
+        """
+        self.revision = 0
+        self._client = client
+        self._reactor = reactor
+        self._receive = receive
+        self._compacted = compacted
+        self._watch: EtcdWatch | None = None
+        self._member: Member | None = None
+        self._retry: IDelayedCall | None = None
+        self._delay = 0.0
+        self._lost_at: float | None = None
+
+    def follow(self, revision: int) -> None:
+        """Begin, with what comes after C{revision}."""
+        self.stop()
+        self.revision = revision
+        self._begin()
+
+    def stop(self) -> None:
+        """Receive nothing more."""
+        if self._retry is not None and self._retry.active():
+            self._retry.cancel()
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.stop()
+
+    def elsewhere(self, why: str) -> None:
+        """The watch is behind: go on with another member, if there is one."""
+        if self._watch is not None:
+            self._watch.stop()
+            self._lost(WatchLost(why))
+
+    def _begin(self) -> None:
+        member = self._client.choose()
+        assert member is not None, "there are members"
+        self._member = member
+        self._watch = EtcdWatch(self._client, member, self.revision, self._changes, self._lost)
+
+    def _changes(self, changes: list[Change]) -> None:
+        self.revision = changes[-1].revision
+        if self._lost_at is not None or self._delay:
+            self._recovered()
+        self._receive(changes)
+
+    def _recovered(self) -> None:
+        if self._lost_at is not None and self._member is not None:
+            self._log.info("watching etcd at {member} again", member=self._member.address.url)
+        self._lost_at = None
+        self._delay = 0.0
+
+    def _lost(self, lost: WatchLost) -> None:
+        watch, self._watch = self._watch, None
+        if lost.compacted:
+            self._compacted(lost.compacted)
+            return
+        member = self._member
+        if member is not None:
+            member.suspect(str(lost))
+            if self._lost_at is None:
+                self._log.warn("lost the watch of etcd at {member}: {why}", member=member.address.url, why=lost)
+        if watch is not None and watch.begun:
+            self._recovered()
+        if self._lost_at is None:
+            self._lost_at = self._reactor.seconds()
+        delay = self._delay
+        self._delay = min(max(delay * 2, RETRY_FIRST), RETRY_MOST)
+        self._retry = self._reactor.callLater(delay, self._begin)

@@ -1,0 +1,80 @@
+"""
+The format of the SQLite file, and how a file of an older format becomes one of this.
+
+A new format gets the next number in L{FORMAT}, its tables in L{SCHEMA}, and in L{STEPS} what turns a file of the format
+before into one of it. Steps are never changed: F{tests/storage/sqlite/formats/} has a file of every format there was.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from .._embedded import FIRST_REVISION
+from ..errors import StorageCorrupt
+
+#: In the file's header; says that the file is ours.
+APPLICATION_ID: Final = 0x6B747773
+FORMAT: Final = 2
+
+#: The bits of an id that number the rows of a transaction.
+PLACE_BITS: Final = 16
+PLACES: Final = 1 << PLACE_BITS
+
+SCHEMA: Final = (
+    f"CREATE TABLE log (id INTEGER PRIMARY KEY /* revision << {PLACE_BITS} | place in the transaction */, "
+    "key TEXT NOT NULL, previous INTEGER NOT NULL /* revision */, expires REAL /* seconds since 1970 */, "
+    "value BLOB /* NULL: deleted */, sum INTEGER /* the row's checksum; NULL: written in format 1 */)",
+    "CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
+    f"INSERT INTO state VALUES ('clock', {FIRST_REVISION}), ('compacted', 0), ('cleaned', 0)",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {FORMAT}",
+)
+
+#: By the number of a format, the statements that make a file of the one before a file of it.
+STEPS: Final[dict[int, tuple[str, ...]]] = {2: ("ALTER TABLE log ADD COLUMN sum INTEGER",)}
+
+
+def read_format(connection: sqlite3.Connection, path: str) -> int:
+    """
+    The format of a file; 0 when there is nothing in it yet.
+
+    @raise StorageCorrupt: It is not ours, or newer than this kubetwist.
+    """
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if not tables:
+        return 0
+    if application != APPLICATION_ID:
+        raise StorageCorrupt(f"{path} is another program's SQLite database, no kubetwist store")
+    if version > FORMAT:
+        raise StorageCorrupt(
+            f"{path} has format {version}; this kubetwist reads formats up to {FORMAT}: use the newer one that wrote it"
+        )
+    return int(version)
+
+
+def bring_up_to_date(connection: sqlite3.Connection, version: int) -> None:
+    """
+    Make a file one of the present format; a failure, or a kill, leaves it as it is.
+
+    @param version: What L{read_format} says.
+    """
+    if version == FORMAT:
+        return
+    statements = list(SCHEMA)
+    if version:
+        statements = []
+        for step in range(version + 1, FORMAT + 1):
+            statements += STEPS[step]
+        statements.append(f"PRAGMA user_version = {FORMAT}")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

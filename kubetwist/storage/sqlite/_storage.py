@@ -1,0 +1,430 @@
+"""
+The embedded store: one SQLite file, one thread that writes it, one that reads it.
+
+The reactor thread decides and the threads do. Whatever waits when the writer looks is one SQLite transaction: with one
+writer every write is synced for itself, with a hundred they share the syncs.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import suppress
+from queue import Empty
+from threading import Event
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ...api.storage import (
+    History,
+    Page,
+    StoredValue,
+    Write,
+)
+from ...interfaces import (
+    IExpiringStorage,
+    IForwardStorage,
+    IProbedStorage,
+    IStorageBackend,
+    IStorageHistory,
+    IStorageObserver,
+    IStorageWatch,
+)
+from .._embedded import (
+    EmbeddedStorage,
+    State,
+    Transaction,
+)
+from .._worker import (
+    ThreadedReactor,
+    Worker,
+)
+from ..errors import (
+    InvalidArgument,
+    KeyNotFound,
+    RevisionCompacted,
+    StorageCorrupt,
+    StorageError,
+    StorageUnavailable,
+    StorageUnwritable,
+)
+from ._checksums import row_sum
+from ._filelock import FileLock
+from ._format import (
+    PLACE_BITS,
+    PLACES,
+)
+from .logfile import (
+    ROWS_AT_ONCE,
+    Connect,
+    LogFile,
+    Row,
+)
+
+#: The most bytes of values in one SQLite transaction, beyond the first of its writes.
+BYTES_AT_ONCE: Final = 16 << 20
+
+#: Files of up to so many bytes are looked through whenever they are opened; larger ones only when that seems needed.
+ALWAYS_CHECKED: Final = 16 << 20
+
+#: Seconds without a write after which the write-ahead log is copied to the database and emptied.
+IDLE: Final = 2.0
+
+#: Changes that compaction follows in one SQLite transaction; waiting writes go between two of them.
+SLICE_ROWS: Final = 250
+
+
+def rows_of(transaction: Transaction) -> list[Row]:
+    """What to append for a transaction."""
+    first = transaction.revision << PLACE_BITS
+    expiries = transaction.expiries
+    rows: list[Row] = []
+    for number, event in enumerate(transaction.events, first):
+        expires = expiries[number - first] if expiries else None
+        key, previous, value = event.key, event.previous, event.value
+        rows.append((number, key, previous, expires, value, row_sum(number, key, previous, expires, value)))
+    return rows
+
+
+def size_of(rows: list[Row]) -> int:
+    """The bytes of values in some rows."""
+    return sum(len(row[4] or b"") for row in rows)
+
+
+class Writer(Worker):
+    """The thread that writes; its queue holds transactions and jobs."""
+
+    def __init__(self, file: LogFile, store: SQLiteStorage, reactor: ThreadedReactor) -> None:
+        super().__init__(f"kubetwist writes {file.path}", reactor)
+        self._file = file
+        self._store = store
+        self._resume = Event()
+        self._failing = False
+
+    def submit(self, transaction: Transaction) -> None:
+        """Write a transaction, after all that was submitted before."""
+        self._queue.put(transaction)
+
+    def _work(self) -> None:
+        item: Any = None
+        while True:
+            if item is None:
+                item = self._queue.get()
+            if type(item) is Transaction:
+                item = self._write_with_others(item)
+            elif self._do(item):
+                item = None
+            else:
+                return
+
+    def _write_with_others(self, first: Transaction) -> Any:
+        """
+        Write a transaction together with those that wait behind it.
+
+        @return: The first item of the queue that did not fit; L{None} when there is none.
+        """
+        batch = [first]
+        following: Any = None
+        try:
+            rows = rows_of(first)
+            size = size_of(rows)
+            while size < BYTES_AT_ONCE:
+                following = self._queue.get_nowait()
+                if type(following) is not Transaction or len(rows) + len(following.events) > ROWS_AT_ONCE:
+                    break
+                more = rows_of(following)
+                size += size_of(more)
+                rows += more
+                batch.append(following)
+                following = None
+        except Empty:
+            pass
+        except MemoryError as error:
+            if type(following) is Transaction and following is not batch[-1]:
+                batch.append(following)
+            self._failed(batch, error)
+            return None
+        try:
+            self._file.append(rows)
+        except Exception as error:
+            self._failed(batch, error)
+            return None if type(following) is Transaction else following
+        if self._failing:
+            self._failing = False
+            self._reactor.callFromThread(self._store._writes_again)
+        self._reactor.callFromThread(self._store._finish, batch)
+        return following
+
+    def _failed(self, batch: list[Transaction], error: Exception) -> None:
+        self._failing = True
+        with suppress(StorageError, MemoryError):  # Writing may be the operation that fails.
+            self._file.advance_clock(batch[-1].revision)
+        # Nothing more is written before the reactor thread knows: what it submits until then depends on this batch.
+        self._resume.clear()
+        self._reactor.callFromThread(self._give_up, error)
+        self._resume.wait()
+
+    def _give_up(self, error: Exception) -> None:
+        """In the reactor thread: take back all transactions, keep the jobs."""
+        jobs = []
+        while not self._queue.empty():
+            item = self._queue.get_nowait()
+            if type(item) is not Transaction:
+                jobs.append(item)
+        for job in jobs:
+            self._queue.put(job)
+        self._resume.set()
+        self._store._write_failed(error)
+
+
+@implementer(IStorageBackend, IStorageHistory, IExpiringStorage, IForwardStorage, IProbedStorage)
+class SQLiteStorage(EmbeddedStorage):
+    """
+    L{IStorageBackend} in a file.
+
+    A disk that can not be written makes writes fail, each for itself, and nothing else: reads and watches go on, and
+    writes do when the disk can be written again.
+
+    @ivar path: Of the file.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        reactor: ThreadedReactor,
+        connect: Connect = sqlite3.connect,
+        *,
+        accept_loss: bool = False,
+    ) -> None:
+        """
+        Use the file at C{path}.
+
+        @param accept_loss: Whether L{open} accepts a file that has lost acknowledged writes.
+        """
+        self.path = os.fspath(path)
+        super().__init__(reactor, self.path)
+        self._lock = FileLock(self.path)
+        self._file = LogFile(self.path, connect, accept_loss=accept_loss)
+        self._reading = LogFile(self.path, connect)
+        self._writer = Writer(self._file, self, reactor)
+        self._reader = Worker(f"kubetwist reads {self.path}", reactor)
+        #: Why the last write failed; L{None} when it did not.
+        self._unwritable: StorageError | None = None
+        self._lost = 0
+        self._probing: list[Deferred[None]] = []
+        self._idle_check: IDelayedCall | None = None
+
+    # --- life
+
+    async def open(self) -> None:
+        """See L{IStorageBackend.open}."""
+        if self._state is not State.NEW:
+            raise StorageUnavailable(f"{self.name} was opened before")
+        self._lock.acquire()
+        self._state = State.CLOSED
+        self._writer.start()
+        self._reader.start()
+        try:
+            await self._writer.run(self._file.open)
+            if self._file.loss:
+                self._log.error(
+                    "{path} has lost acknowledged writes, and is used as --allow-lost-writes says: {loss}",
+                    path=self.path,
+                    loss=self._file.loss,
+                )
+            if self._file.interrupted:
+                self._log.info("{path} was not closed by who used it last: checking it", path=self.path)
+            if self._file.interrupted or self._file.size() <= ALWAYS_CHECKED:
+                await self._writer.run(self._file.check)
+            if self._file.interrupted:
+                # The incomplete transaction of a crash would look like damage once later ones follow it.
+                with suppress(StorageUnwritable):
+                    await self._writer.run(self._file.checkpoint)
+            contents = await self._writer.run(self._file.load)
+            await self._reader.run(self._reading.open_again)
+        except BaseException:
+            await self._release()
+            raise
+        self._expiry.load(contents.due)
+        self._opened(contents.heads, contents.revision, contents.compacted)
+
+    async def close(self) -> None:
+        """See L{IStorageBackend.close}."""
+        if self._state is State.OPEN:
+            self._state = State.CLOSED
+            self._expiry.stop()
+            if self._idle_check is not None:
+                self._idle_check.cancel()
+                self._idle_check = None
+            await self._release()
+
+    async def _release(self) -> None:
+        self._reader.run(self._reading.close)
+        await self._reader.stop()
+        # The last to close copies the write-ahead log to the database.
+        self._writer.run(self._file.close)
+        await self._writer.stop()
+        self._lock.release()
+
+    # --- writing
+
+    def _mistake(self, writes: Sequence[Write]) -> InvalidArgument | None:
+        if len(writes) > PLACES:
+            return InvalidArgument(f"a transaction writes at most {PLACES} keys")
+        return super()._mistake(writes)
+
+    def _submit(self, transaction: Transaction) -> None:
+        self._writer.submit(transaction)
+
+    def _finish(self, batch: list[Transaction]) -> None:
+        super()._finish(batch)
+        if self._idle_check is None and self._state is State.OPEN:
+            self._check_idle_later()
+
+    def _check_idle_later(self) -> None:
+        self._idle_check = self._clock.callLater(IDLE, self._check_idle, self._submitted)
+
+    def _check_idle(self, submitted: int) -> None:
+        """
+        Empty the write-ahead log if nothing was written for a while.
+
+        @param submitted: The newest revision when the check was scheduled.
+        """
+        self._idle_check = None
+        if self._submitted != submitted:
+            self._check_idle_later()
+            return
+
+        def done(empty: bool) -> None:
+            if not empty and self._idle_check is None and self._state is State.OPEN:
+                self._check_idle_later()
+
+        # If the disk cannot be written, the next write schedules the next check.
+        checkpoint = self._writer.run(self._file.checkpoint).addCallback(done)
+        checkpoint.addErrback(lambda failure: failure.trap(StorageError))
+
+    def _write_failed(self, error: Exception) -> None:
+        if self._unwritable is None:
+            self._log.error("writes fail, and are refused until they work again: {error}", error=error)
+        if isinstance(error, StorageCorrupt):
+            error = StorageUnwritable(self.path, "its file is damaged")
+        self._unwritable = error if isinstance(error, StorageError) else StorageUnavailable(str(error))
+        self._lost += len(self._pending)
+        self._abandon(error)
+
+    def _writes_again(self) -> None:
+        if self._unwritable is not None:
+            self._log.info("writes work again; {lost} were refused meanwhile", lost=self._lost)
+            self._unwritable, self._lost = None, 0
+
+    async def probe_writing(self) -> None:
+        """See L{IProbedStorage.probe_writing}."""
+        if self._unwritable is None:
+            return
+        self._check(self.revision)
+        answer: Deferred[None] = Deferred()
+        self._probing.append(answer)
+        if len(self._probing) == 1:
+            self._writer.run(self._file.probe).addBoth(self._probed)
+        await answer
+
+    def _probed(self, result: Any) -> None:
+        """However many ask at a time, the disk is asked once."""
+        asking, self._probing = self._probing, []
+        if not isinstance(result, Failure):
+            self._writes_again()
+        for answer in asking:
+            answer.callback(result)
+
+    async def forward(self, revision: int) -> None:
+        """See L{IForwardStorage.forward}."""
+        self._check(self.revision)
+        if self._pending or revision <= self.revision:
+            raise InvalidArgument(f"{self.name} is at {self.revision} and can not be made {revision}")
+        await self._writer.run(lambda: self._file.forward(revision))
+        self.revision = self._submitted = self.compacted = revision
+
+    async def compact(self, revision: int) -> None:
+        """See L{IStorageBackend.compact}."""
+        self._check(max(revision, self.compacted))
+        if revision > self.compacted:
+            await self._writer.run(lambda: self._file.begin_compaction(revision))
+            self.compacted = max(revision, self.compacted)
+        while self._state is State.OPEN and await self._writer.run(lambda: self._file.clean(SLICE_ROWS)):
+            pass
+
+    # --- reading
+
+    async def read(self, key: str) -> StoredValue:
+        """See L{IStorageBackend.read}."""
+        while True:
+            at = self._readable(0)
+            revision = self._committed_revision(key)
+            if not revision:
+                raise KeyNotFound(key, at)
+            wanted = {key: revision}
+            try:
+                (found,) = await self._reader.run(lambda: self._reading.values(wanted, at))  # noqa: B023
+            except RevisionCompacted:
+                continue  # By now there is a newer one.
+            return found
+
+    async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
+        """See L{IStorageBackend.read_page}."""
+        while True:
+            at = self._readable(revision)
+            if at < self.revision:
+                return await self._read_past(prefix, start, limit, at)
+            wanted: dict[str, int] = {}
+            more = False
+            for key, written in self._committed_keys(prefix, start):
+                if limit and len(wanted) == limit:
+                    more = True
+                    break
+                wanted[key] = written
+            if not wanted:
+                return Page([], at, False)
+            try:
+                items = await self._reader.run(lambda: self._reading.values(wanted, at))  # noqa: B023
+            except RevisionCompacted:
+                if revision:
+                    raise
+                continue
+            return Page(items, at, more)
+
+    async def _read_past(self, prefix: str, start: str, limit: int, at: int) -> Page:
+        heads = dict(self._committed_keys(prefix))
+        newest = self.revision
+        items, more = await self._reader.run(
+            lambda: self._reading.values_before(heads, newest, prefix, start, limit, at)
+        )
+        return Page(items, at, more)
+
+    async def read_changes(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
+        """See L{IStorageHistory.read_changes}."""
+        self._check(after)
+        history: History = await self._reader.run(lambda: self._reading.past(prefix, after, until, most, size))
+        return history
+
+    async def watch(self, prefix: str, revision: int, observer: IStorageObserver) -> IStorageWatch:
+        """See L{IStorageBackend.watch}."""
+        self._check(revision)
+        watch = self._observers.add(prefix, observer)
+        if revision < self.revision:
+            until = self.revision
+            watch.hold()
+            try:
+                past: Any = await self._reader.run(lambda: self._reading.changes(prefix, revision, until))
+            except BaseException:
+                watch.stop()
+                raise
+            watch.catch_up(past, self.revision)
+        return watch

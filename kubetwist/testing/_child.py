@@ -1,0 +1,189 @@
+"""
+A L{KubeAPI} in a process of its own, which does what it is told through pipes: for suites with a reactor of their own.
+
+Both ends are ours, and nobody else has the pipes: what goes through them is pickled.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from types import TracebackType
+from typing import IO, Any, Final
+
+from attrs import frozen
+
+from ._connection import Reachable
+from ._process import ServerNotReady
+
+#: Stands for the server itself among the objects that calls are about.
+_SERVER: Final = 0
+
+
+class Remote:
+    """An object in the other process: a fault, a log, a snapshot. Methods are called there, attributes read there."""
+
+    def __init__(self, child: ChildKubeAPI, number: _Number) -> None:
+        self._child = child
+        self._number = number
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._child._ask(self._number.number, name)
+
+    def __enter__(self) -> Remote:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._number.end:
+            self._child._ask(self._number.number, self._number.end)()
+
+
+@frozen
+class _Number:
+    """
+    How a L{Remote} goes through the pipe.
+
+    @ivar end: The method to call at the end of its context.
+    """
+
+    number: int
+    end: str = ""
+
+
+class ChildKubeAPI(Reachable):
+    """
+    A context manager, or C{start()} and C{stop()}, with the methods of L{KubeAPI}.
+
+    Functions, such as C{where=}, must be those of modules, as for any other process.
+    """
+
+    def __init__(self, *arguments: str, controllers: str | None = None) -> None:
+        self._arguments = arguments if controllers is None else (*arguments, f"--controllers={controllers}")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+
+    def start(self) -> ChildKubeAPI:
+        """
+        Start, and wait until it is ready.
+
+        @raise ServerNotReady: It did not come up.
+        """
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "kubetwist.testing._child", *self._arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        try:
+            self._connection = self._exchange(None)
+        except EOFError:
+            raise ServerNotReady(f"exit code {self._process.wait()}") from None
+        return self
+
+    def stop(self) -> None:
+        """End it, and wait for that. Idempotent."""
+        process, self._process = self._process, None
+        if process is not None:
+            assert process.stdin is not None and process.stdout is not None
+            process.stdin.close()
+            process.wait()
+            process.stdout.close()
+
+    def __enter__(self) -> ChildKubeAPI:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._ask(_SERVER, name)
+
+    def _ask(self, number: int, name: str) -> Any:
+        """An attribute of an object there; a method of it as a function here."""
+        kind, value = self._exchange((number, name, None))
+        if kind != "method":
+            return self._here(value)
+
+        def call(*arguments: Any, **more: Any) -> Any:
+            sent = tuple(one._number if isinstance(one, Remote) else one for one in arguments)
+            return self._here(self._exchange((number, name, (sent, more)))[1])
+
+        return call
+
+    def _here(self, value: Any) -> Any:
+        return Remote(self, value) if isinstance(value, _Number) else value
+
+    def _exchange(self, request: Any) -> Any:
+        process = self._process
+        assert process is not None and process.stdin is not None and process.stdout is not None, "it was not started"
+        with self._lock:
+            if request is not None:
+                process.stdin.write(pickle.dumps(request))
+                process.stdin.flush()
+            good, answer = pickle.load(process.stdout)
+        if not good:
+            raise answer
+        return answer
+
+
+def serve(arguments: list[str], requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Be the other end, until the pipe is closed."""
+    from ._inprocess import KubeAPI
+
+    def answer(good: bool, value: Any) -> None:
+        try:
+            data = pickle.dumps((good, value))
+        except Exception as error:
+            data = pickle.dumps((False, TypeError(f"this does not go to another process: {error}")))
+        answers.write(data)
+        answers.flush()
+
+    with KubeAPI(*arguments) as server:
+        objects: list[Any] = [server]
+        answer(True, server.connection)
+        while True:
+            try:
+                number, name, call = pickle.load(requests)
+            except EOFError:
+                return
+            try:
+                found = getattr(objects[number], name)
+                if call is None:
+                    answer(True, ("method", None) if callable(found) else ("value", found))
+                    continue
+                sent, more = call
+                result = found(*(objects[one.number] if isinstance(one, _Number) else one for one in sent), **more)
+                if type(result).__module__ in _KEPT:
+                    ends = [end for end in ("remove", "stop") if hasattr(result, end)]
+                    objects.append(result)
+                    result = _Number(len(objects) - 1, "".join(ends))
+                answer(True, ("value", result))
+            except Exception as error:
+                answer(False, error)
+
+
+#: Objects of these modules stay where they are.
+_KEPT: Final = ("kubetwist.testing.requests", "kubetwist.testing.state")
+
+
+def main() -> None:
+    """Serve on the standard pipes, which are then nobody else's."""
+    # What is unpickled names this module, whatever it was started as.
+    from kubetwist.testing import _child as child
+
+    with os.fdopen(os.dup(0), "rb") as requests, os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(2, 1)
+        child.serve(sys.argv[1:], requests, answers)
+
+
+if __name__ == "__main__":
+    main()

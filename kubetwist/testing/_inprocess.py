@@ -1,0 +1,486 @@
+"""The server in the process of the tests: on a reactor that runs, or on one in a thread."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from ._connection import (
+    Connection,
+    Reachable,
+    write_token_file,
+)
+from ._reactorthread import (
+    running_reactor,
+    wait_for,
+)
+
+if TYPE_CHECKING:
+    from ..interfaces import IServerReactor
+    from ._clock import ServerClock
+    from .requests import (
+        Fault,
+        Interceptor,
+        RequestLog,
+    )
+    from .state import (
+        ServerState,
+        Snapshot,
+    )
+
+Result = TypeVar("Result")
+#: Requests that a log keeps, unless told otherwise.
+LOGGED = 10_000
+
+#: Flags that say where objects are stored, so that they are not kept in memory.
+_STORES = ("--storage-backend", "--etcd-servers")
+
+
+class InProcessServer(Reachable):
+    """
+    A server on a running reactor, with an empty store in memory.
+
+    For code that lives on the reactor too, such as trial tests and pytest-twisted: nothing here blocks but C{request},
+    which must not be called in the reactor's thread. All else is to be called there.
+    """
+
+    def __init__(
+        self,
+        *arguments: str,
+        data_dir: Path | None = None,
+        token_auth_file: Path | None = None,
+        controllers: str | None = None,
+        reactor: Any = None,
+    ) -> None:
+        """
+        @param arguments: Further flags of C{twist kubeapi}; later ones win over ours.
+        @param data_dir: To use and to keep; a temporary one without it.
+        @param token_auth_file: Instead of one with a single administrator's token.
+        @param controllers: As C{--controllers}: C{""} for none; L{None} for what the server has on by default.
+        @param reactor: L{None} for the global one.
+        """
+        self._arguments = arguments if controllers is None else (*arguments, f"--controllers={controllers}")
+        self._data_dir = data_dir
+        self._token_auth_file = token_auth_file
+        self._reactor = reactor
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._service: Any = None
+        self._clock: ServerClock | None = None
+        self._interceptor: Interceptor | None = None
+        self._state: ServerState | None = None
+
+    async def start(self) -> InProcessServer:
+        """Start, and come back when it is ready."""
+        from ..server.service import KubeAPIService
+        from ..tap import Options
+        from ._clock import clock_of
+
+        if self._reactor is None:
+            from twisted.internet import reactor
+
+            self._reactor = reactor
+        self._temporary = tempfile.TemporaryDirectory(prefix="kubetwist-")
+        folder = Path(self._temporary.name)
+        token, token_auth_file = "", self._token_auth_file
+        if token_auth_file is None:
+            token, token_auth_file = write_token_file(folder)
+        data_dir = self._data_dir or folder / "data"
+        options = Options()
+        options.parseOptions(
+            [
+                f"--data-dir={data_dir}",
+                "--bind-address=127.0.0.1",
+                "--secure-port=0",
+                *([] if any(one.startswith(_STORES) for one in self._arguments) else ["--in-memory"]),
+                f"--token-auth-file={token_auth_file}",
+                *self._arguments,
+            ]
+        )
+        self._clock = clock_of(self._reactor)
+        try:
+            self._service = KubeAPIService(options, cast("IServerReactor", self._clock))
+            self._service.startService()
+            await self._service.ready
+            # Clients live in real time, whatever time it is here.
+            self._service.server.site.connections.now = self._reactor.seconds
+            from .state import ServerState
+
+            self._state = ServerState(self._service.server, self._clock)
+            await self._state.take_start()
+        except BaseException:
+            await self.stop()
+            raise
+        server = self._service.server
+        credentials = server.config.credentials
+        self._connection = Connection(
+            url=server.url,
+            kubeconfig=data_dir / "admin.kubeconfig",
+            token=token,
+            ca=credentials.trust.decode(),
+            client_certificate=credentials.admin.certificate.decode(),
+            client_key=credentials.admin.key.decode(),
+        )
+        return self
+
+    async def stop(self) -> None:
+        """End it: requests that run are finished, watches end, files are removed. Idempotent."""
+        service, self._service = self._service, None
+        temporary, self._temporary = self._temporary, None
+        clock, self._clock = self._clock, None
+        self._state = None
+        try:
+            self.clear_faults()
+            self._interceptor = None
+            if clock is not None:
+                clock.right()
+            if service is not None and service.running:
+                await service.stopService()
+        finally:
+            if temporary is not None:
+                temporary.cleanup()
+
+    async def __aenter__(self) -> InProcessServer:
+        return await self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    # --- state
+
+    @property
+    def _states(self) -> ServerState:
+        assert self._state is not None, "the server does not run"
+        return self._state
+
+    async def reset(self) -> None:
+        """
+        Make everything as it was at the start, but for revisions, which go on.
+
+        Faults and logs are removed, the clock is right again, watches end, what tests have written is gone, custom
+        resources and their paths included, and older revisions are C{410 Expired}.
+        """
+        self.clear_faults()
+        self.reset_clock()
+        await self._states.make_fresh()
+
+    async def snapshot(self) -> Snapshot:
+        """Everything that is stored now."""
+        return await self._states.take()
+
+    async def restore(self, snapshot: Snapshot) -> None:
+        """Have everything stored as it was; watches go on, and show what changes."""
+        await self._states.put_back_for_good(snapshot)
+
+    async def compact(self) -> int:
+        """Forget the past: lists and watches from older revisions than the one returned are C{410 Expired}."""
+        return await self._states.compact()
+
+    async def settle(self, patience: float = 5.0) -> bool:
+        """Wait until controllers have nothing to do; give whether it came to that in so many seconds."""
+        return await self._states.settle(patience)
+
+    async def load(
+        self, source: str | Path | Iterable[Mapping[str, Any]], namespace: str = "default"
+    ) -> list[dict[str, Any]]:
+        """
+        Create objects, as C{kubectl get -o yaml} or people write them.
+
+        @param source: Text, the path of a file or folder, or objects.
+        @param namespace: For those that say none.
+        @raise kubetwist.testing.manifests.LoadError: One was refused.
+        """
+        from twisted.internet.threads import deferToThreadPool
+
+        from .manifests import (
+            Loader,
+            objects_of,
+        )
+
+        def load() -> list[dict[str, Any]]:
+            return Loader(self.connection).load(objects_of(source), namespace)
+
+        loaded = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), load)
+        return await loaded
+
+    # --- requests
+
+    @property
+    def _requests(self) -> Interceptor:
+        if self._interceptor is None:
+            assert self._service is not None, "the server does not run"
+            from .requests import Interceptor
+
+            self._interceptor = Interceptor(self._service.server.site, self._reactor)
+        return self._interceptor
+
+    def inject(
+        self,
+        code: int | None = None,
+        *,
+        times: int | None = None,
+        delay: float = 0.0,
+        retry_after: int | None = None,
+        reason: str | None = None,
+        message: str | None = None,
+        hang_up: bool = False,
+        **selection: Any,
+    ) -> Fault:
+        """
+        Have requests answered with an error, later, or not at all.
+
+        @param code: Of the answer; L{None} for the server's own, after C{delay} seconds.
+        @param times: How often; L{None} for always.
+        @param retry_after: Seconds; 1 with a 429 that does not say.
+        @param hang_up: The connection is closed instead.
+        @param selection: Which requests: C{verb}, C{resource}, C{subresource}, C{namespace}, C{name}, C{group},
+            C{path}, and C{where}, called with a L{kubetwist.testing.requests.SentRequest}.
+        @return: A context manager; C{remove()} ends it, C{hits} tells how often it happened.
+        """
+        from .requests import (
+            AnswerFault,
+            Selection,
+        )
+
+        fault = AnswerFault(
+            self._requests,
+            Selection(**selection),
+            times,
+            code=code,
+            delay=delay,
+            retry_after=retry_after,
+            reason=reason,
+            message=message,
+            hang_up=hang_up,
+        )
+        self._requests.add(fault)
+        return fault
+
+    def disturb_watches(
+        self,
+        *,
+        times: int | None = None,
+        delay: float = 0.0,
+        duplicate: bool = False,
+        drop: int = 0,
+        break_after: int | None = None,
+        **selection: Any,
+    ) -> Fault:
+        """
+        Have watches that begin from now on go wrong.
+
+        @param delay: Seconds that each event is late.
+        @param duplicate: Each event comes twice.
+        @param drop: So many events, the first ones, are lost.
+        @param break_after: The connection breaks after so many events.
+        @param times: How many watches; L{None} for all.
+        @param selection: As for L{inject}.
+        """
+        from .requests import (
+            Selection,
+            WatchFault,
+        )
+
+        chosen = Selection(**{"verb": "watch", **selection})
+        fault = WatchFault(
+            self._requests, chosen, times, delay=delay, duplicate=duplicate, drop=drop, break_after=break_after
+        )
+        self._requests.add(fault)
+        return fault
+
+    def end_watches(self, code: int | None = None, *, hang_up: bool = False, **selection: Any) -> int:
+        """
+        End watches that are open.
+
+        @param code: Of an C{ERROR} event that says why: 410 has clients list again. L{None} for a good end.
+        @param hang_up: The connection breaks instead.
+        @return: How many.
+        """
+        from ..api.errors import APIStatusError
+        from .requests import Selection
+
+        error: APIStatusError | None = None
+        if code == 410:
+            error = APIStatusError.expired("too old resource version: a test has this watch expired")
+        elif code is not None:
+            error = APIStatusError(code, "InternalError", "a test has this watch end")
+        watches = self._requests.open_watches(Selection(**selection))
+        for request, end in watches:
+            if hang_up:
+                request.abort()
+            else:
+                end(error)
+        return len(watches)
+
+    def record_requests(self, limit: int = LOGGED) -> RequestLog:
+        """
+        Keep what is requested from now on.
+
+        @param limit: How many; the oldest are forgotten.
+        @return: A context manager, with C{requests}, C{matching(...)}, C{assert_requested(...)}, C{clear()}, C{stop()}.
+        """
+        return self._requests.log(limit)
+
+    def clear_faults(self) -> None:
+        """Remove all faults, and stop all logs."""
+        if self._interceptor is not None:
+            self._interceptor.clear()
+
+    # --- time
+
+    @property
+    def _time(self) -> ServerClock:
+        assert self._clock is not None, "the server does not run"
+        return self._clock
+
+    @property
+    def now(self) -> float:
+        """The server's time, in POSIX seconds."""
+        return self._time.seconds()
+
+    def freeze_time(self, at: float | None = None) -> None:
+        """
+        Stop the clock of the servers of this process, now or at a POSIX time.
+
+        What waits for longer than a second waits until C{advance_time} or C{resume_time}.
+        """
+        self._time.freeze(at)
+
+    def advance_time(self, seconds: float) -> None:
+        """Let time pass at once, whether the clock stands or runs: what is due by then happens now."""
+        self._time.advance(seconds)
+
+    def resume_time(self) -> None:
+        """Let the clock run on from where it stands."""
+        self._time.resume()
+
+    def reset_clock(self) -> None:
+        """Let it be the real time again."""
+        self._time.right()
+
+
+class KubeAPI(Reachable):
+    """
+    A server in this process for tests that know nothing of Twisted: the reactor runs in a thread.
+
+    A context manager; or C{start()} and C{stop()}. Takes the same arguments as L{InProcessServer}, and has the same
+    methods, which may be called from any thread but the reactor's, and come back when it is done.
+    """
+
+    def __init__(
+        self,
+        *arguments: str,
+        data_dir: Path | None = None,
+        token_auth_file: Path | None = None,
+        controllers: str | None = None,
+    ) -> None:
+        self._server = InProcessServer(
+            *arguments, data_dir=data_dir, token_auth_file=token_auth_file, controllers=controllers
+        )
+        self._reactor: Any = None
+
+    def start(self) -> KubeAPI:
+        """Start, and wait until it is ready."""
+        self._reactor = running_reactor()
+        wait_for(self._reactor, self._server.start)
+        self._connection = self._server.connection
+        return self
+
+    def stop(self) -> None:
+        """End it, and wait for that. Idempotent."""
+        if self._reactor is not None:
+            wait_for(self._reactor, self._server.stop)
+
+    def __enter__(self) -> KubeAPI:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _wait(self, make: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        assert self._reactor is not None, "the server was not started"
+        return wait_for(running_reactor(), make)
+
+    def _do(self, function: Callable[..., Result], *arguments: Any, **more: Any) -> Result:
+        async def done() -> Result:
+            return function(*arguments, **more)
+
+        return self._wait(done)
+
+    def reset(self) -> None:
+        """As L{InProcessServer.reset}."""
+        self._wait(self._server.reset)
+
+    def snapshot(self) -> Snapshot:
+        """As L{InProcessServer.snapshot}."""
+        return self._wait(self._server.snapshot)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """As L{InProcessServer.restore}."""
+        self._wait(lambda: self._server.restore(snapshot))
+
+    def compact(self) -> int:
+        """As L{InProcessServer.compact}."""
+        return self._wait(self._server.compact)
+
+    def settle(self, patience: float = 5.0) -> bool:
+        """As L{InProcessServer.settle}."""
+        return self._wait(lambda: self._server.settle(patience))
+
+    def load(
+        self, source: str | Path | Iterable[Mapping[str, Any]], namespace: str = "default"
+    ) -> list[dict[str, Any]]:
+        """As L{InProcessServer.load}."""
+        from .manifests import (
+            Loader,
+            objects_of,
+        )
+
+        return Loader(self.connection).load(objects_of(source), namespace)
+
+    def inject(self, code: int | None = None, **what: Any) -> Fault:
+        """As L{InProcessServer.inject}."""
+        return self._do(self._server.inject, code, **what)
+
+    def disturb_watches(self, **what: Any) -> Fault:
+        """As L{InProcessServer.disturb_watches}."""
+        return self._do(self._server.disturb_watches, **what)
+
+    def end_watches(self, code: int | None = None, **what: Any) -> int:
+        """As L{InProcessServer.end_watches}."""
+        return self._do(self._server.end_watches, code, **what)
+
+    def record_requests(self, limit: int = LOGGED) -> RequestLog:
+        """As L{InProcessServer.record_requests}."""
+        return self._do(self._server.record_requests, limit)
+
+    def clear_faults(self) -> None:
+        """As L{InProcessServer.clear_faults}."""
+        self._do(self._server.clear_faults)
+
+    @property
+    def now(self) -> float:
+        """As L{InProcessServer.now}."""
+        return self._do(lambda: self._server.now)
+
+    def freeze_time(self, at: float | None = None) -> None:
+        """As L{InProcessServer.freeze_time}."""
+        self._do(self._server.freeze_time, at)
+
+    def advance_time(self, seconds: float) -> None:
+        """As L{InProcessServer.advance_time}."""
+        self._do(self._server.advance_time, seconds)
+
+    def resume_time(self) -> None:
+        """As L{InProcessServer.resume_time}."""
+        self._do(self._server.resume_time)
+
+    def reset_clock(self) -> None:
+        """As L{InProcessServer.reset_clock}."""
+        self._do(self._server.reset_clock)

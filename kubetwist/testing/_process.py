@@ -1,0 +1,164 @@
+"""A server in a process of its own: what runs in production, started and killed by a test."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from ._connection import (
+    Connection,
+    Reachable,
+    write_token_file,
+)
+
+
+class ServerNotReady(Exception):
+    """The server ended, or took too long, before it was ready; the text is what it logged."""
+
+
+class SubprocessServer(Reachable):
+    """
+    C{twist kubeapi} on a free port of 127.0.0.1, with a data directory of its own.
+
+    A context manager; or C{start()} and C{stop()}. It can be started again after C{stop()} or C{kill()}: on the same
+    port, with the same data.
+
+    @ivar data_dir: Removed when the context ends, unless it was given.
+    @ivar log: The file that takes what the server prints.
+    """
+
+    def __init__(
+        self,
+        *arguments: str,
+        data_dir: Path | None = None,
+        token_auth_file: Path | None = None,
+        timeout: float = 30,
+    ) -> None:
+        """
+        @param arguments: Further flags of C{twist kubeapi}.
+        @param data_dir: To use and to keep; a temporary one without it.
+        @param token_auth_file: Instead of one with a single administrator's token.
+        @param timeout: Seconds to wait for the server to be ready, and to end.
+        """
+        self._arguments = arguments
+        self._timeout = timeout
+        self._temporary: tempfile.TemporaryDirectory[str] | None = tempfile.TemporaryDirectory(prefix="kubetwist-")
+        self._folder = Path(self._temporary.name)
+        self.data_dir = data_dir or self._folder / "data"
+        self.log = self._folder / "server.log"
+        self._token = ""
+        if token_auth_file is None:
+            self._token, token_auth_file = write_token_file(self._folder)
+        self._token_auth_file = token_auth_file
+        self._process: subprocess.Popen[bytes] | None = None
+        self._notify: socket.socket | None = None
+        self._port = 0
+
+    @property
+    def pid(self) -> int:
+        """The process' id."""
+        assert self._process is not None, "the server was not started"
+        return self._process.pid
+
+    def start(self) -> SubprocessServer:
+        """
+        Start, and wait until /readyz would say ok.
+
+        @raise ServerNotReady: It did not come up.
+        """
+        notify_path = self._folder / "notify"
+        notify_path.unlink(missing_ok=True)
+        self._notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._notify.bind(str(notify_path))
+        try:
+            with self.log.open("ab") as log:
+                self._process = self._spawn(notify_path, log)
+            self._await_ready()
+        except BaseException:
+            self.kill()
+            raise
+        self._connection = Connection.from_kubeconfig(self.data_dir / "admin.kubeconfig", self._token)
+        self._port = self._connection.port
+        return self
+
+    def _spawn(self, notify_path: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
+        command = [
+            sys.executable,
+            *("-m", "twisted", "kubeapi"),
+            f"--data-dir={self.data_dir}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self._port}",
+            f"--token-auth-file={self._token_auth_file}",
+            *self._arguments,
+        ]
+        environment = os.environ | {"NOTIFY_SOCKET": str(notify_path)}
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
+
+    def _await_ready(self) -> None:
+        """Wait for READY=1, as a service manager does, looking now and then whether the process still lives."""
+        assert self._process is not None and self._notify is not None
+        self._notify.settimeout(0.1)
+        deadline = time.monotonic() + self._timeout
+        while time.monotonic() < deadline:
+            try:
+                if b"READY=1" in self._notify.recv(4096).splitlines():
+                    return
+            except TimeoutError:
+                code = self._process.poll()
+                if code is not None:
+                    raise ServerNotReady(f"exit code {code}\n{self.output()}") from None
+        raise ServerNotReady(f"not ready after {self._timeout} s\n{self.output()}")
+
+    def output(self) -> str:
+        """What the server printed so far."""
+        return self.log.read_text("utf-8", "replace")
+
+    def stop(self) -> int:
+        """
+        Ask the server to end, and wait for it.
+
+        @return: Its exit code; 0 after a clean end, also when it was not running.
+        """
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        try:
+            return process.wait(self._timeout)
+        finally:
+            self._end(process)
+
+    def kill(self) -> None:
+        """End it as a power cut would: SIGKILL, nothing is tidied up."""
+        process, self._process = self._process, None
+        self._end(process)
+
+    def _end(self, process: subprocess.Popen[bytes] | None) -> None:
+        if process is not None and process.poll() is None:
+            process.kill()
+            process.wait()
+        if self._notify is not None:
+            self._notify.close()
+            self._notify = None
+
+    def __enter__(self) -> SubprocessServer:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self.stop()
+        finally:
+            if self._temporary is not None:
+                self._temporary.cleanup()
+                self._temporary = None
