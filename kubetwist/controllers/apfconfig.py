@@ -6,7 +6,7 @@ Part of the server, whatever controllers are on: it goes by what is there when i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -77,7 +77,7 @@ class FairnessConfiguration:
             self._writing.addErrback(lambda failure: self._log.failure("telling flow schemas failed", failure))
             self._writing.addBoth(self._told)
 
-    def _told(self, result: Any) -> None:
+    def _told(self, result: object) -> None:
         self._writing = None
 
     async def _tell(self) -> None:

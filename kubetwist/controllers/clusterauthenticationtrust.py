@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.interfaces import IReactorTime
 
 from ..api import times
 from ..api.errors import APIStatusError
+from ..api.flagvalues import FlagValues
 from ..api.options import UpdateOptions
 from ..api.requestscope import RequestScope
 from ..api.resource import JSONObject
@@ -23,6 +24,8 @@ from ..registry.generic.bootstrap import SERVER, ensure
 from .machinery.singleton import Keeper
 
 if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
     from ..registry.generic.store import Store
 
 NAMESPACE: Final = "kube-system"
@@ -80,11 +83,13 @@ class AuthenticationInfo(Keeper):
         return new
 
 
-def wanted_info(options: Any, users: Iterable[Any], proxies: Iterable[Any], own: str = "") -> dict[str, str]:
+def wanted_info(
+    options: FlagValues, users: Iterable[Certificate], proxies: Iterable[Certificate], own: str = ""
+) -> dict[str, str]:
     """
     Return the authorities and lists that this server adds to the ConfigMap.
 
-    @param users: Authorities of client certificates of users, as L{cryptography.x509.Certificate}.
+    @param users: Authorities of client certificates of users.
     @param proxies: Authorities of client certificates of proxies; without them, proxy headers are ignored.
     @param own: The authority of this server's own proxy certificate, PEM; C{""} if it is one of C{proxies}.
     """
@@ -143,8 +148,7 @@ def _texts(value: str) -> list[str]:
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
 
-def _pem(certificate: Any) -> str:
+def _pem(certificate: Certificate) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    content: bytes = certificate.public_bytes(Encoding.PEM)
-    return content.decode()
+    return certificate.public_bytes(Encoding.PEM).decode()

@@ -9,7 +9,7 @@ definitions, one after the other, and what it writes are the same status updates
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import orjson
 from attrs import frozen
@@ -20,6 +20,7 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from ..api.errors import APIStatusError
+from ..api.jsontypes import JSONValue
 from ..api.options import DeleteOptions, ListOptions, WriteOptions
 from ..api.requestscope import RequestScope
 from ..api.resource import GroupVersion, JSONObject
@@ -34,7 +35,8 @@ from ..registry.generic.fieldmanager.manager import FieldManager
 from ..registry.generic.store import Store
 from ..registry.generic.updates import UpdateRules
 from ..storage.cache.record import Record
-from ..storage.cache.window import DELETED
+from ..storage.cache.watches import CacheWatch
+from ..storage.cache.window import DELETED, CacheEvent
 
 #: Seconds until something that failed is tried again: at first, and at most.
 RETRY_FIRST: Final = 0.5
@@ -76,7 +78,7 @@ class DefinitionController:
         self._store = store
         self._server = server
         self._reactor = reactor
-        self._watch: Any = None
+        self._watch: CacheWatch | None = None
         self._queue: dict[str, None] = {}
         self._working = False
         self._call: IDelayedCall | None = None
@@ -136,7 +138,7 @@ class DefinitionController:
 
     # --- IWatchSink
 
-    def send(self, kind: str, record: Record, event: Any) -> None:
+    def send(self, kind: str, record: Record, event: CacheEvent | None) -> None:
         """A definition changed: what is served follows at once, everything else in turn."""
         try:
             self._changed(kind, record)
@@ -456,7 +458,7 @@ def _same_names(wanted: JSONObject, accepted: JSONObject) -> bool:
     return all((wanted.get(field) or []) == (accepted.get(field) or []) for field in _NAME_LISTS)
 
 
-def _conflict(wanted: Any, accepted: Any, used: set[str]) -> str:
+def _conflict(wanted: JSONValue, accepted: JSONValue, used: set[str]) -> str:
     """Why a name, or a list of names, can not be had."""
     if isinstance(wanted, list):
         mine = set(accepted or ())
@@ -482,7 +484,7 @@ class _Emptied:
         """Whether nothing is left."""
         return len(self._cache) == 0
 
-    def send(self, kind: str, record: Record, event: Any) -> None:
+    def send(self, kind: str, record: Record, event: CacheEvent | None) -> None:
         """Something happened to an object."""
         if self.empty:
             self.stop()

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
+from ..api.jsontypes import JSONValue
 from ..api.resource import GroupVersionKind, JSONObject
 from ..api.selectors import label_selector_from_object
 from ..api.times import format_time, seconds_since_epoch
 from ..registry.customresources.store import CustomStore
 from ..registry.generic.resourceinfo import ResourceInfo
+from ..registry.generic.store import Store
 from ..registry.stores import seen
 from ..storage.cache.record import Record
 from ..storage.cache.window import DELETED
@@ -178,7 +180,7 @@ class DisruptionController(Controller[Key]):
             await self.pause()
         return sum(scales.values()), unmanaged
 
-    async def _scale(self, reference: Mapping[str, Any], namespace: str) -> tuple[str, int] | None:
+    async def _scale(self, reference: JSONObject, namespace: str) -> tuple[str, int] | None:
         """
         The uid and the replicas of who wants pods in the end; L{None} if it is gone.
 
@@ -239,7 +241,7 @@ class DisruptionController(Controller[Key]):
             next_look = wait if next_look is None else min(wait, next_look)
         return left, next_look
 
-    async def _write(self, record: Record, told: Mapping[str, Any], reason: str, message: str) -> None:
+    async def _write(self, record: Record, told: JSONObject, reason: str, message: str) -> None:
         """Bring the status of a budget up to date, if it is as it was looked at: evictions write it, too."""
 
         def change(budget: JSONObject) -> None:
@@ -299,13 +301,13 @@ def _selects(budget: JSONObject, labels: Mapping[str, str]) -> bool:
     return selector is not None and label_selector_from_object(selector).matches(labels)
 
 
-def _counted(pod: JSONObject) -> tuple[Any, ...]:
+def _counted(pod: JSONObject) -> tuple[bool, bool, JSONValue]:
     """What a budget counts of a pod."""
     meta = pod["metadata"]
     return is_ready(pod), "deletionTimestamp" in meta, meta.get("ownerReferences")
 
 
-def _replicas_path(store: Any) -> Sequence[str] | None:
+def _replicas_path(store: Store) -> Sequence[str] | None:
     """Where objects say how many pods they want; L{None} if they do not."""
     if isinstance(store, CustomStore):
         definition = store.served.definition

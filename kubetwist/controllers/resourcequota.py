@@ -9,7 +9,6 @@ and what is deleted, or has become less, is given back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from ..api.quantity import Quantity
@@ -112,9 +111,8 @@ class ResourceQuotaController(Controller[str]):
             counted.update({name: found.get(name, _ZERO) for name in names})
         await self._tell(record, quota, counted)
 
-    def _again(self, result: Any, key: str) -> Any:
+    def _again(self, result: None, key: str) -> None:
         self.queue.add(key)
-        return result
 
     async def _count(self, informer: Informer, namespace: str, quota: JSONObject) -> Amounts:
         """What all objects of a resource use."""
@@ -163,8 +161,8 @@ def _namespace(record: Record) -> tuple[str]:
     return (record.namespace,)
 
 
-def _hard(quota: JSONObject) -> Mapping[str, Any]:
-    hard: Mapping[str, Any] = (quota.get("spec") or {}).get("hard") or {}
+def _hard(quota: JSONObject) -> JSONObject:
+    hard: JSONObject = (quota.get("spec") or {}).get("hard") or {}
     return hard
 
 

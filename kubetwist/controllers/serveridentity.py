@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from base64 import b32encode
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -85,7 +85,7 @@ class _Repeated:
         except (APIStatusError, StorageError) as error:
             self._log.warn("the Leases of servers can not be kept: {error}", error=error)
 
-    def _plan(self, _: Any) -> None:
+    def _plan(self, _: object) -> None:
         if not self._stopped:
             self._call = self._reactor.callLater(self.interval, self.start)
 

@@ -11,7 +11,7 @@ import binascii
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from random import choice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 from attrs import define, field, frozen
@@ -33,6 +33,7 @@ from ..machinery.informer import Informer, StoreSource
 if TYPE_CHECKING:
     from ...client.factory import Outgoing
     from ...client.httpclient import Answer, WebhookClient
+    from ...client.streaming import StreamingClient
 
 #: The group of APIServices themselves, which no other server ever answers for.
 GROUP: Final = "apiregistration.k8s.io"
@@ -170,7 +171,7 @@ class Registered:
             self._sorted = self.generation, groups
         return groups
 
-    def _version_key(self, one: GroupVersion) -> tuple[Any, ...]:
+    def _version_key(self, one: GroupVersion) -> tuple[float, object]:
         return -self._by_name[name_of(one)].priority.version, version_preference(one.version)
 
     def _count(self, group: str, difference: int) -> None:
@@ -210,7 +211,7 @@ class Remote:
     _aggregation: Aggregation
     condition: Condition = Condition()
     _asking: WebhookClient | None = None
-    _streaming: Any = None
+    _streaming: StreamingClient | None = None
     _chosen: tuple[str, int] | None = None
 
     @property
@@ -356,7 +357,7 @@ class Remote:
             raise
 
     @property
-    def streaming(self) -> Any:
+    def streaming(self) -> StreamingClient:
         """
         The client that requests are passed on with.
 
@@ -481,5 +482,5 @@ def name_of(group_version: GroupVersion) -> str:
     return f"{group_version.version}.{group_version.group}"
 
 
-def _place(one: Registration | None) -> tuple[Any, ...]:
-    return () if one is None else (one.group_version, one.priority)
+def _place(one: Registration | None) -> tuple[GroupVersion, Priority] | None:
+    return None if one is None else (one.group_version, one.priority)

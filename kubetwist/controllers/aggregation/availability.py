@@ -7,11 +7,12 @@ Whether the servers behind services answer for the group-versions that APIServic
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
@@ -241,7 +242,7 @@ async def _first_good(clock: IReactorTime, ask: Callable[[], Awaitable[str]]) ->
         if why and not done.called:
             others()
 
-    def failed(failure: Any) -> None:
+    def failed(failure: Failure) -> None:
         if not done.called:
             done.errback(failure)
 

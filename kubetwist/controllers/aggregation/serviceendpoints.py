@@ -7,7 +7,7 @@ What is behind services: their endpoints.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.interfaces import IReactorTime
 
@@ -144,6 +144,6 @@ def _is_ready(endpoint: JSONObject) -> bool:
     return (endpoint.get("conditions") or {}).get("ready") is not False
 
 
-def _service_of(record: Record) -> Iterable[Any]:
+def _service_of(record: Record) -> Iterable[tuple[str, str]]:
     name = record.labels.get(SERVICE_LABEL)
     return ((record.namespace, name),) if name else ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
@@ -81,6 +81,7 @@ _PURPOSES: Final = {
     "microsoft sgc": "1.3.6.1.4.1.311.10.3.3",
     "netscape sgc": "2.16.840.1.113730.4.1",
 }
+_Result = TypeVar("_Result")
 
 
 class RequestSigning(Controller[str]):
@@ -94,7 +95,7 @@ class RequestSigning(Controller[str]):
         """Requests."""
         self._requests = self.watch(GROUP, REQUESTS)
 
-    def in_thread(self, call: Callable[[], Any]) -> Deferred[Any]:
+    def in_thread(self, call: Callable[[], _Result]) -> Deferred[_Result]:
         """Do what takes its time, or reads files, beside the reactor."""
         reactor: Any = self.clock
         return deferToThreadPool(reactor, reactor.getThreadPool(), call)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ...api.resource import JSONObject
 
@@ -28,6 +28,9 @@ _NODE: Final = "system:node:"
 
 class Unfit(ValueError):
     """A request is not what its signer signs; the text says why, in the reference's words."""
+
+
+_Name = TypeVar("_Name", bound="x509.GeneralName")
 
 
 def conditions_of(obj: JSONObject) -> Sequence[JSONObject]:
@@ -57,7 +60,7 @@ def parsed(obj: JSONObject) -> x509.CertificateSigningRequest:
     return x509.load_pem_x509_csr(b64decode(obj["spec"].get("request") or ""))
 
 
-def names(request: x509.CertificateSigningRequest, kind: Any) -> list[Any]:
+def names(request: x509.CertificateSigningRequest, kind: type[_Name] | tuple[type[_Name], ...]) -> list[_Name]:
     """
     The alternative names of a kind that are asked for: C{x509.DNSName} and the like.
 
@@ -72,7 +75,7 @@ def names(request: x509.CertificateSigningRequest, kind: Any) -> list[Any]:
     return [one for one in extension if isinstance(one, kind)]
 
 
-def _subject(request: x509.CertificateSigningRequest) -> tuple[list[Any], str]:
+def _subject(request: x509.CertificateSigningRequest) -> tuple[list[str | bytes], str]:
     """The organizations, and the common name."""
     from cryptography.x509.oid import NameOID
 

@@ -10,8 +10,8 @@ endpoints that follow from the keys. Keys and times are kube-apiserver's, so tha
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -25,7 +25,7 @@ from ...api.options import DeleteOptions, UpdateOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...api.storage import StorageEvent, Write
-from ...interfaces import IStorageBackend, IStorageObserver
+from ...interfaces import IStorageBackend, IStorageObserver, IStorageWatch
 from ...registry.core.service.bootstrap import is_about_loopback, kubernetes_endpoints, kubernetes_slice
 from ...registry.generic.bootstrap import SERVER, ensure
 from ...storage.errors import KeyNotFound, StorageError
@@ -94,7 +94,7 @@ class EndpointReconciler:
         self._reactor = reactor
         self._endpoint = endpoint
         self._generation = 0
-        self._watch: Any = None
+        self._watch: IStorageWatch | None = None
         self._call: IDelayedCall | None = None
         self._planned: IDelayedCall | None = None
         self._working: Deferred[None] | None = None
@@ -163,7 +163,7 @@ class EndpointReconciler:
             self._again = False
             self._plan()
 
-    async def _tolerant(self, work: Any) -> None:
+    async def _tolerant(self, work: Awaitable[None]) -> None:
         try:
             await work
         except (StorageError, APIStatusError) as error:

@@ -6,8 +6,9 @@ Endpoints: the addresses of the pods behind a service.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from ...api.errors import APIStatusError
 from ...api.resource import (
@@ -43,6 +44,11 @@ _LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
 #: These are kept by the server itself.
 _OWN: Final = "default/kubernetes"
 _KIND: Final = GroupVersionKind("", "v1", "Endpoints")
+
+#: The name, number, protocol and application protocol of a port.
+_Port = tuple[str, int, str, str]
+#: What an address is sorted by, and the address.
+_Address = tuple[tuple[bytes, str], JSONObject]
 
 
 class EndpointsController(ServicePodsController):
@@ -112,7 +118,7 @@ class EndpointsController(ServicePodsController):
 
         await self._write(record, known, change)
 
-    async def _write(self, service: Record, known: JSONObject | None, change: Any) -> None:
+    async def _write(self, service: Record, known: JSONObject | None, change: Callable[[JSONObject], None]) -> None:
         namespace, name = service.namespace, service.name
         try:
             if known is None:
@@ -137,7 +143,7 @@ class EndpointsController(ServicePodsController):
         """The addresses of pods, those together that have the same ports; in an order that stays."""
         spec = service["spec"]
         everybody = bool(spec.get("publishNotReadyAddresses"))
-        found: dict[tuple[Any, ...], tuple[list[Any], list[Any]]] = {}
+        found: dict[tuple[_Port, ...], tuple[list[_Address], list[_Address]]] = {}
         for number, pod in enumerate(pods, 1):
             if number % STRIDE == 0:
                 await self.pause()
@@ -161,7 +167,7 @@ class EndpointsController(ServicePodsController):
         return subsets
 
 
-def _address(pod: JSONObject, service: JSONObject) -> tuple[Any, JSONObject] | None:
+def _address(pod: JSONObject, service: JSONObject) -> _Address | None:
     """The address of a pod in the first family of its service, and what to sort it by."""
     spec = service["spec"]
     families = spec.get("ipFamilies")
@@ -182,7 +188,7 @@ def _address(pod: JSONObject, service: JSONObject) -> tuple[Any, JSONObject] | N
     return (found[0].packed, pod["metadata"]["uid"]), address
 
 
-def _ports(pod: JSONObject, service: JSONObject) -> tuple[Any, ...] | None:
+def _ports(pod: JSONObject, service: JSONObject) -> tuple[_Port, ...] | None:
     """Where the ports of a service are in a pod; L{None} if it has none of them."""
     ports = service["spec"].get("ports") or ()
     if not ports:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...registry.stores import seen
 from ...storage.cache.record import Record
@@ -174,7 +175,7 @@ def _selecting(record: Record) -> tuple[str, ...]:
     return (record.namespace,) if selector_of(seen(record)) else ()
 
 
-def _shown(pod: JSONObject) -> tuple[Any, ...]:
+def _shown(pod: JSONObject) -> tuple[JSONValue, ...]:
     """What endpoints show of a pod."""
     spec, status = pod["spec"], pod.get("status") or {}
     return (

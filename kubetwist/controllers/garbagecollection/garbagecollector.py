@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import orjson
 from attrs import define, frozen
@@ -71,6 +71,10 @@ class _Fan:
     uid: str
 
 
+#: What the queue has: an object, or one of these scans.
+_Task = Place | _Scan | _Look | _Fan
+
+
 class _Kind(NamedTuple):
     """The resource that a reference speaks of."""
 
@@ -110,7 +114,7 @@ def _uid(record: Record) -> str:
     return uid
 
 
-class GarbageCollector(Controller[Any]):
+class GarbageCollector(Controller[_Task]):
     """Keys are the places of objects, and the steps that lead to them."""
 
     name: ClassVar[str] = "garbage-collector-controller"
@@ -177,12 +181,11 @@ class GarbageCollector(Controller[Any]):
             return
         self._monitors[info.group_resource] = _Monitor(info, informer)
 
-        def begin(result: Any = None) -> Any:
+        def begin(result: None = None) -> None:
             if not self.stopped:
                 changed = partial(self._changed, info.group_resource)
                 self._subscriptions.append(informer.subscribe(changed, initial=False))
                 self.queue.add(_Scan(info.group_resource))
-            return result
 
         if informer.ready:
             begin()
@@ -285,7 +288,7 @@ class GarbageCollector(Controller[Any]):
 
     # --- work
 
-    async def sync(self, key: Any) -> None:
+    async def sync(self, key: _Task) -> None:
         """See L{Controller.sync}."""
         match key:
             case Place():

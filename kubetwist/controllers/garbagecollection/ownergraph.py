@@ -7,10 +7,12 @@ cost nothing. That an owner exists is not known here: whoever uses the graph loo
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterable, Iterator
+from typing import NamedTuple
 
 from attrs import define
+
+from ...api.resource import JSONObject
 
 
 class Reference(NamedTuple):
@@ -27,7 +29,7 @@ class Reference(NamedTuple):
     blocks: bool
 
     @classmethod
-    def of(cls, entry: Mapping[str, Any]) -> Reference:
+    def of(cls, entry: JSONObject) -> Reference:
         """The same as objects have it."""
         get = entry.get
         blocks = get("blockOwnerDeletion") is True

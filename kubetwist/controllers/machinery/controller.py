@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Generic
+from typing import TYPE_CHECKING, ClassVar, Generic
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
@@ -105,12 +105,11 @@ class Controller(Generic[Key]):
             return
         missing = len(left)
 
-        def one(result: Any) -> Any:
+        def one(result: None) -> None:
             nonlocal missing
             missing -= 1
             if not missing:
                 self._begin()
-            return result
 
         for synced in left:
             synced.addCallback(one)

@@ -7,7 +7,7 @@ Which of several servers over one storage runs the controllers: the one that hol
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
@@ -16,6 +16,7 @@ from twisted.logger import Logger
 from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
 from ...api.times import format_micro_time
+from ...interfaces import IControllerFactory
 from ...storage.errors import StorageError
 from .context import Context
 from .manager import RunningControllers
@@ -170,7 +171,9 @@ class ElectedControllers:
 
     elected: Final = NAME
 
-    def __init__(self, make_context: Callable[[], Context], factories: Sequence[Any], identity: str) -> None:
+    def __init__(
+        self, make_context: Callable[[], Context], factories: Sequence[IControllerFactory], identity: str
+    ) -> None:
         """
         @param make_context: Makes what controllers share, anew for each time that they run.
         """

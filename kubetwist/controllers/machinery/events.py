@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from attrs import define
 
@@ -36,6 +35,15 @@ MESSAGE_LENGTH: Final = 1024
 
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
+
+#: The group, kind, namespace, name and uid of an object.
+_Object = tuple[str, str, str, str, str]
+#: An object, a type and a reason.
+_Series = tuple[_Object, str, str]
+#: The same with a message.
+_Event = tuple[_Object, str, str, str]
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 @define(eq=False)
@@ -77,16 +85,16 @@ class EventRecorder:
         self._clock = clock
         self._component = component
         self._client = client
-        self._told: OrderedDict[Any, _Told] = OrderedDict()
-        self._tokens: OrderedDict[Any, _Tokens] = OrderedDict()
-        self._similar: OrderedDict[Any, _Similar] = OrderedDict()
-        self._waiting: dict[int, tuple[Any, JSONObject]] = {}
+        self._told: OrderedDict[_Event, _Told] = OrderedDict()
+        self._tokens: OrderedDict[_Object, _Tokens] = OrderedDict()
+        self._similar: OrderedDict[_Series, _Similar] = OrderedDict()
+        self._waiting: dict[int, tuple[_Event, JSONObject]] = {}
         self._number = self._stamp = 0
         # One after the other: the second of the same kind is to find the first.
         self._queue: WorkQueue[int] = WorkQueue(clock, self._write)
         self._queue.start()
 
-    def event(self, kind: GroupVersionKind, obj: Mapping[str, Any], type: str, reason: str, message: str) -> None:
+    def event(self, kind: GroupVersionKind, obj: JSONObject, type: str, reason: str, message: str) -> None:
         """
         Tell of something.
 
@@ -131,7 +139,7 @@ class EventRecorder:
         self._waiting[self._number] = (whom, type, reason, message), event
         self._queue.add(self._number)
 
-    def _may(self, whom: Any, now: float) -> bool:
+    def _may(self, whom: _Object, now: float) -> bool:
         tokens = self._tokens.pop(whom, None) or _Tokens(BURST, now)
         tokens.left = min(BURST, tokens.left + (now - tokens.at) / REFILL)
         tokens.at = now
@@ -142,7 +150,7 @@ class EventRecorder:
         tokens.left -= 1
         return True
 
-    def _combined(self, what: Any, message: str, now: float) -> str:
+    def _combined(self, what: _Series, message: str, now: float) -> str:
         similar = self._similar.pop(what, None)
         if similar is None or now - similar.at > SIMILAR_SECONDS:
             similar = _Similar(set(), now)
@@ -164,7 +172,7 @@ class EventRecorder:
         except Exception:
             self._log.failure("an event is lost")
 
-    async def _record(self, what: Any, event: JSONObject) -> None:
+    async def _record(self, what: _Event, event: JSONObject) -> None:
         if what[3].startswith("(combined"):
             what = (*what[:3], "")
         told = self._told.pop(what, None)
@@ -193,6 +201,6 @@ class EventRecorder:
         await self._queue.stop()
 
 
-def _trim(remembered: OrderedDict[Any, Any]) -> None:
+def _trim(remembered: OrderedDict[_Key, _Value]) -> None:
     while len(remembered) > REMEMBERED:
         remembered.popitem(last=False)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from twisted.plugin import IPlugin
 from zope.interface import implementer
 
-from ...interfaces import (
-    IController,
-    IControllerFactory,
-)
+from ...interfaces import IController, IControllerFactory
+
+if TYPE_CHECKING:
+    from .context import Context
 
 
 @implementer(IPlugin, IControllerFactory)
@@ -35,7 +35,7 @@ class ControllerFactory:
     groups: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
 
-    def make(self, context: Any) -> IController | None:
+    def make(self, context: Context) -> IController | None:
         """@see: L{IControllerFactory.make}."""
         for need in self.needs:
             resource, _, group = need.partition(".")

@@ -9,9 +9,9 @@ in a queue.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -27,7 +27,7 @@ from ...registry.stores import seen
 from ...storage.cache.record import Record
 from ...storage.cache.watchcache import WatchCache
 from ...storage.cache.watches import CacheWatch
-from ...storage.cache.window import ADDED, DELETED, MODIFIED
+from ...storage.cache.window import ADDED, DELETED, MODIFIED, CacheEvent
 from ...storage.errors import StorageError
 from .queue import SLICE
 
@@ -39,7 +39,7 @@ RETRY: Final = 0.25
 #: Told what happened, the new state (of a deleted object, its last), and the state before or L{None}.
 Handler = Callable[[str, Record, Record | None], object]
 #: The values by which a record is found in an index; none where it is not to be found.
-IndexFunction = Callable[[Record], Iterable[Any]]
+IndexFunction = Callable[[Record], Iterable[Hashable]]
 
 
 class ISource(Protocol):
@@ -100,25 +100,25 @@ class Index:
 
     def __init__(self, function: IndexFunction) -> None:
         self._function = function
-        self._found: dict[Any, dict[str, Record]] = {}
+        self._found: dict[Hashable, dict[str, Record]] = {}
         #: By a record's key: under what it is found.
-        self._values: dict[str, tuple[Any, ...]] = {}
+        self._values: dict[str, tuple[Hashable, ...]] = {}
 
-    def get(self, value: Any) -> list[Record]:
+    def get(self, value: Hashable) -> list[Record]:
         """The records of a value, in no order."""
         return list(self._found.get(value, {}).values())
 
-    def count(self, value: Any) -> int:
+    def count(self, value: Hashable) -> int:
         """How many they are."""
         return len(self._found.get(value, ()))
 
-    def values(self) -> list[Any]:
+    def values(self) -> list[Hashable]:
         """All values that something is found under."""
         return list(self._found)
 
     def _take(self, kind: str, record: Record) -> None:
         key = record.key
-        values: tuple[Any, ...] = () if kind == DELETED else tuple(self._function(record))
+        values: tuple[Hashable, ...] = () if kind == DELETED else tuple(self._function(record))
         before = self._values.get(key, ())
         if before != values:
             for value in before:
@@ -392,7 +392,7 @@ class Informer:
 
     # --- IWatchSink
 
-    def send(self, kind: str, record: Record, event: Any) -> None:
+    def send(self, kind: str, record: Record, event: CacheEvent | None) -> None:
         """See L{IWatchSink.send}."""
         self._changed(kind, record, None if event is None else event.previous)
 

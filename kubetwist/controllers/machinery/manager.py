@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
+from ...interfaces import IController, IControllerFactory
 from .context import Context
 
 
@@ -22,9 +22,9 @@ class RunningControllers:
 
     _log = Logger()
 
-    def __init__(self, context: Context, factories: Sequence[Any]) -> None:
+    def __init__(self, context: Context, factories: Sequence[IControllerFactory]) -> None:
         self.context = context
-        self.controllers: dict[str, Any] = {}
+        self.controllers: dict[str, IController] = {}
         self.started: Deferred[None] = Deferred()
         self._left = list(reversed(factories))
         self._call: IDelayedCall | None = None

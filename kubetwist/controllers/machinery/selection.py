@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...api.go.quote import quoted
 from ...api.providers import interface_error
+
+if TYPE_CHECKING:
+    from ...interfaces import IControllerFactory
 
 #: Every controller of kube-controller-manager, and the names that it had before; see its C{names} and aliases.
 KNOWN: Final[Mapping[str, str]] = {
@@ -68,7 +71,7 @@ class UnknownControllers(ValueError):
     """What C{--controllers} names, or what is installed, makes no sense."""
 
 
-def installed(only: Iterable[Any] | None = None) -> dict[str, Any]:
+def installed(only: Iterable[IControllerFactory] | None = None) -> dict[str, IControllerFactory]:
     """
     Return the factories of installed controllers, by name.
 
@@ -81,7 +84,7 @@ def installed(only: Iterable[Any] | None = None) -> dict[str, Any]:
         from twisted.plugin import getPlugins
 
         only = getPlugins(IControllerFactory)
-    factories: dict[str, Any] = {}
+    factories: dict[str, IControllerFactory] = {}
     for factory in only:
         wrong = interface_error(factory, IControllerFactory)
         if wrong:
@@ -92,7 +95,7 @@ def installed(only: Iterable[Any] | None = None) -> dict[str, Any]:
     return factories
 
 
-def chosen(wanted: Sequence[str], only: Iterable[Any] | None = None) -> list[Any]:
+def chosen(wanted: Sequence[str], only: Iterable[IControllerFactory] | None = None) -> list[IControllerFactory]:
     """
     The factories that are switched on, sorted by name.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -11,6 +11,9 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ...interfaces import IWatchSink
+from ...storage.cache.record import Record
+from ...storage.cache.watches import CacheWatch
+from ...storage.cache.window import CacheEvent
 
 if TYPE_CHECKING:
     from ...registry.generic.store import Store
@@ -35,7 +38,7 @@ class Keeper:
     def __init__(self, store: Store, reactor: IReactorTime) -> None:
         self.store = store
         self.reactor = reactor
-        self._watch: Any = None
+        self._watch: CacheWatch | None = None
         self._planned: IDelayedCall | None = None
         self._checking = False
         self._again = False
@@ -64,14 +67,14 @@ class Keeper:
         if self._planned is None and not self._stopped:
             self._planned = self.reactor.callLater(delay, self._look)
 
-    def send(self, kind: str, record: Any, event: Any) -> None:
+    def send(self, kind: str, record: Record, event: CacheEvent | None) -> None:
         """See L{IWatchSink.send}."""
         self.plan()
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Nothing changed."""
 
-    def end(self, error: Any) -> None:
+    def end(self, error: Exception | None) -> None:
         """The cache starts over: so do we."""
         self._watch = None
         self.plan(RETRY)

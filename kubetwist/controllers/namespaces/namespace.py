@@ -6,7 +6,8 @@ The end of namespaces: everything in them is deleted, pods first, and then they 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from collections.abc import Callable, Iterable
+from typing import ClassVar, Final
 
 import orjson
 
@@ -19,6 +20,7 @@ from ...registry.stores import seen
 from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ...storage.errors import StorageError
+from ..machinery.context import Context
 from ..machinery.controller import Controller
 from ..machinery.informer import Subscription
 from ..machinery.parallel import each
@@ -46,7 +48,7 @@ class NamespaceController(Controller[str]):
     name: ClassVar[str] = "namespace-controller"
     workers: ClassVar[int] = 10
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.queue = WorkQueue(context.clock, self._work, workers=self.workers, retry_most=RETRY_MOST)
         #: By resource, the namespaces that wait for objects of it to go.
@@ -145,7 +147,7 @@ class NamespaceController(Controller[str]):
     async def _tell(self, name: str, uid: str, outcome: Outcome, now: str) -> None:
         await self._update(name, uid, lambda obj: update_conditions(obj, outcome, now), "status")
 
-    async def _update(self, name: str, uid: str, change: Any, part: str) -> None:
+    async def _update(self, name: str, uid: str, change: Callable[[JSONObject], None], part: str) -> None:
         try:
             await self.client.update("", "namespaces", "", name, change, part=part, uid=uid)
         except APIStatusError as error:
@@ -228,7 +230,7 @@ class NamespaceController(Controller[str]):
             kind = f"{info.group}/{info.versions[0]}, Resource={info.resource}"
             outcome.failures.append(f"unexpected items still remain in namespace: {namespace} for gvr: {kind}")
 
-    def _estimate(self, pods: Any, since: str) -> int:
+    def _estimate(self, pods: Iterable[Record], since: str) -> int:
         """Seconds that the slowest pod takes to end; 0 when they are over already."""
         longest = 0
         for record in pods:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 import orjson
@@ -17,7 +17,8 @@ from attrs import frozen
 from twisted.internet.defer import Deferred, gatherResults
 
 from ...api.errors import APIStatusError
-from ...api.resource import GroupResource, GroupVersion, UserInfo
+from ...api.jsontypes import JSONValue
+from ...api.resource import GroupResource, GroupVersion, JSONObject, UserInfo
 from ...client.errors import CallError, Unreachable
 from ...client.httpclient import Answer
 from ...client.responses import check_answer
@@ -152,7 +153,7 @@ class RemoteContent:
             if error.code != 404:
                 raise
 
-    async def _list(self, resource: RemoteResource, path: str) -> tuple[list[dict[str, Any]], int]:
+    async def _list(self, resource: RemoteResource, path: str) -> tuple[list[JSONObject], int]:
         """The metadata of some objects, and how many more there are."""
         found = _decoded(await self._call(resource, "GET", path, query=f"limit={LISTED}"))
         items = [_part(one, "metadata") for one in _list_of(found, "items")]
@@ -171,7 +172,7 @@ class RemoteContent:
         return answer
 
 
-def _decoded(answer: Answer) -> dict[str, Any]:
+def _decoded(answer: Answer) -> JSONObject:
     """
     The object in an answer.
 
@@ -185,7 +186,7 @@ def _decoded(answer: Answer) -> dict[str, Any]:
     return found
 
 
-def _deletable(remote: IAggregatedServer, told: dict[str, Any]) -> Collection[RemoteResource]:
+def _deletable(remote: IAggregatedServer, told: JSONObject) -> Collection[RemoteResource]:
     found = []
     for one in _list_of(told, "resources"):
         if not isinstance(one, dict):
@@ -197,16 +198,16 @@ def _deletable(remote: IAggregatedServer, told: dict[str, Any]) -> Collection[Re
     return found
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: JSONValue) -> bool:
     return isinstance(value, str)
 
 
-def _list_of(told: dict[str, Any], name: str) -> list[Any]:
+def _list_of(told: JSONObject, name: str) -> list[JSONValue]:
     """A list in what another server tells, who may tell anything."""
     found = told.get(name)
     return found if isinstance(found, list) else []
 
 
-def _part(told: Any, name: str) -> dict[str, Any]:
+def _part(told: JSONValue, name: str) -> JSONObject:
     found = told.get(name) if isinstance(told, dict) else None
     return found if isinstance(found, dict) else {}

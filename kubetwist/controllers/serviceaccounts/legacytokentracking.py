@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.interfaces import IReactorTime
 
 from ...api import times
 from ...api.errors import APIStatusError
+from ...api.jsontypes import JSONValue
 from ...api.options import UpdateOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
@@ -75,7 +76,7 @@ def _today() -> str:
     return times.utc_now().strftime("%Y-%m-%d")
 
 
-def _is_date(text: Any) -> bool:
+def _is_date(text: JSONValue) -> bool:
     if not isinstance(text, str) or not _DATE.fullmatch(text):
         return False
     try:

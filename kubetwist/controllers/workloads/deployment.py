@@ -7,7 +7,8 @@ Deployments: ReplicaSets of the template of now and of those before, and pods mo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import define, evolve, field
 
@@ -280,7 +281,7 @@ class DeploymentController(Controller[str]):
 
     # The sizes of ReplicaSets.
 
-    async def _update_set(self, one: JSONObject, change: Any) -> JSONObject:
+    async def _update_set(self, one: JSONObject, change: Callable[[JSONObject], None]) -> JSONObject:
         meta = one["metadata"]
         record = await self.client.update(
             "apps", "replicasets", meta["namespace"], meta["name"], change, uid=meta["uid"]

@@ -6,8 +6,8 @@ ControllerRevisions: which templates StatefulSets and DaemonSets have had.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from ...api.errors import APIStatusError
 from ...api.frozen import thawed
@@ -55,7 +55,7 @@ class History:
         self._hash_label = hash_label
         self._all = Dependents(informer, client, "apps", "controllerrevisions")
 
-    async def claim(self, owner: Owner, alive: Any) -> list[JSONObject]:
+    async def claim(self, owner: Owner, alive: Callable[[], bool]) -> list[JSONObject]:
         """
         The revisions of an owner, the oldest first; those that it selects and nobody controls are its from now on.
 

@@ -10,10 +10,11 @@ finalizers go, then the uids become numbers. Wherever that is cut short, the nex
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from ...api.errors import APIStatusError
 from ...api.frozen import thawed
+from ...api.jsontypes import JSONValue
 from ...api.resource import (
     GroupVersionKind,
     JSONObject,
@@ -638,7 +639,7 @@ class _Round:
         await self._controller.client.update_status("batch", "jobs", owner.namespace, owner.name, change, uid=owner.uid)
 
 
-def _set(status: JSONObject, name: str, value: Any) -> None:
+def _set(status: JSONObject, name: str, value: JSONValue) -> None:
     """Nothing is left out."""
     if value:
         status[name] = value

@@ -7,7 +7,7 @@ Pods as those see them who make them: whether they work, which of them to delete
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
@@ -95,7 +95,7 @@ def available_in(pod: JSONObject, min_ready: float, now: float) -> float | None:
     return max(0.0, seconds_since_epoch(since) + min_ready - now)
 
 
-def deletion_rank(pod: JSONObject, related: int, now: float) -> tuple[Any, ...]:
+def deletion_rank(pod: JSONObject, related: int, now: float) -> tuple[bool, int, bool, int, int, float, int, float]:
     """
     What to sort pods by so that those come first that are missed least.
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 from attrs import frozen
 
@@ -420,7 +420,7 @@ class PodRun:
                 closed.append(text)
         return closed
 
-    def _observed(self) -> dict[str, Any]:
+    def _observed(self) -> JSONObject:
         return {"observedGeneration": self._generation} if self._generation else {}
 
     def _condition(self, kind: str, holds: bool, why: Mapping[str, str]) -> JSONObject:

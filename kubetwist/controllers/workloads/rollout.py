@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, floor
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...api.times import seconds_since_epoch
 
@@ -106,7 +107,7 @@ def is_rolling(deployment: JSONObject) -> bool:
     return bool(strategy.get("type", "RollingUpdate") == "RollingUpdate")
 
 
-def scaled(value: Any, whole: int, up: bool) -> int:
+def scaled(value: JSONValue, whole: int, up: bool) -> int:
     """
     A number, or a percentage of one.
 

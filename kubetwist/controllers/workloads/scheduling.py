@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from attrs import define, field, frozen
 
@@ -353,7 +353,7 @@ class Surroundings:
         return _NO_REFUSAL
 
 
-def _rank(pod: PodNeeds, node: NodeLoad) -> tuple[Any, ...]:
+def _rank(pod: PodNeeds, node: NodeLoad) -> tuple[bool, int, float, int, str]:
     """What to compare nodes by: the smallest is best."""
     unwelcome = untolerated_taint(node.taints, pod.spec.get("tolerations") or (), ("PreferNoSchedule",)) is not None
     affinity = (pod.spec.get("affinity") or {}).get("nodeAffinity") or {}
