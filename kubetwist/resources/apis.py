@@ -64,12 +64,13 @@ if TYPE_CHECKING:
 
     from ..api.flagvalues import FlagValues
     from ..client.factory import Outgoing
+    from ..controllers.machinery.context import Context
     from ..controllers.machinery.election import ElectedControllers
     from ..controllers.machinery.manager import RunningControllers
     from ..http.request import KubeRequest
     from ..registry.customresources.conversion import Conversion
     from .aggregation.routes import AvailabilityChecks
-    from .hosting import APIConfig, APIHost
+    from .hosting import APIConfig, APIHost, Hook
 
 #: The groups that are not kube-apiserver's own: they belong to the servers around it.
 AGGREGATOR_GROUP: Final = "apiregistration.k8s.io"
@@ -88,7 +89,6 @@ class APIs:
     @ivar installed: The served groups, versions and resources, once the APIs are installed.
     @ivar availability: Checks the servers behind APIServices; L{None} without APIServices.
     @ivar flow: Priority and fairness; L{None} if requests are only counted.
-    @ivar controllers: The controllers, from the time that the server is ready; L{None} before, and without any.
     @ivar streams: See L{kubetwist.http.site.KubeSite.streams}.
     @ivar aggregation: What APIServices say, once the APIs are installed; L{None} where there are none.
     """
@@ -145,7 +145,7 @@ class APIs:
         self.availability: AvailabilityChecks | None = None
         self.installed: IInstalled = MergedGroups(())
         self.flow: FlowControl | None = None
-        self.controllers: RunningControllers | ElectedControllers | None = None
+        self.running: ServerControllers | None = None
         self.streams: list[Callable[[KubeRequest], bool]] = [passes_on]
         self._conversions: Callable[[JSONObject], Conversion | None] | None = None
 
@@ -154,6 +154,11 @@ class APIs:
         """Whether nothing is being done about definitions of custom resources just now."""
         followers = self._definition_controller, self._registration
         return all(follower is None or follower.idle for follower in followers)
+
+    @property
+    def controllers(self) -> RunningControllers | ElectedControllers | None:
+        """The controllers, from the time that the server is ready; L{None} before, and without any."""
+        return None if self.running is None else self.running.running
 
     @property
     def custom(self) -> CustomResources | None:
@@ -367,11 +372,11 @@ def install_apis(config: APIConfig, aggregator: APIHost, kube: APIHost, extensio
     aggregator.add_at_end("watch caches", apis.stop)
     aggregator.add_before_listening("compaction", compactor.start)
     aggregator.add_at_end("compaction", compactor.stop)
-    add_bootstrap_hooks(config, apis, aggregator, kube)
+    add_bootstrap_hooks(config, apis.registry, apis.register, aggregator, kube)
     if options["enable-priority-and-fairness"]:
         apis.flow = add_fairness(config, apis.stores, aggregator)
     if config.controllers:
-        add_controllers(config, apis, aggregator)
+        apis.running = add_controllers(config, apis.registry, apis.custom, apis.aggregation, aggregator)
     return apis
 
 
@@ -395,34 +400,72 @@ def registry_options(options: FlagValues) -> RegistryOptions:
     )
 
 
-def add_controllers(config: APIConfig, apis: APIs, aggregator: APIHost) -> None:
-    """Have the controllers that were chosen run from the time that the server is ready until its last request."""
+class ServerControllers:
+    """
+    The controllers of a server, which run from the time that it is ready until its last request.
 
-    def start() -> None:
+    @ivar running: The controllers; L{None} before the server is ready.
+    """
+
+    def __init__(
+        self,
+        config: APIConfig,
+        registry: ResourceRegistry,
+        custom: CustomResources | None,
+        aggregation: Aggregation | None,
+    ) -> None:
+        """
+        @param config: Has the factories of the controllers.
+        @param registry: The stores that they read and write.
+        @param custom: Serves custom resources; L{None} without definitions.
+        @param aggregation: Knows the servers behind APIServices; L{None} without APIServices.
+        """
+        self._config = config
+        self._registry = registry
+        self._custom = custom
+        self._aggregation = aggregation
+        self.running: RunningControllers | ElectedControllers | None = None
+
+    def start(self) -> None:
+        """Construct and start the controllers."""
         # Not before: readiness waits for none of their imports.
-        from ..controllers.machinery.context import Context
         from ..controllers.machinery.manager import RunningControllers
 
-        def make_context() -> Context:
-            return Context(apis.registry, config.reactor, config, apis.custom, apis.aggregation)
-
-        controllers: RunningControllers | ElectedControllers
+        config = self._config
         if config.backend.shared:
             from ..controllers.machinery.election import ElectedControllers
 
-            controllers = ElectedControllers(make_context, config.controllers, f"{gethostname()}_{uuid4()}")
+            identity = f"{gethostname()}_{uuid4()}"
+            self.running = ElectedControllers(self._make_context, config.controllers, identity)
         else:
-            controllers = RunningControllers(make_context(), config.controllers)
-            controllers.started.addCallback(lambda started: freeze())
-        apis.controllers = controllers
-        controllers.start()
+            running = self.running = RunningControllers(self._make_context(), config.controllers)
+            running.started.addCallback(lambda started: freeze())
+        self.running.start()
 
-    async def stop() -> None:
-        if apis.controllers is not None:
-            await apis.controllers.stop()
+    def _make_context(self) -> Context:
+        from ..controllers.machinery.context import Context
 
-    aggregator.add_when_ready("controllers", start)
-    aggregator.add_at_end("controllers", stop)
+        config = self._config
+        return Context(self._registry, config.reactor, config, self._custom, self._aggregation)
+
+    async def stop(self) -> None:
+        """Stop the controllers, if they were started."""
+        if self.running is not None:
+            await self.running.stop()
+
+
+def add_controllers(
+    config: APIConfig,
+    registry: ResourceRegistry,
+    custom: CustomResources | None,
+    aggregation: Aggregation | None,
+    aggregator: APIHost,
+) -> ServerControllers:
+    """Run the chosen controllers from the time that the server is ready; the parameters are those of the class."""
+    controllers = ServerControllers(config, registry, custom, aggregation)
+    aggregator.add_when_ready("controllers", controllers.start)
+    aggregator.add_at_end("controllers", controllers.stop)
+    return controllers
 
 
 def add_fairness(config: APIConfig, stores: Stores, aggregator: APIHost) -> FlowControl | None:
@@ -470,9 +513,19 @@ def add_authentication_info(config: APIConfig, stores: Stores, aggregator: APIHo
     aggregator.add_at_end("authentication info", info.stop)
 
 
-def add_bootstrap_hooks(config: APIConfig, apis: APIs, aggregator: APIHost, kube: APIHost) -> None:
-    """Have the servers make, once they listen, the objects that are theirs."""
-    options, stores = config.options, apis.stores
+def add_bootstrap_hooks(
+    config: APIConfig, registry: ResourceRegistry, register: Hook, aggregator: APIHost, kube: APIHost
+) -> None:
+    """
+    Have the servers make, once they listen, the objects that are theirs.
+
+    @param config: The configuration of the server.
+    @param registry: The stores of the objects.
+    @param register: Makes the APIServices of the group-versions that are served.
+    @param aggregator: The server in front.
+    @param kube: The Kubernetes API server.
+    """
+    options, stores = config.options, registry.stores
     cidrs = [str(cidr) for cidr in options["service-cluster-ip-range"]]
     first_ip = str(next(ipaddress.ip_network(cidrs[0], strict=False).hosts()))
 
@@ -490,15 +543,14 @@ def add_bootstrap_hooks(config: APIConfig, apis: APIs, aggregator: APIHost, kube
         store = stores.find("networking.k8s.io", "ipaddresses")
         if isinstance(store, IPAddressStore):
             await store.repair()
-        shared_ports = apis.registry.allocators.shared_ports
+        shared_ports = registry.allocators.shared_ports
         if shared_ports is not None:
             await shared_ports.repair(stores.get("", "services").cache)
 
     kube.add_post_start_hook("start-service-ip-repair-controllers", addresses)
-    present = {(info.group, info.resource) for info in apis.infos}
 
     def hook(server: APIHost, name: str, needed: tuple[str, str], run: Callable[[Stores], object]) -> None:
-        if needed in present:
+        if needed in stores.infos:
             server.add_post_start_hook(name, lambda: run(stores))
 
     kube.add_post_start_hook("start-system-namespaces-controller", namespaces)
@@ -514,9 +566,9 @@ def add_bootstrap_hooks(config: APIConfig, apis: APIs, aggregator: APIHost, kube
         ("flowcontrol.apiserver.k8s.io", "flowschemas"),
         fairness,
     )
-    if (RBAC, "clusterroles") in present:
+    if (RBAC, "clusterroles") in stores.infos:
         kube.add_post_start_hook("rbac/bootstrap-roles", lambda: bootstraprbac.reconcile(stores))
-    if ("", "configmaps") in present:
+    if ("", "configmaps") in stores.infos:
         tracking = TokenTracking(stores.get("", "configmaps"), config.reactor)
 
         async def track() -> None:
@@ -526,8 +578,8 @@ def add_bootstrap_hooks(config: APIConfig, apis: APIs, aggregator: APIHost, kube
         kube.add_post_start_hook("start-legacy-token-tracking-controller", track)
         aggregator.add_at_end("tracking of tokens in secrets", tracking.stop)
         add_authentication_info(config, stores, aggregator, kube)
-    if (AGGREGATOR_GROUP, "apiservices") in present:
-        aggregator.add_post_start_hook("kube-apiserver-autoregistration", apis.register)
+    if (AGGREGATOR_GROUP, "apiservices") in stores.infos:
+        aggregator.add_post_start_hook("kube-apiserver-autoregistration", register)
     if options["endpoint-reconciler-type"] != "none":
         add_endpoints(config, stores, aggregator)
     if options["feature-gates"].get("APIServerIdentity", True):
