@@ -1,0 +1,276 @@
+"""What the servers of the chain do in their hooks: bootstrap objects, controllers, endpoints, priority and fairness."""
+
+from __future__ import annotations
+
+import ipaddress
+from socket import gethostname
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from ..controllers.aggregation.apiservices import GROUP as AGGREGATION
+from ..controllers.aggregation.apiservices import Aggregation
+from ..controllers.apfconfig import GROUP as FAIRNESS
+from ..controllers.apfconfig import FairnessConfiguration
+from ..controllers.serviceaccounts.legacytokentracking import TokenTracking
+from ..flowcontrol.computing import freeze
+from ..flowcontrol.levels import FlowControl
+from ..flowcontrol.readings import tell_of
+from ..registry.assembly import ResourceRegistry
+from ..registry.core.namespace.bootstrap import system_namespaces
+from ..registry.core.service.bootstrap import kubernetes_service
+from ..registry.core.service.ipaddresses import IPAddressStore
+from ..registry.flowcontrol.bootstrap import fairness
+from ..registry.rbac.bootstrap import reconcile as bootstraprbac
+from ..registry.rbac.ruleresolver import GROUP as RBAC
+from ..registry.scheduling.bootstrap import priority_classes
+from ..registry.stores import Stores
+from ..storage.wrappers import shared_storage
+from .customresources import CustomResources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cryptography.x509 import Certificate
+
+    from ..controllers.machinery.context import Context
+    from ..controllers.machinery.election import ElectedControllers
+    from ..controllers.machinery.manager import RunningControllers
+    from .hosting import APIConfig, APIHost, Hook
+
+#: Seconds that a request waits for its turn at most.
+LONGEST_WAIT: Final = 60.0
+
+
+class ServerControllers:
+    """
+    The controllers of a server, which run from the time that it is ready until its last request.
+
+    @ivar running: The controllers; L{None} before the server is ready.
+    """
+
+    def __init__(
+        self,
+        config: APIConfig,
+        registry: ResourceRegistry,
+        custom: CustomResources | None,
+        aggregation: Aggregation | None,
+    ) -> None:
+        """
+        @param config: Has the factories of the controllers.
+        @param registry: The stores that they read and write.
+        @param custom: Serves custom resources; L{None} without definitions.
+        @param aggregation: Knows the servers behind APIServices; L{None} without APIServices.
+        """
+        self._config = config
+        self._registry = registry
+        self._custom = custom
+        self._aggregation = aggregation
+        self.running: RunningControllers | ElectedControllers | None = None
+
+    def start(self) -> None:
+        """Construct and start the controllers."""
+        # Not before: readiness waits for none of their imports.
+        from ..controllers.machinery.manager import RunningControllers
+
+        config = self._config
+        if config.backend.shared:
+            from ..controllers.machinery.election import ElectedControllers
+
+            identity = f"{gethostname()}_{uuid4()}"
+            self.running = ElectedControllers(self._make_context, config.controllers, identity)
+        else:
+            running = self.running = RunningControllers(self._make_context(), config.controllers)
+            running.started.addCallback(lambda started: freeze())
+        self.running.start()
+
+    def _make_context(self) -> Context:
+        from ..controllers.machinery.context import Context
+
+        config = self._config
+        return Context(self._registry, config.reactor, config, self._custom, self._aggregation)
+
+    async def stop(self) -> None:
+        """Stop the controllers, if they were started."""
+        if self.running is not None:
+            await self.running.stop()
+
+
+def add_controllers(
+    config: APIConfig,
+    registry: ResourceRegistry,
+    custom: CustomResources | None,
+    aggregation: Aggregation | None,
+    aggregator: APIHost,
+) -> ServerControllers:
+    """Run the chosen controllers from the time that the server is ready; the parameters are those of the class."""
+    controllers = ServerControllers(config, registry, custom, aggregation)
+    aggregator.add_when_ready("controllers", controllers.start)
+    aggregator.add_at_end("controllers", controllers.stop)
+    return controllers
+
+
+def add_fairness(config: APIConfig, stores: Stores, aggregator: APIHost) -> FlowControl | None:
+    """Have requests wait their turn, as flow schemas say; L{None} if those are not served."""
+    levels, schemas = (stores.find(FAIRNESS, name) for name in ("prioritylevelconfigurations", "flowschemas"))
+    if levels is None or schemas is None:
+        return None
+    options = config.options
+    seats = options["max-requests-inflight"] + options["max-mutating-requests-inflight"]
+    # As long as the reference lets requests wait: a quarter of the time that they have.
+    wait = min(options["request-timeout"] / 4, LONGEST_WAIT)
+    flow = FlowControl(config.reactor, seats, wait, config.turns)
+    tell_of(flow, config.metrics)
+    configuration = FairnessConfiguration(flow, levels, schemas, config.reactor)
+    aggregator.add_before_listening("priority and fairness", configuration.start)
+    aggregator.add_at_end("priority and fairness", configuration.stop)
+    return flow
+
+
+def add_authentication_info(config: APIConfig, stores: Stores, aggregator: APIHost, kube: APIHost) -> None:
+    """Have servers behind this one be told how it knows users."""
+    from ..controllers.clusterauthenticationtrust import AuthenticationInfo, wanted_info
+
+    def certificates(flag: str) -> list[Certificate]:
+        return [one for each in config.client_authorities if each.flag == flag for one in each.pool.certificates]
+
+    def wanted() -> dict[str, str]:
+        own = not config.options["proxy-client-cert-file"]
+        return wanted_info(
+            config.options,
+            certificates("--client-ca-file"),
+            certificates("--requestheader-client-ca-file"),
+            config.credentials.front_proxy_authority.decode() if own else "",
+        )
+
+    info = AuthenticationInfo(stores.get("", "configmaps"), config.reactor, wanted)
+
+    async def tell() -> None:
+        await system_namespaces(stores)
+        await info.start()
+        for one in config.client_authorities:
+            one.followers.append(info.plan)
+
+    kube.add_post_start_hook("start-cluster-authentication-info-controller", tell)
+    aggregator.add_at_end("authentication info", info.stop)
+
+
+def add_bootstrap_hooks(
+    config: APIConfig, registry: ResourceRegistry, register: Hook, aggregator: APIHost, kube: APIHost
+) -> None:
+    """
+    Have the servers make, once they listen, the objects that are theirs.
+
+    @param config: The configuration of the server.
+    @param registry: The stores of the objects.
+    @param register: Makes the APIServices of the group-versions that are served.
+    @param aggregator: The server in front.
+    @param kube: The Kubernetes API server.
+    """
+    options, stores = config.options, registry.stores
+    cidrs = [str(cidr) for cidr in options["service-cluster-ip-range"]]
+    first_ip = str(next(ipaddress.ip_network(cidrs[0], strict=False).hosts()))
+
+    by_itself = shared_storage(config.backend) is None and options["endpoint-reconciler-type"] != "none"
+
+    async def namespaces() -> None:
+        await system_namespaces(stores)
+        address, port = config.endpoint
+        if not by_itself:
+            address = ""
+        node_port = options["kubernetes-service-node-port"]
+        await kubernetes_service(stores, cidrs, first_ip, address, port, node_port=node_port)
+
+    async def addresses() -> None:
+        store = stores.find("networking.k8s.io", "ipaddresses")
+        if isinstance(store, IPAddressStore):
+            await store.repair()
+        shared_ports = registry.allocators.shared_ports
+        if shared_ports is not None:
+            await shared_ports.repair(stores.get("", "services").cache)
+
+    kube.add_post_start_hook("start-service-ip-repair-controllers", addresses)
+
+    def hook(server: APIHost, name: str, needed: tuple[str, str], run: Callable[[Stores], object]) -> None:
+        if needed in stores.infos:
+            server.add_post_start_hook(name, lambda: run(stores))
+
+    kube.add_post_start_hook("start-system-namespaces-controller", namespaces)
+    hook(
+        kube,
+        "scheduling/bootstrap-system-priority-classes",
+        ("scheduling.k8s.io", "priorityclasses"),
+        priority_classes,
+    )
+    hook(
+        kube,
+        "priority-and-fairness-config-producer",
+        ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+        fairness,
+    )
+    if (RBAC, "clusterroles") in stores.infos:
+        kube.add_post_start_hook("rbac/bootstrap-roles", lambda: bootstraprbac.reconcile(stores))
+    if ("", "configmaps") in stores.infos:
+        tracking = TokenTracking(stores.get("", "configmaps"), config.reactor)
+
+        async def track() -> None:
+            await system_namespaces(stores)
+            await tracking.start()
+
+        kube.add_post_start_hook("start-legacy-token-tracking-controller", track)
+        aggregator.add_at_end("tracking of tokens in secrets", tracking.stop)
+        add_authentication_info(config, stores, aggregator, kube)
+    if (AGGREGATION, "apiservices") in stores.infos:
+        aggregator.add_post_start_hook("kube-apiserver-autoregistration", register)
+    if options["endpoint-reconciler-type"] != "none":
+        add_endpoints(config, stores, aggregator)
+    if options["feature-gates"].get("APIServerIdentity", True):
+        add_identity(config, stores, aggregator, kube)
+
+
+def add_endpoints(config: APIConfig, stores: Stores, aggregator: APIHost) -> None:
+    """Have pods find those servers behind the service that live, or as many as there should be."""
+    from ..controllers.endpointreconcilers.lease import EndpointReconciler
+    from ..controllers.endpointreconcilers.mastercount import CountedEndpoints
+    from ..controllers.endpointreconcilers.single import SoleEndpoint
+
+    options = config.options
+    prefix = f"{options['etcd-prefix'].rstrip('/')}/"
+    reconciler: EndpointReconciler
+    if shared_storage(config.backend) is None:
+        reconciler = SoleEndpoint(stores, config.backend, prefix, config.reactor, lambda: config.endpoint)
+    elif options["endpoint-reconciler-type"] == "master-count":
+        count = options["apiserver-count"]
+        reconciler = CountedEndpoints(stores, config.backend, prefix, config.reactor, lambda: config.endpoint, count)
+    else:
+        reconciler = EndpointReconciler(stores, config.backend, prefix, config.reactor, lambda: config.endpoint)
+    aggregator.add_post_start_hook("bootstrap-controller", reconciler.prepare)
+    aggregator.add_when_ready("endpoints of the servers", reconciler.start)
+    aggregator.add_pre_shutdown_hook("endpoints of the servers", reconciler.stop)
+    aggregator.add_at_end("endpoints of the servers", reconciler.end)
+
+
+def add_identity(config: APIConfig, stores: Stores, aggregator: APIHost, kube: APIHost) -> None:
+    """
+    Keep the identity Lease of this server up to date.
+
+    @param config: The configuration of the server.
+    @param stores: Contains the store of Leases.
+    @param aggregator: The server whose hooks start and stop the renewal.
+    @param kube: The server whose identity it is.
+    """
+    leases = stores.find("coordination.k8s.io", "leases")
+    if leases is None:
+        return
+    from ..controllers.serveridentity import IdentityCollector, ServerIdentity
+
+    identity = ServerIdentity(leases, config.reactor, gethostname(), str(uuid4()))
+    collector = IdentityCollector(leases, config.reactor)
+
+    async def tell() -> None:
+        await system_namespaces(stores)
+        identity.start()
+
+    kube.add_post_start_hook("start-kube-apiserver-identity-lease-controller", tell)
+    kube.add_post_start_hook("start-kube-apiserver-identity-lease-garbage-collector", collector.start)
+    aggregator.add_at_end("the Lease of this server", identity.stop)
+    aggregator.add_at_end("Leases of other servers", collector.stop)
