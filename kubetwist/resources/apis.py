@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from ..admission.chain import AdmissionChain
@@ -14,10 +14,9 @@ from ..controllers.aggregation.autoregister import Registration
 from ..controllers.customresources import DefinitionController
 from ..flowcontrol.computing import Computing
 from ..flowcontrol.levels import FlowControl
-from ..interfaces import IAuthorizer, IServerReactor, IStorageBackend
 from ..metrics.streams import StreamMetrics
 from ..registry.admissioncontext import ServerAdmissionContext
-from ..registry.assembly import AdmissionFactory, RegistryOptions, ResourceRegistry
+from ..registry.assembly import RegistryOptions, ResourceRegistry
 from ..registry.core.node.kubelets import ConnectionRules
 from ..registry.core.servercontext import ServerContext
 from ..registry.customresources.crd import converts_elsewhere
@@ -26,11 +25,10 @@ from ..registry.generic.fieldmanager.manager import BuiltInVersions, FieldManage
 from ..registry.generic.fieldmanager.resetfields import allowed_fields
 from ..registry.generic.resourceinfo import ResourceInfo
 from ..registry.kinds import kinds_for
-from ..registry.rbac.ruleresolver import Grants
 from ..schema.definitions import Definitions
 from ..storage.compaction import Compactor
 from ..streams.handlers import Streams
-from .aggregation.routes import add_aggregator
+from .aggregation.routes import ServiceEndpoints, add_aggregator
 from .customresources import CustomResources
 from .documents import install_documents, install_group_ends
 from .endpoint import in_threads_of
@@ -43,14 +41,16 @@ from .proxy.upstreamclients import TargetClients
 from .servedresources import IInstalled, MergedGroups
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ..api.flagvalues import FlagValues
     from ..client.factory import Outgoing
     from ..controllers.machinery.election import ElectedControllers
     from ..controllers.machinery.manager import RunningControllers
     from ..http.request import KubeRequest
+    from ..interfaces import IServerReactor
     from ..registry.customresources.conversion import Conversion
+    from ..registry.generic.store import Store
     from .aggregation.routes import AvailabilityChecks
     from .hosting import APIConfig, APIHost
 
@@ -61,73 +61,84 @@ EXTENSIONS_GROUP: Final = "apiextensions.k8s.io"
 
 class APIs:
     """
-    The stores and installers of a server.
+    The APIs of Kubernetes, on the three servers of a chain.
 
     @ivar registry: The stores, and what they share.
-    @ivar stores: The stores.
     @ivar infos: The resources that the release and --runtime-config leave on.
-    @ivar installed: The served groups, versions and resources, once the APIs are installed.
+    @ivar installed: The served groups, versions and resources.
+    @ivar custom: Serves custom resources; L{None} where definitions are not served.
+    @ivar aggregation: What APIServices say; L{None} where they are not served.
     @ivar availability: Checks the servers behind APIServices; L{None} without APIServices.
     @ivar flow: Priority and fairness; L{None} if requests are only counted.
     @ivar streams: See L{kubetwist.http.site.KubeSite.streams}.
-    @ivar aggregation: What APIServices say, once the APIs are installed; L{None} where there are none.
     """
 
-    def __init__(
-        self,
-        definitions: Definitions,
-        backend: IStorageBackend,
-        reactor: IServerReactor,
-        *,
-        runtime_config: Mapping[str, str] | None = None,
-        min_request_timeout: float = 1800.0,
-        options: RegistryOptions,
-        grants: Grants,
-        authorizer: IAuthorizer,
-        outgoing: Outgoing,
-        admission: AdmissionFactory,
-        traced: bool = False,
-    ) -> None:
+    def __init__(self, config: APIConfig, aggregator: APIHost, kube: APIHost, extensions: APIHost) -> None:
         """
-        The parameters that are not described here are those of L{ResourceRegistry}.
-
-        @param runtime_config: The resources that are switched on or off.
-        @param min_request_timeout: The minimum duration of watches that set no timeout, in seconds.
-        @param traced: Whether requests leave spans.
+        @param config: The configuration of the server.
+        @param aggregator: The server in front.
+        @param kube: Its delegate.
+        @param extensions: The delegate of C{kube}.
         """
-        self.definitions = definitions
-        self.reactor = reactor
+        options = config.options
+        self._config = config
+        self._definitions = definitions = Definitions.load(config.kubernetes_version)
         self.infos: list[ResourceInfo] = kinds_for(
-            definitions.gvks(), int(definitions.minor.partition(".")[2]), runtime_config
+            definitions.gvks(), int(definitions.minor.partition(".")[2]), options["runtime-config"]
         )
-        self.registry = ResourceRegistry(
-            backend,
-            reactor,
-            self.infos,
-            definitions=definitions,
-            options=options,
-            grants=grants,
-            authorizer=authorizer,
-            outgoing=outgoing,
-            admission=admission,
-        )
-        self.stores = self.registry.stores
-        self._outgoing = outgoing
-        self._traced = traced
-        self.flusher = Flusher(reactor)
-        self._computing = Computing(in_threads_of(reactor), reactor)
-        self._min_request_timeout = min_request_timeout
-        self._installers: dict[str, Installer] = {}
-        self._custom: CustomResources | None = None
+        self.registry = make_registry(config, definitions, self.infos)
+        self.flusher = Flusher(config.reactor)
+        self._computing = Computing(in_threads_of(config.reactor), config.reactor)
+        installers = self._install(aggregator.layer, kube.layer, extensions.layer)
+        self.installed = MergedGroups([installer.installed for installer in installers])
+        built_in = self.installed.group_versions()
+        self.custom: CustomResources | None = None
         self._definition_controller: DefinitionController | None = None
-        self._registration: Registration | None = None
+        definition_store = self.registry.stores.find(EXTENSIONS_GROUP, "customresourcedefinitions")
+        if definition_store is not None:
+            self.custom = self._serve_custom(installers[-1])
+            self._definition_controller = make_definition_controller(config, definitions, definition_store, self.custom)
+        controller = self._definition_controller
         self.aggregation: Aggregation | None = None
+        self._registration: Registration | None = None
         self.availability: AvailabilityChecks | None = None
-        self.installed: IInstalled = MergedGroups(())
+        self.streams: Sequence[Callable[[KubeRequest], bool]] = (passes_on,)
+        listed: IInstalled = self.installed
+        services = self.registry.stores.find(AGGREGATOR_GROUP, "apiservices")
+        if services is not None:
+            endpoints = ServiceEndpoints(self.registry.stores, config.reactor)
+            self.aggregation = Aggregation(
+                services,
+                config.outgoing,
+                config.reactor,
+                endpoints.resolve if options["enable-aggregator-routing"] else None,
+                loopback=options["allow-loopback-proxy"],
+            )
+            self._registration = Registration(
+                services,
+                self.aggregation.informer,
+                config.reactor,
+                built_in=built_in,
+                custom=controller.group_versions if controller is not None else lambda: (),
+                subscribe=controller.subscribe if controller is not None else lambda changed: None,
+            )
+            added = add_aggregator(config, endpoints, self.aggregation, aggregator, self.installed)
+            listed = added.paths.listed
+            self.streams = (passes_on, added.paths.streams)
+            self.availability = added.checks
+        self._install_documents(listed, aggregator, kube, extensions)
+        compactor = Compactor(config.backend, config.reactor, options["etcd-compaction-interval"])
+        aggregator.add_before_listening("watch caches", self.start)
+        aggregator.add_at_end("watch caches", self.stop)
+        aggregator.add_before_listening("compaction", compactor.start)
+        aggregator.add_at_end("compaction", compactor.stop)
+        add_bootstrap_hooks(config, self.registry, self.register, aggregator, kube)
         self.flow: FlowControl | None = None
-        self.running: ServerControllers | None = None
-        self.streams: list[Callable[[KubeRequest], bool]] = [passes_on]
-        self._conversions: Callable[[JSONObject], Conversion | None] | None = None
+        if options["enable-priority-and-fairness"]:
+            self.flow = add_fairness(config, self.registry.stores, aggregator)
+        self._controllers: ServerControllers | None = None
+        if config.controllers:
+            self._controllers = add_controllers(config, self.registry, self.custom, self.aggregation, aggregator)
 
     @property
     def idle(self) -> bool:
@@ -138,27 +149,13 @@ class APIs:
     @property
     def controllers(self) -> RunningControllers | ElectedControllers | None:
         """The controllers, from the time that the server is ready; L{None} before, and without any."""
-        return None if self.running is None else self.running.running
+        return None if self._controllers is None else self._controllers.running
 
-    @property
-    def custom(self) -> CustomResources | None:
-        """What serves custom resources, where definitions are served."""
-        return self._custom
-
-    def install(
-        self,
-        aggregator: Layer,
-        kube: Layer,
-        extensions: Layer,
-        context: ServerContext,
-        clients: TargetClients | None = None,
-    ) -> MergedGroups:
-        """
-        Give every resource its path in the server it belongs to.
-
-        @param clients: Calls what proxies, logs and streams lead to; L{None} where nothing is led to.
-        @return: What is served, for discovery and OpenAPI.
-        """
+    def _install(self, aggregator: Layer, kube: Layer, extensions: Layer) -> list[Installer]:
+        """Give every resource its path in the server it belongs to; return the installers of the three servers."""
+        config = self._config
+        context, clients = make_context(config, self.registry), make_clients(config)
+        installers = []
         for layer, groups in (
             (aggregator, lambda group: group == AGGREGATOR_GROUP),
             (kube, lambda group: group not in (AGGREGATOR_GROUP, EXTENSIONS_GROUP)),
@@ -167,75 +164,78 @@ class APIs:
             installer = Installer(
                 layer,
                 context,
-                self.definitions,
-                self.reactor,
+                self._definitions,
+                config.reactor,
                 self.flusher,
-                min_request_timeout=self._min_request_timeout,
+                min_request_timeout=config.options["min-request-timeout"],
                 clients=clients,
                 in_thread=self._computing,
-                traced=self._traced,
+                traced=config.traced,
             )
             installer.install([info for info in self.infos if groups(info.group)])
-            self._installers[layer.name] = installer
-        merged = MergedGroups([installer.installed for installer in self._installers.values()])
-        built_in = merged.group_versions()
-        self._install_custom(extensions, merged)
-        services = self.stores.find(AGGREGATOR_GROUP, "apiservices")
-        if services is not None:
-            self.aggregation = Aggregation(services, self._outgoing, self.reactor)
-            definitions = self._definition_controller
-            self._registration = Registration(
-                services,
-                self.aggregation.informer,
-                self.reactor,
-                built_in=built_in,
-                custom=definitions.group_versions if definitions is not None else lambda: (),
-                subscribe=definitions.subscribe if definitions is not None else lambda changed: None,
-            )
-        return merged
+            installers.append(installer)
+        return installers
+
+    def _serve_custom(self, installer: Installer) -> CustomResources:
+        """
+        Have the extensions server serve custom resources.
+
+        @param installer: That of the extensions server.
+        """
+        config = self._config
+        return CustomResources(
+            installer.layer,
+            installer.installed,
+            self.installed,
+            self.registry,
+            self._definitions,
+            config.reactor,
+            self.flusher,
+            conversion_of=conversions_over(config.outgoing, config.reactor),
+            min_request_timeout=config.options["min-request-timeout"],
+            in_thread=self._computing,
+            traced=config.traced,
+        )
+
+    def _install_documents(self, listed: IInstalled, aggregator: APIHost, kube: APIHost, extensions: APIHost) -> None:
+        """
+        Give discovery and OpenAPI documents their paths.
+
+        @param listed: What discovery lists: what is installed, and what other servers serve.
+        """
+        config = self._config
+
+        def other_paths() -> list[str]:
+            layers = (aggregator.layer, kube.layer, extensions.layer)
+            paths = {path for layer in layers for path in layer.paths() if not path.startswith("/api")}
+            return sorted(paths)
+
+        text = "Documents of aggregated discovery that were put together."
+        documents = config.metrics.counter("aggregator_discovery_aggregation_count_total", text).of()
+
+        def made() -> None:
+            documents.value += 1
+
+        others = install_documents(
+            aggregator.layer,
+            self.installed,
+            self._definitions,
+            config.reactor,
+            lambda: config.address,
+            other_paths,
+            listed,
+            self.aggregation,
+            made,
+        )
+        if others is not None:
+            aggregator.add_post_start_hook("apiservice-discovery-controller", others.start)
+            aggregator.add_at_end("documents of other servers", others.stop)
+        install_group_ends(extensions.layer, self.installed)
 
     async def register(self) -> None:
         """Have an APIService for each group-version that is served here, from now on."""
         if self._registration is not None:
             await self._registration.start()
-
-    def _install_custom(self, extensions: Layer, merged: MergedGroups) -> None:
-        """Have the extensions server serve custom resources."""
-        store = self.stores.find(EXTENSIONS_GROUP, "customresourcedefinitions")
-        if store is None:
-            return
-        self._custom = CustomResources(
-            extensions,
-            self._installers[extensions.name].installed,
-            merged,
-            self.registry,
-            self.definitions,
-            self.reactor,
-            self.flusher,
-            conversion_of=self._conversion,
-            min_request_timeout=self._min_request_timeout,
-            in_thread=self._computing,
-            traced=self._traced,
-        )
-        gvk = store.gvk
-        fields = FieldManager(
-            gvk,
-            BuiltInVersions(self.definitions, {gvk.api_version: gvk}),
-            Codec(self.definitions, gvk, gvk).zero,
-            subresource="status",
-            filters={gvk.api_version: allowed_fields(store.info, "status")},
-        )
-        self._definition_controller = DefinitionController(store, self._custom, self.reactor, fields)
-
-    def _conversion(self, crd: JSONObject) -> Conversion | None:
-        """Who converts between the versions of a definition; imported for those that say so."""
-        if not converts_elsewhere(crd):
-            return None
-        if self._conversions is None:
-            from ..registry.customresources.conversion import Conversions
-
-            self._conversions = Conversions(self._outgoing, self.reactor)
-        return self._conversions(crd)
 
     async def start(self) -> None:
         """Fill the watch caches; nothing can be served before, custom resources included."""
@@ -253,20 +253,25 @@ class APIs:
             self.aggregation.stop()
         if self._definition_controller is not None:
             self._definition_controller.stop()
-        if self._custom is not None:
-            self._custom.stop()
+        if self.custom is not None:
+            self.custom.stop()
         self.registry.stop()
         self._computing.stop()
 
 
 def install_apis(config: APIConfig, aggregator: APIHost, kube: APIHost, extensions: APIHost) -> APIs:
-    """
-    Put the APIs of Kubernetes on the three servers of a chain.
+    """Put the APIs of Kubernetes on the three servers of a chain; see L{APIs}."""
+    return APIs(config, aggregator, kube, extensions)
 
-    @param aggregator: The server in front; C{kube} is its delegate, and C{extensions} that of C{kube}.
+
+def make_registry(config: APIConfig, definitions: Definitions, infos: Sequence[ResourceInfo]) -> ResourceRegistry:
+    """
+    Construct the stores of a server, and what they share.
+
+    @param definitions: The types of the release.
+    @param infos: The built-in resources.
     """
     options = config.options
-    definitions = Definitions.load(config.kubernetes_version)
 
     def admission(server: ServerAdmissionContext) -> AdmissionChain:
         return build_chain(
@@ -277,31 +282,25 @@ def install_apis(config: APIConfig, aggregator: APIHost, kube: APIHost, extensio
             traced=config.traced,
         )
 
-    apis = APIs(
-        definitions,
+    return ResourceRegistry(
         config.backend,
         config.reactor,
-        runtime_config=options["runtime-config"],
-        min_request_timeout=options["min-request-timeout"],
+        infos,
+        definitions=definitions,
         options=registry_options(options),
         grants=config.grants,
         authorizer=config.authorizer,
         outgoing=config.outgoing,
         admission=admission,
-        traced=config.traced,
     )
-    kubelet_credentials = config.kubelet_credentials
-    assert kubelet_credentials is not None, "a Kubernetes API server has credentials for kubelets"
-    clients = TargetClients(
-        config.outgoing,
-        kubelet_credentials.current,
-        Streams(StreamMetrics(config.metrics), options["feature-gates"]),
-        loopback=options["allow-loopback-proxy"],
-        patience=options["kubelet-timeout"],
-    )
-    context = ServerContext(
-        apis.stores,
-        apis.registry.environment,
+
+
+def make_context(config: APIConfig, registry: ResourceRegistry) -> ServerContext:
+    """Return what reviews, actions and connections use of a server."""
+    options = config.options
+    return ServerContext(
+        registry.stores,
+        registry.environment,
         config.authorizer,
         config.user_of_token,
         config.token_issuer,
@@ -313,51 +312,52 @@ def install_apis(config: APIConfig, aggregator: APIHost, kube: APIHost, extensio
             options["feature-gates"].get("PodLogsQuerySplitStreams", False),
         ),
     )
-    apis.installed = installed = apis.install(aggregator.layer, kube.layer, extensions.layer, context, clients)
 
-    def other_paths() -> list[str]:
-        layers = (aggregator.layer, kube.layer, extensions.layer)
-        paths = {path for layer in layers for path in layer.paths() if not path.startswith("/api")}
-        return sorted(paths)
 
-    listed: IInstalled = installed
-    if apis.aggregation is not None:
-        aggregated = add_aggregator(config, apis.stores, apis.aggregation, aggregator, installed)
-        listed = aggregated.paths.listed
-        apis.streams.append(aggregated.paths.streams)
-        apis.availability = aggregated.checks
-    text = "Documents of aggregated discovery that were put together."
-    documents = config.metrics.counter("aggregator_discovery_aggregation_count_total", text).of()
-
-    def made() -> None:
-        documents.value += 1
-
-    others = install_documents(
-        aggregator.layer,
-        installed,
-        definitions,
-        config.reactor,
-        lambda: config.address,
-        other_paths,
-        listed,
-        apis.aggregation,
-        made,
+def make_clients(config: APIConfig) -> TargetClients:
+    """Return what calls the targets of proxies, logs and streams."""
+    kubelet_credentials = config.kubelet_credentials
+    assert kubelet_credentials is not None, "a Kubernetes API server has credentials for kubelets"
+    return TargetClients(
+        config.outgoing,
+        kubelet_credentials.current,
+        Streams(StreamMetrics(config.metrics), config.options["feature-gates"]),
+        loopback=config.options["allow-loopback-proxy"],
+        patience=config.options["kubelet-timeout"],
     )
-    if others is not None:
-        aggregator.add_post_start_hook("apiservice-discovery-controller", others.start)
-        aggregator.add_at_end("documents of other servers", others.stop)
-    install_group_ends(extensions.layer, installed)
-    compactor = Compactor(config.backend, config.reactor, options["etcd-compaction-interval"])
-    aggregator.add_before_listening("watch caches", apis.start)
-    aggregator.add_at_end("watch caches", apis.stop)
-    aggregator.add_before_listening("compaction", compactor.start)
-    aggregator.add_at_end("compaction", compactor.stop)
-    add_bootstrap_hooks(config, apis.registry, apis.register, aggregator, kube)
-    if options["enable-priority-and-fairness"]:
-        apis.flow = add_fairness(config, apis.stores, aggregator)
-    if config.controllers:
-        apis.running = add_controllers(config, apis.registry, apis.custom, apis.aggregation, aggregator)
-    return apis
+
+
+def make_definition_controller(
+    config: APIConfig, definitions: Definitions, store: Store, custom: CustomResources
+) -> DefinitionController:
+    """
+    Return the controller that accepts, serves and deletes definitions.
+
+    @param definitions: The types of the release.
+    @param store: The store of the definitions.
+    @param custom: Serves what they define.
+    """
+    gvk = store.gvk
+    fields = FieldManager(
+        gvk,
+        BuiltInVersions(definitions, {gvk.api_version: gvk}),
+        Codec(definitions, gvk, gvk).zero,
+        subresource="status",
+        filters={gvk.api_version: allowed_fields(store.info, "status")},
+    )
+    return DefinitionController(store, custom, config.reactor, fields)
+
+
+def conversions_over(outgoing: Outgoing, reactor: IServerReactor) -> Callable[[JSONObject], Conversion | None]:
+    """Return what finds the conversion of a definition: webhooks and plugins, which are imported for the first one."""
+
+    @cache
+    def find() -> Callable[[JSONObject], Conversion | None]:
+        from ..registry.customresources.conversion import Conversions
+
+        return Conversions(outgoing, reactor)
+
+    return lambda crd: find()(crd) if converts_elsewhere(crd) else None
 
 
 def registry_options(options: FlagValues) -> RegistryOptions:

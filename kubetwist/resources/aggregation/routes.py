@@ -216,31 +216,51 @@ class RemoteLeaf(Leaf):
             span.put("http.response.status_code", request.code)
 
 
-class AvailabilityChecks:
-    """Has the availability of other servers looked after, from the first of them on."""
+class ServiceEndpoints:
+    """The endpoints of services, which are followed from the first question on."""
 
-    def __init__(self, aggregation: Aggregation, stores: Stores, reactor: IReactorTime, routing: bool) -> None:
-        """@param routing: Whether endpoints of services are connected to, not their cluster IPs."""
-        self._aggregation = aggregation
+    def __init__(self, stores: Stores, reactor: IReactorTime) -> None:
+        """
+        @param stores: Has the services and their endpoints.
+        """
         self._stores = stores
         self._reactor = reactor
-        self._routing = routing
         self._backends: Backends | None = None
-        self._availability: Availability | None = None
-        self._begun = False
-        if routing:
-            aggregation.resolve = self._endpoints
-        aggregation.subscribe(self._changed)
 
     @property
     def backends(self) -> Backends:
-        """What is behind services; followed from the first question on."""
+        """What is behind services."""
         if self._backends is None:
             from ...controllers.aggregation.serviceendpoints import Backends
 
             self._backends = Backends(self._stores, self._reactor)
             self._backends.start()
         return self._backends
+
+    def resolve(self, service: ServiceReference) -> Sequence[tuple[str, int]]:
+        """Return the hosts and ports of the endpoints of a service."""
+        return self.backends.endpoints(service.namespace, service.name, service.port)
+
+    def stop(self) -> None:
+        """Follow nothing more."""
+        if self._backends is not None:
+            self._backends.stop()
+
+
+class AvailabilityChecks:
+    """Has the availability of other servers looked after, from the first of them on."""
+
+    def __init__(self, aggregation: Aggregation, endpoints: ServiceEndpoints, reactor: IReactorTime) -> None:
+        """
+        @param aggregation: The servers behind APIServices.
+        @param endpoints: Finds what is behind their services.
+        """
+        self._aggregation = aggregation
+        self._endpoints = endpoints
+        self._reactor = reactor
+        self._availability: Availability | None = None
+        self._begun = False
+        aggregation.subscribe(self._changed)
 
     @property
     def idle(self) -> bool:
@@ -251,9 +271,6 @@ class AvailabilityChecks:
         """Check an APIService as soon as possible."""
         if self._availability is not None:
             self._availability.look_at(name)
-
-    def _endpoints(self, service: ServiceReference) -> Sequence[tuple[str, int]]:
-        return self.backends.endpoints(service.namespace, service.name, service.port)
 
     def begin(self) -> None:
         """From here on."""
@@ -268,7 +285,7 @@ class AvailabilityChecks:
     def _start(self) -> None:
         from ...controllers.aggregation.availability import Availability
 
-        self._availability = Availability(self._aggregation, self.backends, self._reactor)
+        self._availability = Availability(self._aggregation, self._endpoints.backends, self._reactor)
         self._availability.start()
 
     async def stop(self) -> None:
@@ -276,8 +293,7 @@ class AvailabilityChecks:
         self._begun = False
         if self._availability is not None:
             await self._availability.stop()
-        if self._backends is not None:
-            self._backends.stop()
+        self._endpoints.stop()
 
 
 @frozen
@@ -294,22 +310,21 @@ class Aggregator:
 
 
 def add_aggregator(
-    config: APIConfig, stores: Stores, aggregation: Aggregation, front: APIHost, installed: IInstalled
+    config: APIConfig, endpoints: ServiceEndpoints, aggregation: Aggregation, front: APIHost, installed: IInstalled
 ) -> Aggregator:
     """
     Have other servers answer for what APIServices give them.
 
-    @param stores: Has the services and their endpoints.
+    @param endpoints: Finds what is behind their services.
     @param aggregation: The servers behind APIServices.
     @param front: The server in front of all.
     @param installed: What the chain itself serves.
     """
     paths = AggregatedPaths(front.layer, aggregation, installed)
-    checks = AvailabilityChecks(aggregation, stores, config.reactor, config.options["enable-aggregator-routing"])
+    checks = AvailabilityChecks(aggregation, endpoints, config.reactor)
     front.add_post_start_hook("apiservice-status-remote-available-controller", checks.begin)
     front.add_at_end("availability of other servers", checks.stop)
     count_unavailable(config.metrics, aggregation)
-    aggregation.loopback = config.options["allow-loopback-proxy"]
     return Aggregator(paths, checks)
 
 

@@ -69,8 +69,12 @@ class BackendTests(SynchronousTestCase):
         for port, name in ((80, "far"), (443, "near")):
             self.assertRaises(NoSuchService, backends.endpoints, "default", name, port)
         store = server.stores.get("apiregistration.k8s.io", "apiservices")
-        aggregation = Aggregation(store, None, server.clock)  # type: ignore[arg-type]
-        aggregation.resolve = lambda service: backends.endpoints(service.namespace, service.name, service.port)
+        aggregation = Aggregation(
+            store,
+            None,  # type: ignore[arg-type]
+            server.clock,
+            lambda service: backends.endpoints(service.namespace, service.name, service.port),
+        )
         aggregation.start()
         self.addCleanup(aggregation.stop)
         spec = {"group": FAR.group, "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
