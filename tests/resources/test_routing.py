@@ -15,13 +15,13 @@ from kubetwist.filters.stack import with_filters
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import traverse
 from kubetwist.resources import routing
-from kubetwist.resources.install import add, group_version_path, verbs
+from kubetwist.resources.install import add
 from kubetwist.resources.mux import Layer
 from kubetwist.resources.routing import RoutedResource
 from kubetwist.server.chain import NotFound
 from kubetwist.storage.errors import OutcomeUnknown, StorageUnwritable
 from tests.http.harness import Allow, Everyone, make_site
-from tests.resources.server import JSONClient, Server, all_kinds, config_map
+from tests.resources.server import JSONClient, Server, config_map
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -266,39 +266,3 @@ class PathTests(SynchronousTestCase):
             self.assertEqual(self.client.ask("GET", f"{services}/{name}/proxy/")[0], 503, name)
         for name in ("a:b:c:d", "ftp:web:80", "::80"):
             self.assertEqual(self.client.ask("GET", f"{services}/{name}/proxy/")[0], 400, name)
-
-
-class InstallTests(SynchronousTestCase):
-    """What is told of what is served."""
-
-    def test_verbs_follow_from_capabilities(self) -> None:
-        """The verbs in discovery are those of the storage object's capabilities."""
-        server = Server("configmaps", "namespaces", "selfsubjectreviews", "nodes")
-        installed = server.installer.installed
-        told = {
-            (one.resource, one.subresource): one.verbs
-            for version in installed.group_versions()
-            for one in installed.resources(version)
-        }
-        everything = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-        self.assertEqual(told["configmaps", ""], everything)
-        self.assertEqual(told["namespaces", ""], tuple(verb for verb in everything if verb != "deletecollection"))
-        self.assertEqual(told["namespaces", "finalize"], ("update",))
-        self.assertEqual(told["namespaces", "status"], ("get", "patch", "update"))
-        self.assertEqual(told["selfsubjectreviews", ""], ("create",))
-        self.assertEqual(told["nodes", "proxy"], ("create", "delete", "get", "patch", "update"))
-        self.assertEqual(verbs(server.stores.get("", "nodes")), everything)
-
-    def test_all_kinds(self) -> None:
-        """Every resource of a release that can be listed is, in every version that it is served in, and empty."""
-        server = Server(*(info.resource for info in all_kinds()))
-        client = server.client()
-        installed = server.installer.installed
-        listed = 0
-        for version in installed.group_versions():
-            for one in installed.resources(version):
-                if "list" in one.verbs and one.resource != "componentstatuses":
-                    code, found = client.ask("GET", f"{group_version_path(version)}/{one.resource}")
-                    self.assertEqual((code, found["kind"], found["items"]), (200, one.list_kind, []))
-                    listed += 1
-        self.assertGreater(listed, 50)

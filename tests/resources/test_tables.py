@@ -6,19 +6,14 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.http.responses import Body
-from kubetwist.registry.printers import AgeCell
 from kubetwist.resources import tables
-from kubetwist.resources.encoding import list_body
-from kubetwist.resources.tables import cell_pieces
-from kubetwist.storage.cache.record import Draft, Record, without_kind
 from tests.resources.server import Server, config_map, events, pod
+from tests.resources.tabletools import MAPS
 
-MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
+
+
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
-PARTIALS = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
 
 class TableTests(SynchronousTestCase):
@@ -143,60 +138,3 @@ class TableTests(SynchronousTestCase):
         code, found = client.ask("POST", path, review, Accept=f"{TABLE},application/json")
         self.assertEqual((code, found["kind"]), (201, "SelfSubjectAccessReview"))
         self.assertEqual(client.answer("POST", path, review, Accept=TABLE).code, 406)
-
-
-class PartialTests(SynchronousTestCase):
-    """Metadata instead of objects."""
-
-    def setUp(self) -> None:
-        """A ConfigMap."""
-        self.server = Server("configmaps")
-        self.client = self.server.client()
-        self.client.ask("POST", MAPS, config_map("a", x="1"))
-
-    def test_partial(self) -> None:
-        """An object can be had without anything but its metadata, and so can a list."""
-        _, found = self.client.ask("GET", f"{MAPS}/a", Accept=PARTIAL)
-        self.assertEqual((found["kind"], set(found)), ("PartialObjectMetadata", {"kind", "apiVersion", "metadata"}))
-        _, found = self.client.ask("GET", MAPS, Accept=PARTIALS)
-        self.assertEqual(found["kind"], "PartialObjectMetadataList")
-        self.assertEqual(found["items"][0]["kind"], "PartialObjectMetadata")
-        _, found = self.client.ask("GET", "/api/v1/namespaces/none/configmaps", Accept=PARTIALS)
-        self.assertIsNone(found["items"])
-
-    def test_partial_watch(self) -> None:
-        """A watch of metadata shows no more than that."""
-        data = self.client.begin(f"{MAPS}?watch=1", Accept=PARTIAL).partition(b"\r\n\r\n")[2]
-        self.server.clock.advance(0)
-        (event,) = events(data + self.client.taken())
-        self.assertEqual((event["object"]["kind"], "data" in event["object"]), ("PartialObjectMetadata", False))
-
-
-class PieceTests(SynchronousTestCase):
-    """What answers are put together from."""
-
-    def test_cells(self) -> None:
-        """A row's JSON is cut at its ages, so that the rest of it can be kept."""
-        self.assertEqual(cell_pieces(("a", 1, None)), (b'"a",1,null', None, b"", []))
-        one = ("a", AgeCell(5.0), 1)
-        before, stamp, after, more = cell_pieces(one)
-        self.assertEqual((before + b"3m" + after, stamp, more), (b'"a","3m",1', 5.0, []))
-        before, stamp, after, more = cell_pieces((AgeCell(5.0), "b", AgeCell(7.0, "(", ")")))
-        self.assertEqual(before + b"1s" + after + b"2s" + more[0][1], b'"1s","b","(2s)"')
-        self.assertEqual((stamp, more[0][0]), (5.0, 7.0))
-
-    def test_list_body(self) -> None:
-        """A list's items are joined with commas."""
-        for items in ([], [b"1"], [b"1", b"2", b"3"]):
-            body = list_body(b"[", list(items), b"]")
-            self.assertEqual(body.joined(), b"[" + b",".join(items) + b"]")
-            self.assertEqual(body.length, len(body.joined()))
-        self.assertEqual(Body([]).joined(), b"")
-
-    def test_without_kind(self) -> None:
-        """An object becomes what records keep: metadata first, its resourceVersion first in that."""
-        obj = {"kind": "X", "spec": 1, "apiVersion": "v1", "metadata": {"name": "a", "resourceVersion": "7"}}
-        item = without_kind(obj)
-        self.assertEqual(item, b'{"metadata":{"resourceVersion":"7","name":"a"},"spec":1}')
-        record = Record.from_draft("a", 7, Draft(b'{"metadata":{"name":"a"},"spec":1}', {}, {}))
-        self.assertEqual(record.item, item)

@@ -8,8 +8,8 @@ from typing import Any
 from twisted.web.server import NOT_DONE_YET
 
 from .aggregated import DISCOVERY, GROUP, HOME, AggregatedCase
+from .discoverytools import everything
 from .remotesfake import AGGREGATED_TYPE
-from .test_discovery import everything
 
 V3 = f"/openapi/v3{HOME}"
 PATH = f"{HOME}/lamps"

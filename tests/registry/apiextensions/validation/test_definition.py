@@ -8,47 +8,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-import orjson
-
-from twisted.trial.unittest import SynchronousTestCase
-
-from kubetwist.registry.apiextensions.strategy import CustomResourceDefinitionStrategy
-from kubetwist.registry.apiextensions.validation.definition import schema_warnings
-from kubetwist.registry.apiextensions.validation.schema import MOST_PARTS
-from kubetwist.schema.structural import OBJECT_META
+from tests.registry.apiextensions.validation.definitioncase import TEXT, DefinitionTestCase, copy
 from tests.resources.customserver import definition
-from tests.schema.release import definitions
-
-TEXT = {"type": "string"}
-
-
-def copy(obj: dict[str, Any]) -> dict[str, Any]:
-    """The same again."""
-    again: dict[str, Any] = orjson.loads(orjson.dumps(obj))
-    return again
-
-
-class DefinitionTestCase(SynchronousTestCase):
-    """A test of the strategy of definitions."""
-
-    def setUp(self) -> None:
-        """Make it."""
-        self.strategy = CustomResourceDefinitionStrategy(definitions().struct(OBJECT_META))
-
-    def made(self, crd: dict[str, Any]) -> dict[str, Any]:
-        """A definition as it is before it is validated."""
-        crd = copy(crd)
-        self.strategy.default(crd)
-        self.strategy.prepare_for_create(crd)
-        return crd
-
-    def told(self, crd: dict[str, Any]) -> list[tuple[str, str]]:
-        """Field and message of all that is wrong with a new definition."""
-        return [(cause.field, cause.message) for cause in self.strategy.validate(self.made(crd))]
-
-    def fields(self, crd: dict[str, Any]) -> list[str]:
-        """Where a new definition is wrong."""
-        return [field for field, _ in self.told(crd)]
 
 
 class SpecTests(DefinitionTestCase):
@@ -176,94 +137,6 @@ class SpecTests(DefinitionTestCase):
         self.assertEqual(list(self.strategy.validate_update(new, old)), [])
 
 
-class SchemaTests(DefinitionTestCase):
-    """Schemas and defaults."""
-
-    def schema(self, **properties: Any) -> list[tuple[str, str]]:
-        """What is wrong with a schema of some fields."""
-        found = self.told(definition({"type": "object", "properties": properties}))
-        return [(field.removeprefix("spec.validation.openAPIV3Schema."), text) for field, text in found]
-
-    def test_forbidden(self) -> None:
-        """uniqueItems would take quadratic time, and references are not supported."""
-        found = self.schema(
-            a={"type": "array", "items": TEXT, "uniqueItems": True}, b={"type": "string", "$ref": "#/x"}
-        )
-        self.assertEqual([field for field, _ in found], ["properties[a].uniqueItems", "properties[b].$ref"])
-
-    def test_lists(self) -> None:
-        """The keys of a list map are scalar fields that are there."""
-        items = {"type": "object", "properties": {"k": TEXT}}
-        part = {
-            "type": "array",
-            "items": items,
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["k", "x"],
-        }
-        fields = [field for field, _ in self.schema(l=part)]
-        self.assertEqual(
-            fields, ["properties[l].x-kubernetes-list-map-keys", "properties[l].items.properties[k].default"]
-        )
-
-    def test_defaults(self) -> None:
-        """Defaults satisfy their schema, have no unknown fields, and are not completed before they are looked at."""
-        inner = {"type": "object", "properties": {"a": TEXT}, "required": ["a"]}
-        found = self.schema(
-            n={"type": "integer", "default": "x"},
-            o={**inner, "default": {"a": "x", "b": 1}},
-            p={**inner, "default": {}},
-        )
-        self.assertEqual(
-            found,
-            [
-                (
-                    "properties[n].default",
-                    'Invalid value: "string":  in body must be of type integer: "string"',
-                ),
-                ("properties[o].default", 'Invalid value: {"a":"x","b":1}: must not have unknown fields'),
-                ("properties[p].default.a", "Required value"),
-            ],
-        )
-
-    def test_metadata_in_defaults(self) -> None:
-        """Unknown metadata of embedded resources is removed from valid defaults."""
-        resource = {
-            "type": "object",
-            "x-kubernetes-embedded-resource": True,
-            "x-kubernetes-preserve-unknown-fields": True,
-        }
-        value = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "n", "junk": 1}, "more": 1}
-        crd = self.made(
-            definition(
-                {
-                    "type": "object",
-                    "properties": {
-                        "one": {**resource, "default": value},
-                        "list": {"type": "array", "items": resource, "default": [value]},
-                    },
-                }
-            )
-        )
-        self.assertEqual(self.strategy.validate(crd), [])
-        properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
-        expected = {**value, "metadata": {"name": "n"}}
-        self.assertEqual(properties["one"]["default"], expected)
-        self.assertEqual(properties["list"]["default"], [expected])
-        found = self.schema(one={**resource, "default": {**value, "metadata": {"labels": {"a": 1}}}})
-        self.assertEqual([field for field, _ in found], ["properties[one].default"])
-
-    def test_too_many_parts(self) -> None:
-        """A schema of very many parts is refused before anything is done with it."""
-        parts = {f"p{number}": TEXT for number in range(MOST_PARTS)}
-        ((_, text),) = self.told(definition({"type": "object", "properties": parts}))
-        self.assertIn("must have at most", text)
-
-    def test_warnings(self) -> None:
-        """Formats that nobody checks are warned of."""
-        crd = definition({"type": "object", "properties": {"a": {"type": "string", "format": "made-up"}}})
-        self.assertEqual(schema_warnings(crd), ['unrecognized format "made-up"'])
-
-
 class UpdateTests(DefinitionTestCase):
     """What may change."""
 
@@ -291,9 +164,6 @@ class UpdateTests(DefinitionTestCase):
             crd["status"]["storedVersions"] = ["v0", "v1"]
 
         self.assertEqual(self.told_update(change), ["status.storedVersions[0]"])
-
-
-TEXT = {"type": "string"}
 
 
 class DefinitionTests(DefinitionTestCase):

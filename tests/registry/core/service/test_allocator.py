@@ -11,75 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.registry.core.service.allocator import NO_HOLDINGS, Holdings, ServiceAllocator, holdings
-from kubetwist.registry.core.service.ipallocator import ClusterIPAllocator
-from kubetwist.registry.core.service.numberallocator import AllocationError
 from kubetwist.registry.core.service.portallocator import NodePortAllocator
-
-
-def service(**spec: Any) -> dict[str, Any]:
-    """A service as it is when numbers are given out."""
-    return {
-        "metadata": {"name": "s"},
-        "spec": {"type": "ClusterIP", "ports": [{"port": 80, "protocol": "TCP"}], **spec},
-    }
-
-
-class ClusterIPTests(SynchronousTestCase):
-    """Tests for L{ClusterIPAllocator}."""
-
-    def test_all_once(self) -> None:
-        """Every usable address of a range is given out once, then the range is full."""
-        allocator = ClusterIPAllocator("10.0.0.0/28")
-        found = {allocator.allocate_next() for _ in range(14)}
-        self.assertEqual(found, {f"10.0.0.{number}" for number in range(1, 15)})
-        self.assertRaises(AllocationError, allocator.allocate_next)
-        number = allocator.number("10.0.0.3")
-        assert number is not None
-        allocator.settle(number)
-        self.assertEqual(allocator.allocate_next(), "10.0.0.3")
-
-    def test_two_holders(self) -> None:
-        """An address is free when nothing that is stored holds it any more, neither service nor address object."""
-        allocator = ServiceAllocator()
-        obj, held = service(clusterIP="10.0.0.7", clusterIPs=["10.0.0.7"]), Holdings(("10.0.0.7",))
-        allocator.change(NO_HOLDINGS, held)
-        allocator.change(NO_HOLDINGS, holdings(obj))
-        for gone in (held, holdings(obj)):
-            self.assertTrue(allocator.ips["IPv4"].has("10.0.0.7"))
-            allocator.change(gone, NO_HOLDINGS)
-        self.assertFalse(allocator.ips["IPv4"].has("10.0.0.7"))
-
-    def test_chosen(self) -> None:
-        """An address can be chosen when it is free and in the range."""
-        allocator = ClusterIPAllocator("10.0.0.0/24")
-        allocator.allocate("10.0.0.7")
-        for address in ("10.0.0.7", "10.0.1.7", "10.0.0.0", "10.0.0.255", "fd00::1"):
-            self.assertRaises(AllocationError, allocator.allocate, address)
-
-    def test_counted(self) -> None:
-        """It is counted what was chosen, what any would do for, and what could not be had."""
-        allocator = ClusterIPAllocator("10.0.0.0/30")
-        allocator.allocate("10.0.0.1")
-        allocator.allocate_next()
-        self.assertRaises(AllocationError, allocator.allocate, "10.0.0.1")
-        self.assertRaises(AllocationError, allocator.allocate_next)
-        self.assertRaises(AllocationError, allocator.allocate_next)
-        counted = allocator.allocations
-        self.assertEqual(counted.given, {"static": 1, "dynamic": 1})
-        self.assertEqual(counted.refused, {"static": 1, "dynamic": 2})
-        self.assertEqual(counted.seconds.count, 2)
-
-    def test_upper_part_first(self) -> None:
-        """Addresses nobody chose leave the lower part of the range to those who choose."""
-        allocator = ClusterIPAllocator("10.0.0.0/24")
-        self.assertTrue(all(int(allocator.allocate_next().rpartition(".")[2]) > 16 for _ in range(50)))
-
-    def test_ipv6(self) -> None:
-        """Ranges of version 6 work alike."""
-        allocator = ClusterIPAllocator("fd00::/112")
-        address = allocator.allocate_next()
-        self.assertTrue(address.startswith("fd00::"))
-        self.assertTrue(allocator.has(address))
+from tests.registry.core.service.allocators import service
 
 
 class ServiceAllocatorTests(SynchronousTestCase):

@@ -7,91 +7,34 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import GroupVersion, GroupVersionKind, JSONObject
 from kubetwist.registry.generic.fieldmanager.manager import (
     BuiltInVersions,
-    FieldManager,
     built_in_field_manager,
     keep_times,
 )
-from kubetwist.registry.generic.fieldmanager.resetfields import BUT_STATUS, allowed_fields, usual_fields
-from kubetwist.registry.generic.fieldmanager.scalehandler import from_scale, replicas_path, replicas_paths, to_scale
 from kubetwist.registry.kinds import kinds_for
-from kubetwist.schema.merge.fieldset import of_paths
-
-from ....schema.release import definitions
-
-ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
-NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:00:09Z"
-
-_INFOS = {info.resource: info for info in kinds_for(set(definitions().gvks()), 36)}
-
-
-def endpoint(resource: str, version: str = "v1", subresource: str = "") -> FieldManager:
-    """The field manager of an endpoint."""
-    info = _INFOS[resource]
-    kinds = {info.gvk(one).api_version: info.gvk(one) for one in info.known_versions}
-    gvk = info.gvk(version)
-    return FieldManager(
-        gvk,
-        BuiltInVersions(definitions(), kinds),
-        definitions().type_for(gvk).zero,
-        stored=info.storage_kind,
-        subresource=subresource,
-        filters=dict.fromkeys(kinds, allowed_fields(info, subresource)),
-    )
-
-
-CONFIG_MAPS = endpoint("configmaps")
-
-
-def config_map(**data: str) -> JSONObject:
-    """A ConfigMap."""
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": data}
-
-
-def created(obj: JSONObject, manager: str = "maker", fields: FieldManager = CONFIG_MAPS) -> JSONObject:
-    """An object as it is when it was created by POST."""
-    obj = copied(obj)
-    fields.update(None, obj, manager, NOW)
-    return stored(obj)
-
-
-def stored(obj: JSONObject) -> JSONObject:
-    """An object as it comes back from the store."""
-    obj = copied(obj)
-    obj["metadata"].update(uid="u-1", resourceVersion="7")
-    obj.pop("kind", None)
-    obj.pop("apiVersion", None)
-    return obj
-
-
-def copied(obj: JSONObject) -> JSONObject:
-    """The same object, sharing nothing."""
-    copy: JSONObject = orjson.loads(orjson.dumps(obj))
-    return copy
-
-
-def owners(obj: JSONObject) -> dict[str, Any]:
-    """Who owns what."""
-    return {entry["manager"]: entry["fieldsV1"] for entry in obj["metadata"].get("managedFields", ())}
+from tests.registry.generic.fieldmanager.objects import (
+    CONFIG_MAPS,
+    LATER,
+    NOW,
+    config_map,
+    copied,
+    created,
+    endpoint,
+    owners,
+    stored,
+    updated,
+)
+from tests.schema.release import definitions
 
 
 def times(obj: JSONObject) -> dict[str, Any]:
     """Who owns since when."""
     return {entry["manager"]: entry.get("time") for entry in obj["metadata"].get("managedFields", ())}
-
-
-def updated(live: JSONObject, manager: str = "other", fields: FieldManager = CONFIG_MAPS, **parts: Any) -> JSONObject:
-    """An object with other parts, as it is when it was updated."""
-    obj = {**copied(live), **copied(parts)}
-    fields.update(live, obj, manager, LATER)
-    return stored(obj)
 
 
 class UpdateTests(SynchronousTestCase):
@@ -457,55 +400,6 @@ class ApplyTests(SynchronousTestCase):
         self.assertEqual(obj["spec"]["ports"], ports[1:])
 
 
-class KubectlTests(SynchronousTestCase):
-    """From client-side apply to server-side apply."""
-
-    def setUp(self) -> None:
-        """An object that was applied from the client's side, and changed by someone else since."""
-        left = orjson.dumps(config_map(a="1", b="1")).decode()
-        obj = config_map(a="1", b="1")
-        obj["metadata"]["annotations"] = {ANNOTATION: left}
-        self.live = updated(created(obj, "kubectl-client-side-apply"), data={"a": "1", "b": "2"})
-
-    def apply(self, applied: JSONObject, manager: str = "kubectl") -> JSONObject:
-        """Apply to it."""
-        return CONFIG_MAPS.apply(self.live, applied, manager, LATER, False)
-
-    def test_migration(self) -> None:
-        """What was applied from the client's side, and still is so, is no conflict for kubectl."""
-        obj = self.apply(config_map(a="9"))
-        self.assertEqual(obj["data"], {"a": "9", "b": "2"})
-        self.assertEqual(owners(obj)["kubectl"], {"f:data": {"f:a": {}}})
-
-    def test_others(self) -> None:
-        """For everyone else it is, and what changed since is for kubectl too."""
-        error = self.assertRaises(APIStatusError, self.apply, config_map(a="9"), "someone")
-        self.assertIn(".data.a", str(error))
-        error = self.assertRaises(APIStatusError, self.apply, config_map(a="9", b="9"))
-        self.assertEqual(str(error), 'Apply failed with 1 conflict: conflict with "other" using v1: .data.b')
-
-    def test_annotation(self) -> None:
-        """The annotation is brought up to date, with sorted keys and a newline, by nobody."""
-        obj = self.apply(config_map(b="2", a="<1>"))
-        self.assertEqual(
-            obj["metadata"]["annotations"][ANNOTATION],
-            '{"apiVersion":"v1","data":{"a":"\\u003c1\\u003e","b":"2"},"kind":"ConfigMap","metadata":{"name":"x"}}\n',
-        )
-        self.assertEqual(owners(obj)["kubectl"], {"f:data": {"f:a": {}, "f:b": {}}})
-
-    def test_unreadable_annotation(self) -> None:
-        """An annotation that is no object of the version allows nothing."""
-        for text in (
-            "broken {",
-            "[]",
-            "{}",
-            '{"kind":"ConfigMap","apiVersion":"v2"}',
-            '{"kind":"ConfigMap","apiVersion":"v1","x":1}',
-        ):
-            self.live["metadata"]["annotations"][ANNOTATION] = text
-            self.assertRaises(APIStatusError, self.apply, config_map(a="9"))
-
-
 class TimesTests(SynchronousTestCase):
     """L{keep_times}."""
 
@@ -529,83 +423,6 @@ class TimesTests(SynchronousTestCase):
         obj["metadata"]["managedFields"][0].update(time=LATER, manager="other")
         keep_times(live, obj)
         self.assertEqual(times(obj), {"other": LATER})
-
-
-class ScaleTests(SynchronousTestCase):
-    """Entries between a resource and its scale."""
-
-    PATHS = replicas_paths(["apps/v1"])
-
-    def entry(self, manager: str, fields: Any, **parts: Any) -> JSONObject:
-        """An entry of the main resource."""
-        return {
-            "manager": manager,
-            "operation": "Apply",
-            "apiVersion": "apps/v1",
-            "time": NOW,
-            "fieldsType": "FieldsV1",
-            "fieldsV1": {"f:spec": fields},
-            **parts,
-        }
-
-    def test_shown(self) -> None:
-        """A scale shows who owns the replicas, as fields of its own."""
-        entries = [
-            self.entry("a", {"f:replicas": {}, "f:paused": {}}),
-            self.entry("b", {"f:paused": {}}),
-            self.entry("c", {"f:replicas": {}}, apiVersion="apps/v0"),
-        ]
-        [shown] = to_scale(entries, self.PATHS)
-        self.assertEqual(
-            shown, {**entries[0], "apiVersion": "autoscaling/v1", "fieldsV1": {"f:spec": {"f:replicas": {}}}}
-        )
-
-    def test_taken(self) -> None:
-        """Who changes the replicas through the scale takes them from their owner, who keeps the rest."""
-        scales = FieldManager(
-            GroupVersionKind("autoscaling", "v1", "Scale"),
-            BuiltInVersions(definitions(), {"autoscaling/v1": GroupVersionKind("autoscaling", "v1", "Scale")}),
-            dict,
-            subresource="scale",
-        )
-        entries = [self.entry("a", {"f:replicas": {}, "f:paused": {}}), self.entry("b", {"f:replicas": {}})]
-        live = {"metadata": {"uid": "u", "managedFields": to_scale(entries, self.PATHS)}, "spec": {"replicas": 1}}
-        scale = {**copied(live), "spec": {"replicas": 2}}
-        scales.update(live, scale, "hpa", LATER)
-        found = from_scale(entries, scale["metadata"]["managedFields"], "apps/v1", self.PATHS)
-        rest = self.entry("a", {"f:paused": {}})
-        taken = self.entry("hpa", {"f:replicas": {}}, operation="Update", subresource="scale")
-        del taken["time"]
-        self.assertEqual(found, [rest, taken])
-
-    def test_kept(self) -> None:
-        """An applier whose replicas nobody touched keeps its entry."""
-        entries = [self.entry("a", {"f:replicas": {}, "f:paused": {}})]
-        self.assertEqual(from_scale(entries, to_scale(entries, self.PATHS), "apps/v1", self.PATHS), entries)
-
-    def test_path(self) -> None:
-        """Custom resources say where their replicas are."""
-        self.assertEqual(replicas_path(".spec.count"), ("f:spec", "f:count"))
-
-
-class AllowedFieldsTests(SynchronousTestCase):
-    """L{kubetwist.registry.generic.fieldmanager.resetfields}."""
-
-    def test_usual(self) -> None:
-        """Where there is a status, the main resource's clients do not own it; elsewhere they own everything."""
-        self.assertEqual(allowed_fields(_INFOS["nodes"], ""), BUT_STATUS)
-        fields = of_paths([("f:spec",), ("f:status",), ("f:metadata", "f:labels")])
-        self.assertEqual(allowed_fields(_INFOS["configmaps"], "")(fields), fields)
-        self.assertEqual(usual_fields(True, "status")(fields), {"f:status": {}})
-
-    def test_special(self) -> None:
-        """Of requests for certificates their clients own nothing of what they ask; of a pod's resize all they send."""
-        fields = of_paths([("f:spec", "f:containers", 'k:{"name":"a"}', name) for name in ("f:image", "f:resources")])
-        self.assertEqual(allowed_fields(_INFOS["pods"], "resize")(fields), fields)
-        self.assertEqual(allowed_fields(_INFOS["certificatesigningrequests"], "")(fields), {})
-        labels = of_paths([("f:status",), ("f:metadata", "f:labels")])
-        for resource in ("servicecidrs", "resourceclaims"):
-            self.assertEqual(allowed_fields(_INFOS[resource], "status")(labels), {"f:status": {}})
 
 
 class VersionsTests(SynchronousTestCase):

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twisted.trial.unittest import SynchronousTestCase
-
-from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.rbacrules import uncovered
-from kubetwist.api.resource import UserInfo
 from kubetwist.registry.rbac.bootstrap.reconcile import (
     AUTOUPDATE,
     expected_cluster_role_bindings,
@@ -16,54 +12,13 @@ from kubetwist.registry.rbac.bootstrap.reconcile import (
     expected_role_bindings,
     expected_roles,
     mended_role,
-    reconcile,
 )
-from kubetwist.registry.rbac.bootstrap.rules import EVENTS, paths, rule
+from kubetwist.registry.rbac.bootstrap.rules import EVENTS, rule
 from kubetwist.registry.rbac.ruleresolver import GROUP
-from tests.registry.rbac import rbacserver
-from tests.registry.rbac.rbacserver import API, RBACServer, binding
+from tests.registry.rbac.bootstrap.reconcilecase import ReconcileTestCase
+from tests.registry.rbac.rbacserver import API, binding
 
 CLUSTER_ROLES, CLUSTER_BINDINGS = f"{API}/clusterroles", f"{API}/clusterrolebindings"
-
-
-class ShortHandTests(SynchronousTestCase):
-    """Tests for L{kubetwist.registry.rbac.bootstrap.rules}."""
-
-    def test_rule(self) -> None:
-        """Words become sorted lists; some stand for several verbs, and C{core} for the group without a name."""
-        self.assertEqual(
-            rule("update read", "core apps", "pods nodes", "b a"),
-            {
-                "verbs": ["get", "list", "update", "watch"],
-                "apiGroups": ["", "apps"],
-                "resources": ["nodes", "pods"],
-                "resourceNames": ["a", "b"],
-            },
-        )
-        self.assertEqual(
-            rule("write", "core", "*")["verbs"], ["create", "delete", "deletecollection", "patch", "update"]
-        )
-        self.assertEqual(paths("/b /a"), {"verbs": ["get"], "nonResourceURLs": ["/a", "/b"]})
-
-
-class ReconcileTestCase(SynchronousTestCase):
-    """A test on a server."""
-
-    def setUp(self) -> None:
-        """Without any role."""
-        self.server = RBACServer()
-
-    def reconcile(self) -> int:
-        """Start; the number of writes."""
-        before = self.server.backend.revision
-        self.server.run(reconcile(self.server.stores))
-        return self.server.backend.revision - before
-
-    def admin(self, method: str, path: str, body: Any = None) -> Any:
-        """What the server answers to the administrator, who succeeds."""
-        code, answer = self.server.ask("admin", method, path, body)
-        self.assertIn(code, (200, 201), answer)
-        return answer
 
 
 class ReconcileTests(ReconcileTestCase):
@@ -198,42 +153,3 @@ class ReconcileTests(ReconcileTestCase):
         self.assertEqual(selectors, [{"matchLabels": {"a": "b"}}, *admin["aggregationRule"]["clusterRoleSelectors"]])
         self.assertEqual(mended_role({**dns, "aggregationRule": gathering}, dns), dns)
         self.assertIsNone(mended_role(dns, dns))
-
-    def test_scheduler(self) -> None:
-        """With them components can do their work, and everyone can see what there is, but not change it."""
-        self.reconcile()
-        scheduler = UserInfo("system:kube-scheduler", groups=("system:authenticated",))
-
-        def may(user: UserInfo, verb: str, **more: Any) -> bool:
-            question = AuthorizerAttributes(user, verb, **more)
-            return self.server.rbac.authorize(question).decision is Decision.ALLOW
-
-        self.assertTrue(may(scheduler, "create", resource="pods", subresource="binding", namespace="a"))
-        self.assertFalse(may(scheduler, "create", resource="pods", namespace="a"))
-        bob = rbacserver.USERS["bob"]
-        self.assertTrue(may(bob, "get", path="/apis/apps/v1", is_resource_request=False))
-        self.assertFalse(may(bob, "list", resource="pods"))
-
-
-class WeaknessTests(SynchronousTestCase):
-    """What no role that is given to people may allow."""
-
-    def test_cve_2021_25740(self) -> None:
-        """CVE-2021-25740: who may edit a namespace can not lead its services to addresses of others."""
-        given = (
-            "edit",
-            "admin",
-            "view",
-            "system:aggregate-to-edit",
-            "system:aggregate-to-admin",
-            "system:aggregate-to-view",
-        )
-        looked_at = 0
-        for one in expected_cluster_roles():
-            if one["metadata"]["name"] not in given:
-                continue
-            looked_at += 1
-            for what in one.get("rules") or ():
-                if {"endpoints", "endpointslices", "*"} & set(what.get("resources", ())):
-                    self.assertLessEqual(set(what["verbs"]), {"get", "list", "watch"}, one["metadata"]["name"])
-        self.assertEqual(looked_at, len(given))

@@ -6,7 +6,11 @@ from typing import Any, ClassVar
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.registry.resource.validation import claims as rules
+from kubetwist.registry.resource.validation import slices as resourceslices
+from kubetwist.registry.strategies import strategy_for
 from tests.registry.apps.test_validation import LABEL_RULE
+from tests.registry.resource.validation.devices import fields
 from tests.registry.strategytools import change_problems, problems
 
 
@@ -138,3 +142,82 @@ class DeviceTests(SynchronousTestCase):
         )
         self.assertTrue(found[3].startswith(f'{path}[2].counters: Invalid value: "{"x" * 64}"'), found[3])
         self.assertEqual(found[-1], f'{path}[2]: Duplicate value: "b"')
+
+
+POOL = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+
+
+class SliceTests(SynchronousTestCase):
+    """Tests for the rules of slices."""
+
+    def test_good(self) -> None:
+        """A slice is of a driver, of a pool, and on some nodes."""
+        attributes = {"model": {"string": "a"}, "example.com/ok": {"bool": False}, "v": {"version": "1.2.3-rc.1"}}
+        spec = {"driver": "d.example.com", "nodeName": "n", "pool": POOL}
+        device = {"name": "d", "attributes": attributes, "capacity": {"memory": {"value": "1Gi"}}}
+        self.assertEqual(resourceslices.validate_slice({"spec": {**spec, "devices": [device]}}), [])
+
+    def test_bad(self) -> None:
+        """Names are names, counts count, and nodes are chosen in one way."""
+        spec: dict[str, Any] = {"driver": "Bad_Driver", "pool": {"generation": -1}}
+        spec["devices"] = [{"name": "Dev"}, {"name": "d"}, {"name": "d"}]
+        self.assertEqual(
+            fields(resourceslices.validate_slice({"spec": spec})),
+            [
+                "spec.driver",
+                "spec.pool.name",
+                "spec.pool.resourceSliceCount",
+                "spec.pool.generation",
+                "spec",
+                "spec.devices[0].name",
+                "spec.devices[2]",
+            ],
+        )
+
+    def test_attributes(self) -> None:
+        """An attribute has a proper name and one value."""
+        devices = [{"name": "d", "attributes": {"bad key": {"int": 1}, "v": {"version": "one"}, "w": {}}}]
+        spec = {"driver": "d.example.com", "nodeName": "n", "allNodes": True, "pool": POOL, "devices": devices}
+        causes = resourceslices.validate_slice({"spec": spec})
+        path = "spec.devices[0].attributes"
+        self.assertEqual(fields(causes), ["spec", path, f"{path}[v].version", f"{path}[w]"])
+        self.assertIn('"{`nodeName`, `allNodes`}"', causes[0].message)
+
+    def test_update(self) -> None:
+        """Pool, driver and node stay; all else may change."""
+        spec = {"driver": "d.example.com", "nodeName": "n", "pool": POOL}
+        other = {"driver": "e.example.com", "nodeName": "m", "pool": {**POOL, "name": "q", "generation": 2}}
+        self.assertEqual(
+            fields(resourceslices.validate_slice_update({"spec": other}, {"spec": spec})),
+            ["spec.pool.name", "spec.driver", "spec.nodeName"],
+        )
+        newer = {**spec, "pool": {**POOL, "generation": 2}}
+        self.assertEqual(resourceslices.validate_slice_update({"spec": newer}, {"spec": spec}), [])
+
+    def test_tolerations(self) -> None:
+        """What is tolerated of allocated devices is by default of one value, as what is asked for."""
+        strategy = strategy_for("resource.k8s.io", "ResourceClaim")
+        results = [{"tolerations": [{"key": "k"}, {"key": "k", "operator": "Exists"}]}]
+        obj: dict[str, Any] = {"spec": {}, "status": {"allocation": {"devices": {"results": results}}}}
+        strategy.default(obj)
+        self.assertEqual([one["operator"] for one in results[0]["tolerations"]], ["Equal", "Exists"])
+
+    def test_period_of_templates(self) -> None:
+        """Templates have no period of grace, not even an empty one."""
+        metadata = {"deletionGracePeriodSeconds": 0, "generation": 0, "uid": "u"}
+        causes = rules.validate_claim_template({"spec": {"metadata": metadata, "spec": {}}})
+        self.assertEqual(
+            [cause.field for cause in causes], ["spec.metadata.uID", "spec.metadata.deletionGracePeriodSeconds"]
+        )
+
+    def test_closed_gates(self) -> None:
+        """Attributes of several values, and what is taken of nodes, are not stored; taints have a time."""
+        strategy = strategy_for("resource.k8s.io", "ResourceSlice")
+        device: dict[str, Any] = {"name": "d", "attributes": {"a": {"int": 1, "ints": [1]}}, "taints": [{"key": "k"}]}
+        slice_: dict[str, Any] = {"spec": {"devices": [{**device, "nodeAllocatableResourceMappings": {"cpu": {}}}]}}
+        strategy.default(slice_)
+        strategy.prepare_for_create(slice_)
+        (kept,) = slice_["spec"]["devices"]
+        self.assertEqual(kept["attributes"], {"a": {"int": 1}})
+        self.assertNotIn("nodeAllocatableResourceMappings", kept)
+        self.assertIn("timeAdded", kept["taints"][0])

@@ -1,0 +1,82 @@
+"""Pods, services and nodes that requests are passed on to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.registry.core.node.kubelets import ConnectionRules
+from kubetwist.registry.generic.parts import status_rules
+from kubetwist.registry.generic.targets import Target
+from kubetwist.registry.subresources import connection_storage
+from tests.registry.storetools import StoreTestCase
+from tests.resources.server import pod
+
+
+class ConnectionCase(StoreTestCase):
+    """Connections of some pods, services and nodes."""
+
+    resources = ("pods", "services", "endpoints", "nodes")
+    rules = ConnectionRules()
+
+    def leads(self, resource: str, subresource: str, name: str, path: str = "", **query: Any) -> Target | None:
+        """Where it leads."""
+        info = self.store(resource).info
+        part = info.subresource(subresource)
+        assert part is not None
+        connection = connection_storage(info, part, evolve(self.server.context, connection_rules=self.rules))
+        lists = {key: value if isinstance(value, list) else [value] for key, value in query.items()}
+        results: list[Any] = []
+        Deferred.fromCoroutine(connection.connect(self.scope, name, path, lists)).addBoth(results.append)
+        if isinstance(results[0], Failure):
+            results[0].raiseException()
+        target: Target | None = results[0]
+        return target
+
+    def shown(self, resource: str, subresource: str, name: str, path: str = "", **query: Any) -> str:
+        """The URL that it leads to."""
+        target = self.leads(resource, subresource, name, path, **query)
+        assert target is not None
+        behind = "" if target.query is None else f"?{target.query}"
+        return f"{target.scheme}://{target.host}:{target.port}{target.path}{behind}"
+
+    def why(self, resource: str, subresource: str, name: str, **query: Any) -> tuple[int, str]:
+        """Why it leads nowhere."""
+        with self.assertRaises(APIStatusError) as caught:
+            self.leads(resource, subresource, name, **query)
+        return caught.exception.code, caught.exception.message
+
+    def tell(self, resource: str, name: str, **status: Any) -> None:
+        """Change a status."""
+        store = self.store(resource)
+        self.changed(store, name, lambda obj: obj["status"].update(status), rules=status_rules(store))
+
+    def running(self, name: str = "p", node: str = "n", **spec: Any) -> None:
+        """A pod on a node."""
+        obj = pod(name)
+        obj["spec"].update(nodeName=node, **spec)
+        self.made(self.store("pods"), obj)
+
+    def node(self, name: str = "n", **status: Any) -> None:
+        """A node that tells its address."""
+        self.made(self.store("nodes"), {"metadata": {"name": name}})
+        status.setdefault("addresses", [{"type": "InternalIP", "address": "10.1.2.3"}])
+        self.tell("nodes", name, **status)
+
+
+class ProxyTestCase(ConnectionCase):
+    """A test with the tools of several test cases."""
+
+    def endpoints(self, name: str, ports: Any = ({"port": 8080, "name": "w"},), **subset: Any) -> None:
+        """Have a service's endpoints be these."""
+        store = self.store("endpoints")
+        subsets = [{**subset, "ports": list(ports)}]
+        if self.stores.lookup("", "endpoints", "default", name) is None:
+            self.made(store, {"metadata": {"name": name}, "subsets": subsets})
+        else:
+            self.changed(store, name, lambda obj: obj.update(subsets=subsets))

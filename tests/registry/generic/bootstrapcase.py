@@ -1,0 +1,37 @@
+"""A storage in which the first objects are created."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.core.namespace.bootstrap import system_namespaces
+from kubetwist.registry.core.service.bootstrap import kubernetes_service
+from kubetwist.registry.flowcontrol.bootstrap import fairness
+from kubetwist.registry.scheduling.bootstrap import priority_classes
+from kubetwist.registry.stores import Stores
+from tests.resources.server import Server, all_kinds
+from tests.schema.release import definitions
+
+
+class BootstrapTestCase(SynchronousTestCase):
+    """A test with the tools of several test cases."""
+
+    def setUp(self) -> None:
+        """A server of everything."""
+        self.server = Server(*(info.resource for info in all_kinds()), types=definitions())
+        self.stores = self.server.stores
+
+    async def everything(self, stores: Stores) -> None:
+        """Make all of it."""
+        await system_namespaces(stores)
+        await priority_classes(stores)
+        await fairness(stores)
+        await kubernetes_service(stores, ["10.0.0.0/24"], "10.0.0.1", "192.0.2.7", 6443)
+
+    def found(self, group: str, resource: str, name: str, namespace: str = "") -> Any:
+        """An object that is there."""
+        obj = self.stores.lookup(group, resource, namespace, name)
+        self.assertIsNotNone(obj, name)
+        return obj

@@ -1,0 +1,78 @@
+"""Objects whose fields are owned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from kubetwist.api.resource import JSONObject
+from kubetwist.registry.generic.fieldmanager.manager import (
+    BuiltInVersions,
+    FieldManager,
+)
+from kubetwist.registry.generic.fieldmanager.resetfields import allowed_fields
+from kubetwist.registry.kinds import kinds_for
+from tests.schema.release import definitions
+
+NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:00:09Z"
+
+
+INFOS = {info.resource: info for info in kinds_for(set(definitions().gvks()), 36)}
+
+
+def endpoint(resource: str, version: str = "v1", subresource: str = "") -> FieldManager:
+    """The field manager of an endpoint."""
+    info = INFOS[resource]
+    kinds = {info.gvk(one).api_version: info.gvk(one) for one in info.known_versions}
+    gvk = info.gvk(version)
+    return FieldManager(
+        gvk,
+        BuiltInVersions(definitions(), kinds),
+        definitions().type_for(gvk).zero,
+        stored=info.storage_kind,
+        subresource=subresource,
+        filters=dict.fromkeys(kinds, allowed_fields(info, subresource)),
+    )
+
+
+CONFIG_MAPS = endpoint("configmaps")
+
+
+def config_map(**data: str) -> JSONObject:
+    """A ConfigMap."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": data}
+
+
+def created(obj: JSONObject, manager: str = "maker", fields: FieldManager = CONFIG_MAPS) -> JSONObject:
+    """An object as it is when it was created by POST."""
+    obj = copied(obj)
+    fields.update(None, obj, manager, NOW)
+    return stored(obj)
+
+
+def stored(obj: JSONObject) -> JSONObject:
+    """An object as it comes back from the store."""
+    obj = copied(obj)
+    obj["metadata"].update(uid="u-1", resourceVersion="7")
+    obj.pop("kind", None)
+    obj.pop("apiVersion", None)
+    return obj
+
+
+def copied(obj: JSONObject) -> JSONObject:
+    """The same object, sharing nothing."""
+    copy: JSONObject = orjson.loads(orjson.dumps(obj))
+    return copy
+
+
+def owners(obj: JSONObject) -> dict[str, Any]:
+    """Who owns what."""
+    return {entry["manager"]: entry["fieldsV1"] for entry in obj["metadata"].get("managedFields", ())}
+
+
+def updated(live: JSONObject, manager: str = "other", fields: FieldManager = CONFIG_MAPS, **parts: Any) -> JSONObject:
+    """An object with other parts, as it is when it was updated."""
+    obj = {**copied(live), **copied(parts)}
+    fields.update(live, obj, manager, LATER)
+    return stored(obj)

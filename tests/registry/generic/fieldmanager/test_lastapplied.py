@@ -1,0 +1,69 @@
+"""Tests for L{kubetwist.registry.generic.fieldmanager.lastapplied}."""
+
+from __future__ import annotations
+
+import orjson
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.resource import JSONObject
+from tests.registry.generic.fieldmanager.objects import (
+    CONFIG_MAPS,
+    LATER,
+    config_map,
+    created,
+    owners,
+    updated,
+)
+
+ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class KubectlTests(SynchronousTestCase):
+    """From client-side apply to server-side apply."""
+
+    def setUp(self) -> None:
+        """An object that was applied from the client's side, and changed by someone else since."""
+        left = orjson.dumps(config_map(a="1", b="1")).decode()
+        obj = config_map(a="1", b="1")
+        obj["metadata"]["annotations"] = {ANNOTATION: left}
+        self.live = updated(created(obj, "kubectl-client-side-apply"), data={"a": "1", "b": "2"})
+
+    def apply(self, applied: JSONObject, manager: str = "kubectl") -> JSONObject:
+        """Apply to it."""
+        return CONFIG_MAPS.apply(self.live, applied, manager, LATER, False)
+
+    def test_migration(self) -> None:
+        """What was applied from the client's side, and still is so, is no conflict for kubectl."""
+        obj = self.apply(config_map(a="9"))
+        self.assertEqual(obj["data"], {"a": "9", "b": "2"})
+        self.assertEqual(owners(obj)["kubectl"], {"f:data": {"f:a": {}}})
+
+    def test_others(self) -> None:
+        """For everyone else it is, and what changed since is for kubectl too."""
+        error = self.assertRaises(APIStatusError, self.apply, config_map(a="9"), "someone")
+        self.assertIn(".data.a", str(error))
+        error = self.assertRaises(APIStatusError, self.apply, config_map(a="9", b="9"))
+        self.assertEqual(str(error), 'Apply failed with 1 conflict: conflict with "other" using v1: .data.b')
+
+    def test_annotation(self) -> None:
+        """The annotation is brought up to date, with sorted keys and a newline, by nobody."""
+        obj = self.apply(config_map(b="2", a="<1>"))
+        self.assertEqual(
+            obj["metadata"]["annotations"][ANNOTATION],
+            '{"apiVersion":"v1","data":{"a":"\\u003c1\\u003e","b":"2"},"kind":"ConfigMap","metadata":{"name":"x"}}\n',
+        )
+        self.assertEqual(owners(obj)["kubectl"], {"f:data": {"f:a": {}, "f:b": {}}})
+
+    def test_unreadable_annotation(self) -> None:
+        """An annotation that is no object of the version allows nothing."""
+        for text in (
+            "broken {",
+            "[]",
+            "{}",
+            '{"kind":"ConfigMap","apiVersion":"v2"}',
+            '{"kind":"ConfigMap","apiVersion":"v1","x":1}',
+        ):
+            self.live["metadata"]["annotations"][ANNOTATION] = text
+            self.assertRaises(APIStatusError, self.apply, config_map(a="9"))

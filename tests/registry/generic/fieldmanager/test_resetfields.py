@@ -1,0 +1,31 @@
+"""Tests for L{kubetwist.registry.generic.fieldmanager.resetfields}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.generic.fieldmanager.resetfields import BUT_STATUS, allowed_fields, usual_fields
+from kubetwist.schema.merge.fieldset import of_paths
+from tests.registry.generic.fieldmanager.objects import (
+    INFOS,
+)
+
+
+class AllowedFieldsTests(SynchronousTestCase):
+    """L{kubetwist.registry.generic.fieldmanager.resetfields}."""
+
+    def test_usual(self) -> None:
+        """Where there is a status, the main resource's clients do not own it; elsewhere they own everything."""
+        self.assertEqual(allowed_fields(INFOS["nodes"], ""), BUT_STATUS)
+        fields = of_paths([("f:spec",), ("f:status",), ("f:metadata", "f:labels")])
+        self.assertEqual(allowed_fields(INFOS["configmaps"], "")(fields), fields)
+        self.assertEqual(usual_fields(True, "status")(fields), {"f:status": {}})
+
+    def test_special(self) -> None:
+        """Of requests for certificates their clients own nothing of what they ask; of a pod's resize all they send."""
+        fields = of_paths([("f:spec", "f:containers", 'k:{"name":"a"}', name) for name in ("f:image", "f:resources")])
+        self.assertEqual(allowed_fields(INFOS["pods"], "resize")(fields), fields)
+        self.assertEqual(allowed_fields(INFOS["certificatesigningrequests"], "")(fields), {})
+        labels = of_paths([("f:status",), ("f:metadata", "f:labels")])
+        for resource in ("servicecidrs", "resourceclaims"):
+            self.assertEqual(allowed_fields(INFOS[resource], "status")(labels), {"f:status": {}})

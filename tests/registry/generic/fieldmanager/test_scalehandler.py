@@ -1,0 +1,77 @@
+"""Tests for L{kubetwist.registry.generic.fieldmanager.scalehandler}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import GroupVersionKind, JSONObject
+from kubetwist.registry.generic.fieldmanager.manager import (
+    BuiltInVersions,
+    FieldManager,
+)
+from kubetwist.registry.generic.fieldmanager.scalehandler import from_scale, replicas_path, replicas_paths, to_scale
+from tests.registry.generic.fieldmanager.objects import (
+    LATER,
+    NOW,
+    copied,
+)
+from tests.schema.release import definitions
+
+
+class ScaleTests(SynchronousTestCase):
+    """Entries between a resource and its scale."""
+
+    PATHS = replicas_paths(["apps/v1"])
+
+    def entry(self, manager: str, fields: Any, **parts: Any) -> JSONObject:
+        """An entry of the main resource."""
+        return {
+            "manager": manager,
+            "operation": "Apply",
+            "apiVersion": "apps/v1",
+            "time": NOW,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:spec": fields},
+            **parts,
+        }
+
+    def test_shown(self) -> None:
+        """A scale shows who owns the replicas, as fields of its own."""
+        entries = [
+            self.entry("a", {"f:replicas": {}, "f:paused": {}}),
+            self.entry("b", {"f:paused": {}}),
+            self.entry("c", {"f:replicas": {}}, apiVersion="apps/v0"),
+        ]
+        [shown] = to_scale(entries, self.PATHS)
+        self.assertEqual(
+            shown, {**entries[0], "apiVersion": "autoscaling/v1", "fieldsV1": {"f:spec": {"f:replicas": {}}}}
+        )
+
+    def test_taken(self) -> None:
+        """Who changes the replicas through the scale takes them from their owner, who keeps the rest."""
+        scales = FieldManager(
+            GroupVersionKind("autoscaling", "v1", "Scale"),
+            BuiltInVersions(definitions(), {"autoscaling/v1": GroupVersionKind("autoscaling", "v1", "Scale")}),
+            dict,
+            subresource="scale",
+        )
+        entries = [self.entry("a", {"f:replicas": {}, "f:paused": {}}), self.entry("b", {"f:replicas": {}})]
+        live = {"metadata": {"uid": "u", "managedFields": to_scale(entries, self.PATHS)}, "spec": {"replicas": 1}}
+        scale = {**copied(live), "spec": {"replicas": 2}}
+        scales.update(live, scale, "hpa", LATER)
+        found = from_scale(entries, scale["metadata"]["managedFields"], "apps/v1", self.PATHS)
+        rest = self.entry("a", {"f:paused": {}})
+        taken = self.entry("hpa", {"f:replicas": {}}, operation="Update", subresource="scale")
+        del taken["time"]
+        self.assertEqual(found, [rest, taken])
+
+    def test_kept(self) -> None:
+        """An applier whose replicas nobody touched keeps its entry."""
+        entries = [self.entry("a", {"f:replicas": {}, "f:paused": {}})]
+        self.assertEqual(from_scale(entries, to_scale(entries, self.PATHS), "apps/v1", self.PATHS), entries)
+
+    def test_path(self) -> None:
+        """Custom resources say where their replicas are."""
+        self.assertEqual(replicas_path(".spec.count"), ("f:spec", "f:count"))

@@ -1,0 +1,104 @@
+"""Lists in protobuf."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from kubetwist.api.resource import GroupVersionKind
+from kubetwist.flowcontrol.turns import Turns
+from kubetwist.resources.protobufencoding import AT_ONCE
+from kubetwist.schema.protobuf.wire import WireError
+from tests.resources.protobufcase import MAPS, PROTOBUF, AnswerTestCase, opened
+from tests.resources.server import JSONClient, config_map, definitions
+
+
+class ListTests(AnswerTestCase):
+    """Lists."""
+
+    def test_list(self) -> None:
+        """A list tells its revision, and its items are those that JSON shows."""
+        _, found = self.ask("GET", MAPS)
+        expected = self.client.ask("GET", MAPS)[1]
+        self.assertEqual((found.api_version, found.kind), ("v1", "ConfigMapList"))
+        self.assertEqual(found.value["metadata"]["resourceVersion"], expected["metadata"]["resourceVersion"])
+        known = definitions().type_for(GroupVersionKind("", "v1", "ConfigMap"))
+        self.assertEqual([known.decode(one, []) for one in found.value["items"]], expected["items"])
+
+    def test_parts(self) -> None:
+        """A list in parts tells how many remain, and where to go on."""
+        _, found = self.ask("GET", f"{MAPS}?limit=1")
+        self.assertEqual(found.value["metadata"]["remainingItemCount"], 1)
+        _, found = self.ask("GET", f"{MAPS}?limit=1&continue={found.value['metadata']['continue']}")
+        self.assertEqual([one["metadata"]["name"] for one in found.value["items"]], ["b"])
+
+    def test_empty(self) -> None:
+        """Of nothing there is a list, too."""
+        _, found = self.ask("GET", "/api/v1/pods")
+        self.assertEqual((found.kind, "items" in found.value), ("PodList", False))
+
+    def begin_long(self, *names: str) -> JSONClient:
+        """Request a list whose items each have the size of a slice; C{at_once} has the first part."""
+        for name in names:
+            self.client.ask("POST", MAPS, config_map(name, x="y" * AT_ONCE))
+        self.turning = Clock()
+        self.server.site.turns = Turns(self.turning)
+        client = self.server.client()
+        self.at_once = client.begin(MAPS, Accept=PROTOBUF)
+        return client
+
+    def test_long(self) -> None:
+        """A long list is encoded bit by bit, in turns of the reactor."""
+        work: list[Deferred[None]] = []
+
+        def due(turns: Turns) -> Deferred[None]:
+            work.append(Deferred())
+            return work[-1]
+
+        self.patch(Turns, "due", due)
+        client = self.begin_long(*"cdefgh")
+        pieces, data = 0, b""
+        while work:
+            self.assertEqual((len(work), data), (1, b""))
+            work.pop().callback(None)
+            pieces += 1
+            data = client.taken()
+        self.assertEqual(pieces, 5)
+        head, _, body = data.partition(b"\r\n\r\n")
+        self.assertIn(PROTOBUF.encode(), head)
+        found = opened(body)
+        self.assertEqual([one["metadata"]["name"] for one in found.value["items"]], list("abcdefgh"))
+
+    def test_gone(self) -> None:
+        """For who leaves before a long list is there nothing more is encoded."""
+        client = self.begin_long(*"cdefgh")
+        client.gone()
+        encoded = []
+        types = definitions().protobuf
+        encode = types.encode
+        self.patch(types, "encode", lambda *of: encoded.append(of) or encode(*of))
+        for _ in range(20):
+            self.turning.advance(0)
+        self.assertLess(len(encoded), 2)
+        self.assertEqual(client.taken(), b"")
+
+    def test_unshowable(self) -> None:
+        """A list with an item that can not be encoded is an error, even if that is found late."""
+        types = definitions().protobuf
+        encode = types.encode
+
+        def refuse(definition: str, value: Any) -> bytes:
+            if value.get("metadata", {}).get("name") == "h":
+                raise WireError("exceeded max depth")
+            return encode(definition, value)
+
+        self.patch(types, "encode", refuse)
+        client = self.begin_long(*"cdefgh")
+        data = self.at_once
+        for _ in range(50):
+            self.turning.advance(0)
+            data += client.taken()
+        self.assertTrue(data.startswith(b"HTTP/1.1 500 "), data)
+        self.assertIn(b"exceeded max depth", data)

@@ -1,0 +1,44 @@
+"""Tests for L{kubetwist.resources.install}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.resources.install import group_version_path, verbs
+from tests.resources.server import Server, all_kinds
+
+
+class InstallTests(SynchronousTestCase):
+    """What is told of what is served."""
+
+    def test_verbs_follow_from_capabilities(self) -> None:
+        """The verbs in discovery are those of the storage object's capabilities."""
+        server = Server("configmaps", "namespaces", "selfsubjectreviews", "nodes")
+        installed = server.installer.installed
+        told = {
+            (one.resource, one.subresource): one.verbs
+            for version in installed.group_versions()
+            for one in installed.resources(version)
+        }
+        everything = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+        self.assertEqual(told["configmaps", ""], everything)
+        self.assertEqual(told["namespaces", ""], tuple(verb for verb in everything if verb != "deletecollection"))
+        self.assertEqual(told["namespaces", "finalize"], ("update",))
+        self.assertEqual(told["namespaces", "status"], ("get", "patch", "update"))
+        self.assertEqual(told["selfsubjectreviews", ""], ("create",))
+        self.assertEqual(told["nodes", "proxy"], ("create", "delete", "get", "patch", "update"))
+        self.assertEqual(verbs(server.stores.get("", "nodes")), everything)
+
+    def test_all_kinds(self) -> None:
+        """Every resource of a release that can be listed is, in every version that it is served in, and empty."""
+        server = Server(*(info.resource for info in all_kinds()))
+        client = server.client()
+        installed = server.installer.installed
+        listed = 0
+        for version in installed.group_versions():
+            for one in installed.resources(version):
+                if "list" in one.verbs and one.resource != "componentstatuses":
+                    code, found = client.ask("GET", f"{group_version_path(version)}/{one.resource}")
+                    self.assertEqual((code, found["kind"], found["items"]), (200, one.list_kind, []))
+                    listed += 1
+        self.assertGreater(listed, 50)

@@ -1,0 +1,93 @@
+"""Tests for L{kubetwist.storage.cache.listing}."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.storage.cache.listing import counted, gather, undo
+from kubetwist.storage.cache.metrics import CacheTally
+from kubetwist.storage.cache.record import Record
+
+KEYS = st.sets(st.sampled_from("abcdefghij"))
+
+
+def record(key: str, revision: int = 1) -> Record:
+    """A record of a key."""
+    return Record(key, revision, b"", {}, {})
+
+
+def batches(keys: str, size: int = 3) -> Iterator[list[Record]]:
+    """Records of some keys, in batches."""
+    for start in range(0, len(keys), size):
+        yield [record(key) for key in keys[start : start + size]]
+
+
+def shown(found: list[Record]) -> str:
+    """The keys of records."""
+    return "".join(one.key for one in found)
+
+
+class GatherTests(SynchronousTestCase):
+    """Tests for L{gather}."""
+
+    @given(st.integers(1, 8), st.integers(1, 4), st.sets(st.sampled_from("abcdefg")))
+    def test_pages(self, limit: int, size: int, wanted: set[str]) -> None:
+        """Pages together have every matching record once, in order, and none has more than its limit."""
+        keys, found, after = "abcdefg", "", ""
+        while True:
+            rest = "".join(key for key in keys if key > after)
+            page, after = gather(batches(rest, size), lambda one: one.key in wanted, limit)
+            self.assertLessEqual(len(page), limit)
+            found += shown(page)
+            if not after:
+                break
+        self.assertEqual(found, "".join(key for key in keys if key in wanted))
+
+    def test_all(self) -> None:
+        """Without a limit there is one page."""
+        page, after = gather(batches("abcde"), None, 0)
+        self.assertEqual((shown(page), after), ("abcde", ""))
+
+    def test_exact(self) -> None:
+        """A page that ends with the last record is the last page."""
+        page, after = gather(batches("abc"), None, 3)
+        self.assertEqual((shown(page), after), ("abc", ""))
+        page, after = gather(batches("abcd"), None, 3)
+        self.assertEqual((shown(page), after), ("abc", "c"))
+
+
+class UndoTests(SynchronousTestCase):
+    """Tests for L{undo}."""
+
+    @given(KEYS, KEYS, KEYS, st.sampled_from(["", "c", "j"]), st.integers(1, 4))
+    def test_former_state(self, now: set[str], before: set[str], touched: set[str], after: str, size: int) -> None:
+        """What was changed is as it was, whether it was there before, is now, or both."""
+        undone = {key: record(key, 0) if key in before else None for key in touched}
+        kept = "".join(sorted(key for key in now if key > after))
+        found = [one for batch in undo(batches(kept, size), undone, after) for one in batch]
+        expected = sorted(key for key in (now - touched) | (before & touched) if key > after)
+        self.assertEqual([one.key for one in found], expected)
+        self.assertEqual({one.key for one in found if one.revision == 0}, {key for key in expected if key in touched})
+
+    def test_no_empty_batches(self) -> None:
+        """A batch of which nothing is left is left out."""
+        found = list(undo(batches("abcdef"), dict.fromkeys("abc"), ""))
+        self.assertEqual([shown(batch) for batch in found], ["def"])
+
+
+class CountTests(SynchronousTestCase):
+    """Tests for L{counted}."""
+
+    def test_fetched(self) -> None:
+        """Records are counted as they are taken."""
+        tally = CacheTally()
+        taken = counted(batches("abcde"), tally)
+        next(taken)
+        self.assertEqual(tally.fetched, 3)
+        self.assertEqual([shown(batch) for batch in taken], ["de"])
+        self.assertEqual(tally.fetched, 5)

@@ -1,0 +1,56 @@
+"""Tests for L{kubetwist.storage.sqlite._filelock}."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.storage.errors import StorageUnavailable
+from kubetwist.storage.sqlite._filelock import FileLock, read_holder, write_holder
+
+
+class FileLockTests(SynchronousTestCase):
+    """Tests for L{FileLock}."""
+
+    def setUp(self) -> None:
+        """Have a path, and no lock left behind."""
+        self.path = self.mktemp()
+        self.lock = FileLock(self.path)
+        self.addCleanup(self.lock.release)
+
+    def test_one_holder(self) -> None:
+        """A lock has one holder, whose process a refusal names; it can be taken again when it was given back."""
+        self.lock.acquire()
+        other = FileLock(self.path)
+        error = self.assertRaises(StorageUnavailable, other.acquire)
+        self.assertEqual(str(error), f"{self.path} is in use by another process ({os.getpid()})")
+        self.lock.release()
+        other.acquire()
+        other.release()
+
+    def test_file_stays(self) -> None:
+        """The file of the lock is private, and stays when the lock is given back."""
+        self.lock.acquire()
+        self.lock.release()
+        self.lock.release()
+        file = Path(f"{self.path}.lock")
+        self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(file.read_text(), f"{os.getpid()}\n")
+
+    def test_no_directory(self) -> None:
+        """A file that cannot be there cannot be locked."""
+        lock = FileLock(f"{self.path}/absent/x")
+        error = self.assertRaises(StorageUnavailable, lock.acquire)
+        self.assertIn("can not be opened: No such file or directory", str(error))
+
+    def test_unreadable_holder(self) -> None:
+        """A file that does not say who holds the lock is no reason to fail; nor is one that cannot be written."""
+        file = Path(self.path)
+        file.write_text("junk")
+        descriptor = os.open(file, os.O_RDONLY)
+        self.addCleanup(os.close, descriptor)
+        self.assertEqual(read_holder(descriptor), "another process")
+        write_holder(descriptor)
+        self.assertEqual(file.read_text(), "junk")

@@ -1,0 +1,41 @@
+"""Tests for L{kubetwist.storage.wrappers}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import alsoProvides, implementer
+
+from kubetwist.interfaces import ISharedStorage, IStorageWrapper
+from kubetwist.storage.memory import MemoryStorage
+from kubetwist.storage.wrappers import innermost, shared_storage
+
+
+@implementer(IStorageWrapper)
+class Wrapper:
+    """Stands over a backend."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+
+class WrapperTests(SynchronousTestCase):
+    """Tests for backends that stand over others."""
+
+    def setUp(self) -> None:
+        """Have a backend under two others."""
+        self.backend = MemoryStorage(Clock())
+        self.outer: Any = Wrapper(Wrapper(self.backend))
+
+    def test_innermost(self) -> None:
+        """Below all wrappers is the backend itself."""
+        self.assertIs(innermost(self.outer), self.backend)
+        self.assertIs(innermost(self.backend), self.backend)
+
+    def test_shared(self) -> None:
+        """What servers share is found below wrappers; a store of one server is not shared."""
+        self.assertIsNone(shared_storage(self.outer))
+        alsoProvides(self.backend, ISharedStorage)
+        self.assertIs(shared_storage(self.outer), self.backend)
