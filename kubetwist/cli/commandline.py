@@ -9,8 +9,11 @@ from typing import Any, ClassVar
 from twisted.python import usage
 
 from ..api.resource import JSONObject
+from .flagformat import (
+    flags_of,
+    typed_flags,
+)
 from .flagtypes import BOOLEAN, Flag, FlagError, describe_flags, parse_flags
-from .flagvalues import flags_of, typed_flags
 
 _USAGE_EXIT = 64
 HELP = Flag("help", BOOLEAN, False, "Print this text and exit.", "Global")

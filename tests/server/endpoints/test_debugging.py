@@ -11,9 +11,12 @@ from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.cli.flagformat import (
+    flags_of,
+    typed_value,
+)
 from kubetwist.cli.flagtable import FLAGS
 from kubetwist.cli.flagtypes import parse_flags
-from kubetwist.cli.flagvalues import flags_of, typed_value
 from kubetwist.server.endpoints.debugging import ProfilesResource
 
 from ...http.harness import Client, filtered_site

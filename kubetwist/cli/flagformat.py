@@ -7,7 +7,12 @@ from typing import Any
 
 from ..api.resource import JSONObject
 from ..logs.redaction import without_passwords
-from .flagtypes import DURATION, MODULES, Flag, shown_duration
+from .flagtypes import (
+    DURATION,
+    MODULES,
+    Flag,
+    shown_duration,
+)
 
 
 def flags_of(flags: Sequence[Flag], options: Mapping[str, Any]) -> dict[str, str]:
