@@ -38,7 +38,7 @@ from twisted.internet.task import react
 from twisted.internet.threads import deferToThreadPool
 
 import kubetwist
-from kubetwist.testing._inprocess import InProcessServer
+from kubetwist.testing import InProcessServer
 
 #: The folder whose functions are recorded.
 SOURCES = str(Path(kubetwist.__file__).parent) + "/"

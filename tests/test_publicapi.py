@@ -89,6 +89,13 @@ def importers() -> dict[str, set[str]]:
     return found
 
 
+@cache
+def named_in_plugins() -> set[str]:
+    """Return the modules that are named by the drop-ins of Twisted and by the entry points."""
+    texts = [path.read_text("utf-8") for path in (SOURCES.parent / "twisted" / "plugins").glob("kube*.py")]
+    return set(re.findall(r"\bkubetwist(?:\.\w+)+", "\n".join(texts)))
+
+
 def is_private(name: str) -> bool:
     """Return whether a module or one of its packages begins with an underscore."""
     return any(part.startswith("_") and not part.startswith("__") for part in name.split("."))
@@ -190,4 +197,24 @@ class PrivateModuleTests(SynchronousTestCase):
             level = next(number for number, part in enumerate(parts) if part.startswith("_"))
             package = ".".join(parts[:level])
             problems += [f"{user} imports {name}" for user in users if not f"{user}.".startswith(f"{package}.")]
+        self.assertEqual([], sorted(problems))
+
+    def test_internal(self) -> None:
+        """In packages with public modules, modules for their own package only are listed or have an underscore."""
+        text = PAGE.read_text("utf-8").partition("In the packages ")[2].partition(" are public")[0]
+        packages = re.findall(r"`([\w.]+)`", text)
+        self.assertIn("admission", packages)
+        problems = []
+        for name, users in importers().items():
+            if (
+                not any(name.startswith(f"kubetwist.{one}.") for one in packages)
+                or modules()[name].name == "__init__.py"
+            ):
+                continue
+            if is_private(name) or name in read_page():
+                continue
+            package = name.rpartition(".")[0]
+            own = all(f"{user}.".startswith(f"{package}.") for user in users)
+            if own and name not in named_in_plugins():
+                problems.append(name)
         self.assertEqual([], sorted(problems))
