@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
@@ -186,7 +186,7 @@ class ServerConfig:
         """See L{PluginContext.user_of_token}."""
         return self.context.user_of_token(token, audiences)
 
-    async def release(self, close_backend: Callable[[], Any] | None = None) -> None:
+    async def release(self, close_backend: Callable[[], Awaitable[None]] | None = None) -> None:
         """
         Close everything that was opened for this configuration.
 

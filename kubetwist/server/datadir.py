@@ -20,6 +20,7 @@ from typing import Any
 
 from twisted.logger import Logger
 
+from ..api.flagvalues import FlagValues
 from ..api.users import MASTERS
 from .credentials.certificates import Authority, BadCertificate, Pair, Subject, service_account_key, serving_names
 from .credentials.kubeconfig import kubeconfig, refreshed
@@ -242,7 +243,7 @@ class Credentials:
     @ivar front_proxy_authority: What those verify that by, PEM.
     """
 
-    def __init__(self, data: DataDirectory, options: Any, names: Sequence[str] = ()) -> None:
+    def __init__(self, data: DataDirectory, options: FlagValues, names: Sequence[str] = ()) -> None:
         """
         Read, and make what is missing.
 

@@ -123,7 +123,7 @@ class FlowSamples:
             yield Reading(f"{_PREFIX}{name}", "histogram", text, labels, values)
 
 
-def _is_gone(key: tuple[str, tuple[str, ...]], levels: Mapping[str, Any]) -> bool:
+def _is_gone(key: tuple[str, tuple[str, ...]], levels: Mapping[str, object]) -> bool:
     """Whether something was found of a level that is not there any more."""
     name, labels = key
     return _SERIES[name][1][0] == "priority_level" and labels[0] not in levels

@@ -6,7 +6,7 @@ The one in front speaks for all: hooks and checks of its delegates are its own, 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from inspect import isawaitable
 from typing import Any
 
@@ -21,7 +21,8 @@ from .endpoints.health import HealthCheck, Unhealthy
 from .hooknames import ORDER
 
 #: What is called at a point of the server's life; it may take its time.
-Hook = Callable[[], Awaitable[Any] | Any]
+Hook = Callable[[], object]
+_Run = Coroutine["Deferred[Any]", Any, None]
 
 HEALTHZ, LIVEZ, READYZ = "healthz", "livez", "readyz"
 EVERYWHERE = (HEALTHZ, LIVEZ, READYZ)
@@ -187,7 +188,7 @@ async def _finished(run: Hook) -> None:
         await result
 
 
-async def _together(runs: list[Any]) -> None:
+async def _together(runs: list[_Run]) -> None:
     failed = gatherResults([Deferred.fromCoroutine(run) for run in runs], consumeErrors=True)
     try:
         await failed

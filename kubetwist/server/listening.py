@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
-from typing import Any, Final
+from typing import Any, Final, cast
+
+from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IReactorSocket
 
 from .errors import StartError
 
@@ -39,12 +41,10 @@ class BoundAddress:
             raise StartError(f"cannot listen on {address} port {port}: {error.strerror or error}") from error
         self.port: int = self._socket.getsockname()[1]
 
-    def listen(self, factory: Any, reactor: Any) -> Any:
+    def listen(self, factory: IProtocolFactory, reactor: IReactorSocket) -> IListeningPort:
         """
         Accept connections from now on.
 
-        @param reactor: Provides L{IReactorSocket<twisted.internet.interfaces.IReactorSocket>}.
-        @return: The L{IListeningPort<twisted.internet.interfaces.IListeningPort>}.
         @raise StartError: Another process listens on the address since it was bound.
         """
         bound = self._socket
@@ -55,7 +55,7 @@ class BoundAddress:
             address, port = bound.getsockname()[:2]
             raise StartError(f"cannot listen on {address} port {port}: {error.strerror or error}") from error
         # The reactor duplicates the descriptor.
-        port = reactor.adoptStreamPort(bound.fileno(), bound.family, factory)
+        port = reactor.adoptStreamPort(bound.fileno(), bound.family, cast("Any", factory))
         self.close()
         return port
 

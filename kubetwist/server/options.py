@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
+
+from twisted.python.usage import Options
 
 from ..api.flagvalues import FlagValues
 from ..api.resource import JSONObject
@@ -19,7 +21,7 @@ class ServerOptions(FlagValues, Protocol):
         """The name of the command, for messages."""
 
     @property
-    def parent(self) -> Any:
+    def parent(self) -> Options | None:
         """The options of C{twist}; L{None} in a program that is not C{twist}."""
 
     @property
@@ -30,7 +32,7 @@ class ServerOptions(FlagValues, Protocol):
     def shown(self) -> Shown:
         """The metrics that are served."""
 
-    def __setitem__(self, name: str, value: Any, /) -> None:
+    def __setitem__(self, name: str, value: object, /) -> None:
         """Replace the value of a flag."""
 
     def shown_values(self) -> Mapping[str, str]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from attrs import frozen
 
 from twisted.plugin import IPlugin, getPlugins
 from zope.interface import implementer
+from zope.interface.interface import InterfaceClass
 
 from ..api.go.quote import quoted
 from ..api.providers import interface_error
@@ -42,9 +43,22 @@ LAST_RANK = 1000
 _MOST_PRETEND_NODES = 1000
 
 
-def _loaded(place: str) -> Any:
+class Named(Protocol):
+    """A factory of plugins."""
+
+    @property
+    def name(self) -> str:
+        """The name by which the factory is chosen."""
+
+
+Factory = TypeVar("Factory", bound=Named)
+Plugin = TypeVar("Plugin")
+
+
+def _loaded(place: str) -> Callable[..., Any]:
     module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
+    loaded: Callable[..., Any] = getattr(import_module(module), name)
+    return loaded
 
 
 @implementer(IPlugin, IAuthenticatorFactory)
@@ -110,7 +124,7 @@ def make_memory(options: FlagValues, reactor: IServerReactor) -> IStorageBackend
     return MemoryStorage(reactor)
 
 
-def named(factories: Iterable[Any], interface: Any, what: str) -> dict[str, Any]:
+def named(factories: Iterable[Factory], interface: InterfaceClass, what: str) -> dict[str, Factory]:
     """
     Return factories by their names.
 
@@ -118,7 +132,7 @@ def named(factories: Iterable[Any], interface: Any, what: str) -> dict[str, Any]
     @param what: The kind of plugin, for errors.
     @raise StartError: Two have the same name, or one does not provide C{interface}.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, Factory] = {}
     for factory in factories:
         wrong = interface_error(factory, interface)
         if wrong:
@@ -129,7 +143,7 @@ def named(factories: Iterable[Any], interface: Any, what: str) -> dict[str, Any]
     return found
 
 
-def checked(plugin: Any, interface: Any, what: str, name: str) -> Any:
+def checked(plugin: Plugin, interface: InterfaceClass, what: str, name: str) -> Plugin:
     """
     Return a plugin that a factory made, if it provides C{interface}.
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from twisted.internet.defer import Deferred, TimeoutError
 
-from ..interfaces import IProbedStorage
+from ..interfaces import IProbedStorage, ISharedStorage
 from ..metrics.health import HealthMetrics
 from ..storage.errors import KeyNotFound, StorageError
 from ..storage.wrappers import innermost, shared_storage
@@ -88,7 +87,7 @@ class ServerChecks:
         except StorageError as error:
             raise Unhealthy(str(error)) from error
 
-    async def _check_shared_storage(self, storage: Any, seconds: float) -> None:
+    async def _check_shared_storage(self, storage: ISharedStorage, seconds: float) -> None:
         """Check that the storage answers in time; checks at the same time share one question to it."""
         revision: Deferred[int] = Deferred.fromCoroutine(storage.current_revision())
         try:

@@ -140,6 +140,7 @@ class UnderTwist:
         from ..logs.lines import file_observer
 
         parent, verbosity = self._options.parent, self._options.verbosity
+        assert parent is not None, "the server runs under twist"
         if not any(argument.partition("=")[0] == "--log-file" for argument in sys.argv):
             # As kube-apiserver does; the default of twist is stdout.
             parent["logFile"] = sys.stderr

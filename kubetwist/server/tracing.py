@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import socket
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
 
 from ..api.configurations import BadConfiguration
@@ -57,7 +58,7 @@ class Tracing:
             ) from error
         exporting = self._exporting = exporting_to(self._configuration.endpoint, server_name(socket.gethostname()))
 
-        def stop() -> Any:
+        def stop() -> Deferred[None]:
             self._exporting = None
             return deferToThreadPool(reactor, reactor.getThreadPool(), exporting.close, PATIENCE)
 

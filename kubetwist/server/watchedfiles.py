@@ -17,11 +17,13 @@ from typing import Any, Final, TypeVar
 from attrs import define
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..api.times import posix_now
+from ..interfaces import IServerReactor
 
 T = TypeVar("T")
 
@@ -32,7 +34,7 @@ LIMIT: Final = 16 * 1024 * 1024
 
 #: Makes something of the contents of files; raises L{ValueError} when they are bad. Called in a thread, but for once.
 Load = Callable[[Sequence[bytes]], Any]
-Stamp = tuple[Any, ...]
+Stamp = tuple[object, ...]
 
 
 @define(eq=False)
@@ -72,9 +74,9 @@ class WatchedFiles:
 
     def __init__(
         self,
-        reactor: Any,
+        reactor: IServerReactor,
         interval: float | None = None,
-        in_thread: Callable[[Callable[[], Any]], Deferred[Any]] | None = None,
+        in_thread: Callable[[Callable[[], list[_News]]], Deferred[list[_News]]] | None = None,
     ) -> None:
         """
         @param interval: Seconds between two looks; L{None} for L{INTERVAL}.
@@ -85,7 +87,7 @@ class WatchedFiles:
         self._in_thread = in_thread or self._in_reactors_thread
         self.reloads: dict[tuple[str, str], tuple[int, float]] = {}
         self._watches: list[_Watch] = []
-        self._timer: Any = None
+        self._timer: IDelayedCall | None = None
         self._running = False
         self._looking = False
         self._again = False
@@ -158,7 +160,7 @@ class WatchedFiles:
         looking.addErrback(lambda failure: self._log.failure("looking at files failed", failure))
         looking.addCallback(self._looked)
 
-    def _looked(self, _: Any) -> None:
+    def _looked(self, _: object) -> None:
         self._looking = False
         again, self._again = self._again, False
         if again and self._running:
@@ -166,7 +168,7 @@ class WatchedFiles:
         else:
             self._later()
 
-    def _in_reactors_thread(self, call: Callable[[], Any]) -> Deferred[Any]:
+    def _in_reactors_thread(self, call: Callable[[], T]) -> Deferred[T]:
         return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), call)
 
     def _changes(self) -> list[_News]:
@@ -200,7 +202,7 @@ class WatchedFiles:
         count, _ = self.reloads.get((watch.what, status), (0, 0.0))
         self.reloads[watch.what, status] = (count + 1, posix_now())
 
-    def _used(self, _: Any, watch: _Watch) -> None:
+    def _used(self, _: object, watch: _Watch) -> None:
         self._count(watch, "success")
         self._log.info(
             "{what}: new content of {paths} is in use", what=watch.what, paths=", ".join(map(str, watch.paths))
@@ -257,7 +259,7 @@ def _look_at(watch: _Watch) -> _News | None:
 
 
 def _stamp(paths: Sequence[Path]) -> Stamp:
-    found: list[Any] = []
+    found: list[object] = []
     for path in paths:
         try:
             state = os.stat(path)

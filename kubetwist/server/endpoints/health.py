@@ -19,6 +19,8 @@ from ...metrics.health import HealthMetrics
 
 _log = Logger()
 
+_Answer = Coroutine["Deferred[Any]", Any, None]
+
 
 class Unhealthy(Exception):
     """A check has failed; the text is for the log, and for who may ask for that one check."""
@@ -132,5 +134,5 @@ class HealthResource(Resource):
             request.respond_text(200, "ok")
 
 
-def _answer_when_done(answer: Coroutine[Deferred[Any], Any, None], request: KubeRequest) -> None:
+def _answer_when_done(answer: _Answer, request: KubeRequest) -> None:
     Deferred.fromCoroutine(answer).addErrback(request.crashed)
