@@ -14,6 +14,8 @@ from twisted.internet.interfaces import IReactorCore, IReactorSocket, IReactorTC
 from zope.interface import Attribute, Interface
 
 if TYPE_CHECKING:
+    from OpenSSL.crypto import X509
+
     from twisted.internet.defer import Deferred
 
     from .api.authorization import AuthorizerAttributes, Verdict
@@ -551,6 +553,17 @@ class IConversionPlugin(Interface):
 # --- who, and may they -------------------------------------------------------------------------------------------
 
 
+class IClientConnection(Interface):
+    """What authenticators see of the connection of a request."""
+
+    remembered: dict[object, Any] = Attribute(
+        "Facts about the client that hold for all requests of the connection; each user has a key of its own."
+    )
+
+    def peer_certificates() -> Sequence[X509]:
+        """Return the certificate that the client has presented, and its chain; nothing without TLS."""
+
+
 class IAuthenticationRequest(Interface):
     """What authenticators see of a request: a part of L{kubetwist.http.request.KubeRequest}."""
 
@@ -559,7 +572,7 @@ class IAuthenticationRequest(Interface):
     fields: dict[bytes, list[bytes]] = Attribute("The header, by names in lower case.")
     audit_id: str = Attribute("The identifier of the request in logs and audit events.")
     signed_in: bool = Attribute("Whether it has the cookie of a session of the page; set by that authenticator.")
-    connection: Any = Attribute("L{kubetwist.http.http1.channel.KubeChannel}: with the client certificate.")
+    connection: IClientConnection = Attribute("The connection, with the client certificate.")
 
     def header(name: bytes) -> bytes | None:
         """

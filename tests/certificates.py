@@ -98,6 +98,6 @@ class Request:
         }
 
     def peer_certificates(self) -> list[crypto.X509]:
-        """Return what was shown, as L{kubetwist.http.request.RequestTransport} does."""
+        """Return what was shown, as L{kubetwist.http.transport.RequestTransport} does."""
         self.asked += 1
         return self._shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from attrs import evolve, frozen
 from OpenSSL.crypto import X509
@@ -14,11 +14,8 @@ from zope.interface import implementer
 
 from ..api.resource import UserInfo
 from ..api.users import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED
-from ..interfaces import IAuthenticatorUnion
+from ..interfaces import IAuthenticationRequest, IAuthenticator, IAuthenticatorUnion, IClientConnection
 from .errors import AuthenticationFailed, RequestRefused
-
-if TYPE_CHECKING:
-    from ..interfaces import IAuthenticationRequest, IAuthenticator
 
 _INVALID: Final = "invalid bearer token"
 #: Authenticators read nothing of a request that L{TokenAlone} does not have.
@@ -144,6 +141,7 @@ class TokenFinding:
     error: str = ""
 
 
+@implementer(IAuthenticationRequest, IClientConnection)
 class TokenAlone:
     """
     A request that has a bearer token and nothing else.
@@ -152,6 +150,10 @@ class TokenAlone:
     @ivar granted: For which of them it is, as found by an authenticator whose tokens have audiences.
     """
 
+    method = b"GET"
+    path = b""
+    audit_id = ""
+    signed_in = False
     granted: tuple[str, ...] | None = None
 
     def __init__(self, token: str, audiences: Sequence[str]) -> None:
@@ -166,7 +168,12 @@ class TokenAlone:
         """Return no certificate."""
         return ()
 
-    def warn(self, text: str) -> None:
+    def header(self, name: bytes) -> bytes | None:
+        """Return the first value of a header field."""
+        values = self.fields.get(name)
+        return values[0] if values is not None else None
+
+    def warn(self, text: str, agent: str = "-", code: int = 299) -> None:
         """There is no answer that a warning could go with."""
 
     def annotate(self, key: str, value: str, level: str) -> None:

@@ -2,24 +2,21 @@
 Requests, independent of the protocol and the connection that they arrive on.
 
 L{KubeRequest} keeps Twisted's interface, so that any resource can answer it, and adds the short ways that a Kubernetes
-API takes thousands of times a second. It reads its client through L{RequestTransport}, which HTTP/1.1 implements as a
-connection (L{kubetwist.http.http1.channel}) and HTTP/2 could implement as a stream, and its server through
-L{RequestSite}.
+API takes thousands of times a second. It uses its client and its server through the protocols of
+L{kubetwist.http.transport}.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from io import BytesIO
 from time import perf_counter
-from typing import Any, AnyStr, Final, Protocol
-
-from OpenSSL.crypto import X509
+from typing import Any, AnyStr, Final, TypeAlias
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
-from twisted.internet.interfaces import IAddress, IConsumer, IProducer, IProtocol, IReactorTime
+from twisted.internet.interfaces import IAddress, IConsumer, IProducer, IProtocol
 from twisted.python.failure import Failure
 from twisted.web.error import UnsupportedMethod
 from twisted.web.http import NO_BODY_CODES, parse_qs
@@ -32,121 +29,21 @@ from ..api.errors import APIStatusError
 from ..api.query import parse_query
 from ..api.resource import JSONObject, UserInfo
 from ..interfaces import IAuthenticationRequest
-from .collaborators import AuditTrail, WorkScheduler
+from .collaborators import AuditTrail
 from .connection.bodyshares import MAX_BODY
-from .connection.flow import Flow, RawTransport
+from .connection.flow import Flow
 from .fields import NO_LINES, FieldLines
 from .requestinfo import RequestInfo
 from .streaming import StreamedBody, collected_body
+from .transport import RequestSite, RequestTransport
 from .warnings import Warnings
 
 TEXT: Final = b"text/plain; charset=utf-8"
 
 
-class RequestTransport(Protocol):
-    """
-    What carries one request and its response: a connection of HTTP/1.1, or a stream of another protocol.
-
-    It frames the response (lines and chunks of HTTP/1.1) from the attributes of the request, and applies the flow
-    control of its client to the producer of a response. All calls come in the reactor's thread.
-
-    @ivar remembered: Facts about the client that hold for all requests of the connection, such as the owner of its
-        certificate, by any key.
-    """
-
-    remembered: dict[object, Any]
-
-    @property
-    def site(self) -> RequestSite:
-        """What the request is served by."""
-
-    def getPeer(self) -> IAddress:
-        """Return the address of the client."""
-
-    def getHost(self) -> IAddress:
-        """Return the address that the client has connected to."""
-
-    def peer_certificates(self) -> Sequence[X509]:
-        """Return the certificate that the client has presented, and its chain; nothing without TLS."""
-
-    def collect(self, request: KubeRequest) -> bool:
-        """
-        Continue to read the body of a request that is served before its body has arrived.
-
-        @return: Whether there is room for it. Then C{request.body_arrived} is called with the whole body.
-        """
-
-    def send_response(self, request: KubeRequest, body: bytes, content_type: bytes) -> None:
-        """Send a whole response, with the status and the header fields of the request."""
-
-    def send_piece(self, request: KubeRequest, data: bytes) -> None:
-        """Send a piece of the response; the first one begins it, with the status and header fields of the request."""
-
-    def end_response(self, request: KubeRequest) -> None:
-        """Complete a response that L{send_piece} has begun."""
-
-    def cut_response(self, request: KubeRequest) -> None:
-        """End an incomplete response such that its client notices; what was sent arrives if that is possible."""
-
-    def switch(self, request: KubeRequest, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol) -> RawTransport:
-        """Send a response 101 with these header fields, and connect C{protocol} to the client."""
-
-    def prioritize(self, urgent: bool) -> None:
-        """Send what is written before the responses of other requests, or no longer."""
-
-    def registerProducer(self, producer: IProducer, streaming: bool) -> None:
-        """As L{IConsumer.registerProducer<twisted.internet.interfaces.IConsumer.registerProducer>}."""
-
-    def unregisterProducer(self) -> None:
-        """As L{IConsumer.unregisterProducer<twisted.internet.interfaces.IConsumer.unregisterProducer>}."""
-
-    def requestDone(self, request: KubeRequest) -> None:
-        """Release the connection for the next request: the response is complete."""
-
-    def finish_with_this(self) -> None:
-        """Accept no request after this one."""
-
-    def loseConnection(self) -> None:
-        """Close the connection when what was written is sent."""
-
-    def abort(self) -> None:
-        """Close the connection now."""
-
-
-class RequestSite(Protocol):
-    """
-    The server of a request: what handles it, and what it registers with.
-
-    @ivar handler: Answers requests.
-    @ivar open_requests: Requests without a complete response.
-    @ivar long_running: The functions that end requests which do not end by themselves.
-    @ivar date: The value of C{Date} fields.
-    @ivar late: Called with the status of a response that came after the server had ended its request.
-    @ivar turns: Schedules expensive work; L{None} runs it at once.
-    """
-
-    handler: Handler
-    open_requests: set[KubeRequest]
-    long_running: dict[KubeRequest, Callable[[], object]]
-    date: bytes
-    late: Callable[[int], object] | None
-    turns: WorkScheduler | None
-
-    @property
-    def reactor(self) -> IReactorTime:
-        """The reactor of the server."""
-
-    def request_ended(self, request: KubeRequest) -> None:
-        """Unregister a request: it was answered, or its client has disconnected."""
-
-    def write_events_with(self, write: Callable[[], object]) -> None:
-        """Call C{write} before responses are sent, in each turn of the reactor."""
-
-    def respond_error(self, request: KubeRequest, error: APIStatusError) -> None:
-        """Answer with the Status of an error, in a media type that the client accepts."""
-
-    def respond_failure(self, request: KubeRequest, reason: Failure) -> None:
-        """Log an uncaught exception, and answer 500 without details."""
+#: The connection or stream of a request, and its server.
+Transport: TypeAlias = "RequestTransport[KubeRequest]"
+Host: TypeAlias = "RequestSite[KubeRequest]"
 
 
 @implementer(IAuthenticationRequest)
@@ -221,8 +118,8 @@ class KubeRequest(Request):
     method: bytes
     uri: bytes
     fields: dict[bytes, list[bytes]]
-    site: RequestSite  # type: ignore[assignment]
-    channel: RequestTransport | None  # type: ignore[assignment]
+    site: Host  # type: ignore[assignment]
+    channel: Transport | None  # type: ignore[assignment]
     response_fields: Headers | None = None
     warnings: Warnings | None = None
 
@@ -236,7 +133,7 @@ class KubeRequest(Request):
     _content: BytesIO | None = None
 
     def __init__(
-        self, channel: RequestTransport, method: bytes, target: bytes, version: bytes, fields: dict[bytes, list[bytes]]
+        self, channel: Transport, method: bytes, target: bytes, version: bytes, fields: dict[bytes, list[bytes]]
     ) -> None:
         """
         @param target: Path and query, as sent.

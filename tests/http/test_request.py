@@ -14,14 +14,14 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.http.connection.flow import RawTransport
-from kubetwist.http.request import Handler, KubeRequest, RequestTransport
+from kubetwist.http.request import Handler, KubeRequest, Transport
 from kubetwist.http.site import KubeSite
 
 from .harness import echo
 
 
 class Stream:
-    """A stream of a protocol that sends header fields and data apart; a L{RequestTransport}."""
+    """A stream of a protocol that sends header fields and data apart; a L{Transport}."""
 
     def __init__(self, site: KubeSite) -> None:
         self.site = site
@@ -115,7 +115,7 @@ class TransportTests(SynchronousTestCase):
         """Have a handler answer a request on a stream."""
         self.site = KubeSite(handler, Clock())
         self.stream = Stream(self.site)
-        transport: RequestTransport = self.stream
+        transport: Transport = self.stream
         request = KubeRequest(transport, b"GET", b"/a?b=c", b"HTTP/2", {b"accept": [b"*/*"]})
         prepare(request)
         request.serve(b"body")

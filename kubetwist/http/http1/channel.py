@@ -18,7 +18,9 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IProducer, IProtocol, IPushProducer
 from twisted.python.failure import Failure
 from twisted.web.http import NO_BODY_CODES, _MalformedChunkedDataError
+from zope.interface import implementer
 
+from ...interfaces import IClientConnection
 from ..connection.flow import RawTransport, bound_unsent, is_left, keep_alive
 from ..request import KubeRequest
 from .requestbody import ANSWER, BODY, DISCARD, HEAD, STREAM, SWITCHED, BodyReader, ChannelSite
@@ -38,11 +40,12 @@ LINGER: Final = 5.0
 PARTING: Final = 20.0
 
 
+@implementer(IClientConnection)
 class KubeChannel(BodyReader):
     """
     One connection, which carries its requests one after the other.
 
-    It is the L{RequestTransport<kubetwist.http.request.RequestTransport>} of the request that is open.
+    It is the L{RequestTransport<kubetwist.http.transport.RequestTransport>} of the request that is open.
 
     @ivar remembered: What filters know of this connection whatever the request, such as the owner of its certificate.
     """

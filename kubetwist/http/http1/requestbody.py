@@ -16,8 +16,9 @@ from ..connection.bodyshares import MAX_BODY, SMALL_BODY
 from ..connection.connections import Connections
 from ..connection.flow import has_hung_up
 from ..connection.neighbours import place_of
-from ..request import KubeRequest, RequestSite, RequestTransport
+from ..request import KubeRequest, Transport
 from ..streaming import StreamedBody
+from ..transport import RequestSite
 from .requesthead import Malformed
 
 #: Bytes of a refused body that are read and discarded, so that its sender can read the answer.
@@ -33,7 +34,7 @@ BODY_GRACE: Final = 20.0
 HEAD, BODY, ANSWER, DISCARD, STREAM, SWITCHED = range(6)
 
 
-class ChannelSite(RequestSite, Protocol):
+class ChannelSite(RequestSite[KubeRequest], Protocol):
     """
     What accepts the requests of connections.
 
@@ -49,7 +50,7 @@ class ChannelSite(RequestSite, Protocol):
     @property
     def requestFactory(
         self,
-    ) -> Callable[[RequestTransport, bytes, bytes, bytes, dict[bytes, list[bytes]]], KubeRequest]:
+    ) -> Callable[[Transport, bytes, bytes, bytes, dict[bytes, list[bytes]]], KubeRequest]:
         """Creates a request; see L{KubeRequest}."""
 
 

@@ -1,0 +1,130 @@
+"""
+What a request uses of its client and of its server.
+
+HTTP/1.1 implements L{RequestTransport} as a connection (L{kubetwist.http.http1.channel}); HTTP/2 could implement it
+as a stream. L{kubetwist.http.site.KubeSite} is the L{RequestSite}. Both are generic over the class of requests,
+L{kubetwist.http.request.KubeRequest}, which this module does not import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from OpenSSL.crypto import X509
+
+from twisted.internet.interfaces import IAddress, IProducer, IProtocol, IReactorTime
+from twisted.python.failure import Failure
+
+from ..api.errors import APIStatusError
+from .collaborators import WorkScheduler
+from .connection.flow import RawTransport
+
+#: The class of requests.
+R = TypeVar("R")
+
+
+class RequestTransport(Protocol[R]):
+    """
+    What carries one request and its response: a connection of HTTP/1.1, or a stream of another protocol.
+
+    It frames the response (lines and chunks of HTTP/1.1) from the attributes of the request, and applies the flow
+    control of its client to the producer of a response. All calls come in the reactor's thread.
+
+    @ivar remembered: Facts about the client that hold for all requests of the connection, such as the owner of its
+        certificate, by any key.
+    """
+
+    remembered: dict[object, Any]
+
+    @property
+    def site(self) -> RequestSite[R]:
+        """What the request is served by."""
+
+    def getPeer(self) -> IAddress:
+        """Return the address of the client."""
+
+    def getHost(self) -> IAddress:
+        """Return the address that the client has connected to."""
+
+    def peer_certificates(self) -> Sequence[X509]:
+        """Return the certificate that the client has presented, and its chain; nothing without TLS."""
+
+    def collect(self, request: R) -> bool:
+        """
+        Continue to read the body of a request that is served before its body has arrived.
+
+        @return: Whether there is room for it. Then C{request.body_arrived} is called with the whole body.
+        """
+
+    def send_response(self, request: R, body: bytes, content_type: bytes) -> None:
+        """Send a whole response, with the status and the header fields of the request."""
+
+    def send_piece(self, request: R, data: bytes) -> None:
+        """Send a piece of the response; the first one begins it, with the status and header fields of the request."""
+
+    def end_response(self, request: R) -> None:
+        """Complete a response that L{send_piece} has begun."""
+
+    def cut_response(self, request: R) -> None:
+        """End an incomplete response such that its client notices; what was sent arrives if that is possible."""
+
+    def switch(self, request: R, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol) -> RawTransport:
+        """Send a response 101 with these header fields, and connect C{protocol} to the client."""
+
+    def prioritize(self, urgent: bool) -> None:
+        """Send what is written before the responses of other requests, or no longer."""
+
+    def registerProducer(self, producer: IProducer, streaming: bool) -> None:
+        """As L{IConsumer.registerProducer<twisted.internet.interfaces.IConsumer.registerProducer>}."""
+
+    def unregisterProducer(self) -> None:
+        """As L{IConsumer.unregisterProducer<twisted.internet.interfaces.IConsumer.unregisterProducer>}."""
+
+    def requestDone(self, request: R) -> None:
+        """Release the connection for the next request: the response is complete."""
+
+    def finish_with_this(self) -> None:
+        """Accept no request after this one."""
+
+    def loseConnection(self) -> None:
+        """Close the connection when what was written is sent."""
+
+    def abort(self) -> None:
+        """Close the connection now."""
+
+
+class RequestSite(Protocol[R]):
+    """
+    The server of a request: what handles it, and what it registers with.
+
+    @ivar handler: Answers requests.
+    @ivar open_requests: Requests without a complete response.
+    @ivar long_running: The functions that end requests which do not end by themselves.
+    @ivar date: The value of C{Date} fields.
+    @ivar late: Called with the status of a response that came after the server had ended its request.
+    @ivar turns: Schedules expensive work; L{None} runs it at once.
+    """
+
+    handler: Callable[[R], None]
+    open_requests: set[R]
+    long_running: dict[R, Callable[[], object]]
+    date: bytes
+    late: Callable[[int], object] | None
+    turns: WorkScheduler | None
+
+    @property
+    def reactor(self) -> IReactorTime:
+        """The reactor of the server."""
+
+    def request_ended(self, request: R) -> None:
+        """Unregister a request: it was answered, or its client has disconnected."""
+
+    def write_events_with(self, write: Callable[[], object]) -> None:
+        """Call C{write} before responses are sent, in each turn of the reactor."""
+
+    def respond_error(self, request: R, error: APIStatusError) -> None:
+        """Answer with the Status of an error, in a media type that the client accepts."""
+
+    def respond_failure(self, request: R, reason: Failure) -> None:
+        """Log an uncaught exception, and answer 500 without details."""
