@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from ...api.flagvalues import FlagValues
 from ...api.go.quote import quoted
 from ...audit.modes import BATCH, FORMATS, MODES, VERSION
 from ..flagtypes import BOOLEAN, DURATION, FLOAT, INTEGER, STRING, Row, flag_group
-
-if TYPE_CHECKING:
-    from ..commandline import FlagOptions
 
 
 def _backend(
@@ -86,7 +84,7 @@ FLAGS: Final = flag_group(
 )
 
 
-def check_flags(options: FlagOptions) -> None:
+def check_flags(options: FlagValues) -> None:
     """
     Check them, before anything is read or made.
 
@@ -101,7 +99,7 @@ def check_flags(options: FlagOptions) -> None:
         raise ValueError("; ".join(problems))
 
 
-def _backend_problems(name: str, options: FlagOptions) -> Iterator[str]:
+def _backend_problems(name: str, options: FlagValues) -> Iterator[str]:
     problem = _batch_problem(name, options)
     if problem:
         yield problem
@@ -117,7 +115,7 @@ def _backend_problems(name: str, options: FlagOptions) -> Iterator[str]:
         yield f"invalid group version, allowed versions are [{quoted(VERSION)}]"
 
 
-def _batch_problem(name: str, options: FlagOptions) -> str:
+def _batch_problem(name: str, options: FlagValues) -> str:
     mode = options[f"audit-{name}-mode"]
     if mode not in MODES:
         return f"invalid audit {name} mode {mode}, allowed modes are {quoted(','.join(MODES))}"
@@ -133,7 +131,7 @@ def _batch_problem(name: str, options: FlagOptions) -> str:
     return ""
 
 
-def _log_problems(options: FlagOptions) -> Iterator[str]:
+def _log_problems(options: FlagValues) -> Iterator[str]:
     chosen = options["audit-log-format"]
     if chosen not in FORMATS:
         yield f"invalid audit log format {chosen}, allowed formats are {quoted(','.join(FORMATS))}"

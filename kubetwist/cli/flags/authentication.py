@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from ...api.flagvalues import FlagValues
 from ...api.go.quote import quoted
 from ...authentication.signingalgorithms import SIGNING_ALGORITHMS
 from ..flagtypes import BOOLEAN, DURATION, PAIR, STRING, STRING_ARRAY, STRINGS, flag_group, one_of
-
-if TYPE_CHECKING:
-    from ..commandline import FlagOptions
 
 FLAGS: Final = flag_group(
     "Authentication",
@@ -146,7 +144,7 @@ FLAGS: Final = flag_group(
 )
 
 
-def check_flags(options: FlagOptions) -> None:
+def check_flags(options: FlagValues) -> None:
     """
     Check them, before anything is read or made.
 
@@ -157,7 +155,7 @@ def check_flags(options: FlagOptions) -> None:
         raise ValueError("; ".join(problems))
 
 
-def _oidc(options: FlagOptions) -> Iterator[str]:
+def _oidc(options: FlagValues) -> Iterator[str]:
     given = any(name.startswith("oidc-") for name in options.given)
     if options["authentication-config"]:
         if given:
@@ -170,7 +168,7 @@ def _oidc(options: FlagOptions) -> Iterator[str]:
             yield f"oidc: unsupported signing alg: {quoted(algorithm)}"
 
 
-def _service_accounts(options: FlagOptions) -> Iterator[str]:
+def _service_accounts(options: FlagValues) -> Iterator[str]:
     issuers = options["service-account-issuer"]
     if "" in issuers:
         yield "service-account-issuer should not be an empty string"
@@ -181,7 +179,7 @@ def _service_accounts(options: FlagOptions) -> Iterator[str]:
         yield "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
 
 
-def _request_header(options: FlagOptions) -> Iterator[str]:
+def _request_header(options: FlagValues) -> Iterator[str]:
     uid = options["requestheader-uid-headers"]
     if uid and not any(name.lower() == "x-remote-uid" for name in uid):
         yield (
