@@ -1,5 +1,5 @@
 # mypy: allow-untyped-calls
-"""Tests for L{kubetwist.cli.command} and the flags of the tools."""
+"""Tests for L{kubetwist.cli.command}."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from twisted.internet.defer import Deferred
-from twisted.python import usage
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.cli import backup, migrate, restore
+from kubetwist.cli import backup
 from kubetwist.cli.command import FAILED, CommandError, CommandService
 from kubetwist.storage.errors import StorageUnavailable
 
@@ -103,42 +102,3 @@ class CommandServiceTests(SynchronousTestCase):
             service._signalled(number, None)
             self.assertEqual((service.code, self.reactor.running, cleaned), (code, False, [True]))
             self.assertEqual(self.err.getvalue(), "")
-
-
-class OptionTests(SynchronousTestCase):
-    """The flags of the tools."""
-
-    def refused(self, options: Any, *arguments: str) -> str:
-        """What is wrong with some flags."""
-        return str(self.assertRaises(usage.UsageError, options.parseOptions, arguments))
-
-    def test_needed(self) -> None:
-        """What can not be left out is asked for."""
-        self.assertEqual(self.refused(backup.Options()), "--to is needed")
-        self.assertEqual(self.refused(restore.Options()), "--from is needed")
-        self.assertEqual(self.refused(backup.Options(), "--from=x"), "unknown flag: --from")
-        options = backup.Options()
-        options.parseOptions(["--to=x"])
-        self.assertEqual((options["to"], options["data-dir"], options["keys"]), ("x", "kubetwist-data", True))
-
-    def test_sides(self) -> None:
-        """The flags of the two sides of a move are the server's own, and mean for each what they mean for that."""
-        options = migrate.Options()
-        options.parseOptions(
-            ["--from-data-dir=a", "--to-etcd-servers=http://b:1,http://c:2", "--to-etcd-prefix=/x", "--replace"]
-        )
-        source, target = options.sides["from"], options.sides["to"]
-        self.assertEqual(
-            (source["storage-backend"], source["data-dir"], source["etcd-prefix"]), ("sqlite", "a", "/registry")
-        )
-        self.assertEqual((target["storage-backend"], target["etcd-prefix"]), ("etcd3", "/x"))
-        self.assertEqual(target["etcd-servers"], ("http://b:1", "http://c:2"))
-        self.assertTrue(options["replace"])
-
-    def test_bad_sides(self) -> None:
-        """Each side must be said, and what makes no sense for a server makes none here."""
-        self.assertIn("no flag says what the source is", self.refused(migrate.Options(), "--to-data-dir=x"))
-        self.assertIn("no flag says what the target is", self.refused(migrate.Options(), "--from-data-dir=x"))
-        problem = self.refused(migrate.Options(), "--from-data-dir=x", "--to-etcd-prefix=/")
-        self.assertEqual(problem, "--etcd-prefix must not be empty")
-        self.assertIn("unknown flag: --data-dir; did you mean --", self.refused(migrate.Options(), "--data-dir=x"))

@@ -1,36 +1,18 @@
-"""Tests for L{kubetwist.cli.flagtypes} and L{kubetwist.cli.kubeapi}."""
+"""Tests for L{kubetwist.cli.kubeapi}."""
 
 from __future__ import annotations
 
 import contextlib
 import io
-import json
-from ipaddress import ip_address
-from typing import Any
 
-from twisted.python.usage import UsageError
-from twisted.trial.unittest import SynchronousTestCase
-
-from kubetwist.api.go.durations import parse_duration
 from kubetwist.cli.flagtable import FLAGS
-from kubetwist.cli.flagtypes import shown_duration
 from kubetwist.cli.kubeapi import Options
 
-
-def parsed(*arguments: str) -> Options:
-    """A command line, read."""
-    options = Options()
-    options.parseOptions(list(arguments))
-    return options
+from .commandlines import CommandLineTestCase, parsed
 
 
-class FlagTests(SynchronousTestCase):
-    """How the command line is read."""
-
-    def assert_refused(self, message: str, *arguments: str) -> None:
-        """Expect a command line to be refused with a message."""
-        error = self.assertRaises(UsageError, parsed, *arguments)
-        self.assertEqual(str(error), message)
+class OptionsTests(CommandLineTestCase):
+    """The command line of a server."""
 
     def test_defaults(self) -> None:
         """Without flags there is a value for every option."""
@@ -39,22 +21,6 @@ class FlagTests(SynchronousTestCase):
         self.assertEqual(options["kubernetes-version"], "1.36")
         self.assertEqual(options["authorization-mode"], ())
         self.assertEqual({flag.name for flag in FLAGS}, set(options))
-
-    def test_networks_for_webhooks(self) -> None:
-        """URLs of webhooks lead to no metadata service unless that is wanted; what is said adds up."""
-        flag = "--webhook-url-denied-cidrs"
-        default = parsed()["webhook-url-denied-cidrs"]
-        for address in ("169.254.169.254", "fe80::1", "100.100.100.200", "fd00:ec2::254", "fd20:ce::254"):
-            self.assertTrue(any(ip_address(address) in network for network in default), address)
-        self.assertFalse(any(ip_address("127.0.0.1") in network for network in default))
-        self.assertEqual(parsed(f"{flag}=")["webhook-url-denied-cidrs"], ())
-        both = parsed(f"{flag}=10.0.0.0/8", f"{flag}=fd00::/8,127.0.0.1")["webhook-url-denied-cidrs"]
-        self.assertEqual([str(network) for network in both], ["10.0.0.0/8", "fd00::/8", "127.0.0.1/32"])
-        self.assert_refused(
-            'invalid argument "10.0.0.1/8" for "--webhook-url-denied-cidrs" flag: it must be networks such as'
-            " 169.254.0.0/16: 10.0.0.1/8 has host bits set",
-            f"{flag}=10.0.0.1/8",
-        )
 
     def test_in_memory(self) -> None:
         """C{--in-memory} chooses the store, and takes no other."""
@@ -70,73 +36,12 @@ class FlagTests(SynchronousTestCase):
             "--etcd-servers=http://127.0.0.1:2379",
         )
 
-    def test_storage_media_type(self) -> None:
-        """Only in etcd there can be protobuf."""
-        flag = "--storage-media-type=application/vnd.kubernetes.protobuf"
-        self.assertEqual(parsed()["storage-media-type"], "application/json")
-        taken = parsed(flag, "--etcd-servers=http://127.0.0.1:2379")
-        self.assertEqual(taken["storage-media-type"], "application/vnd.kubernetes.protobuf")
-        for arguments, backend in (((), "sqlite"), (("--in-memory",), "memory")):
-            self.assert_refused(
-                f"{flag} needs --etcd-servers: the storage backend {backend} keeps objects as application/json",
-                flag,
-                *arguments,
-            )
-
-    def test_both_forms(self) -> None:
-        """A value stands behind an equals sign, or is the next argument."""
-        for arguments in (["--secure-port=1234"], ["--secure-port", "1234"], ["--secure_port=1234"]):
-            self.assertEqual(parsed(*arguments)["secure-port"], 1234)
-
-    def test_last_counts(self) -> None:
-        """Of a flag that is given twice the last counts."""
-        self.assertEqual(parsed("--secure-port=1", "--secure-port=2")["secure-port"], 2)
-
-    def test_switches(self) -> None:
-        """A switch stands alone or has its value behind an equals sign, never in the next argument."""
-        for arguments, expected in (
-            (["--allow-privileged"], True),
-            (["--allow-privileged=true"], True),
-            (["--allow-privileged=false"], False),
-            (["--allow-privileged=F"], False),
-            ([], False),
-            (["--allow-privileged", "--secure-port=1"], True),
-        ):
-            self.assertIs(parsed(*arguments)["allow-privileged"], expected, arguments)
-        self.assert_refused('unexpected argument "true"', "--allow-privileged", "true")
-
-    def test_lists(self) -> None:
-        """Lists are parted by commas, and add up."""
-        options = parsed("--authorization-mode=Node,RBAC", "--authorization-mode=Webhook")
-        self.assertEqual(options["authorization-mode"], ("Node", "RBAC", "Webhook"))
-        options = parsed("--service-account-issuer=a,b", "--service-account-issuer=c")
-        self.assertEqual(options["service-account-issuer"], ("a,b", "c"))
-
-    def test_mappings(self) -> None:
-        """Mappings add up; a key may stand alone."""
-        options = parsed("--runtime-config=api/all=true,batch/v1=false", "--runtime-config=batch/v1=true,api/beta")
-        self.assertEqual(options["runtime-config"], {"api/all": "true", "batch/v1": "true", "api/beta": ""})
-
-    def test_bad_runtime_config(self) -> None:
-        """A malformed or unknown key of --runtime-config is refused with the flags, in the reference's words."""
-        self.assert_refused("--runtime-config: unknown api groups foo.io/v1", "--runtime-config=foo.io/v1=true")
-        self.assert_refused("--runtime-config: runtime-config invalid key apps", "--runtime-config=apps")
-        self.assertEqual(parsed("--feature-gates=kube:A=true,B=false")["feature-gates"], {"A": True, "B": False})
-        self.assertEqual(parsed("--watch-cache-sizes=pods#5,x.y#0")["watch-cache-sizes"], {"pods": 5, "x.y": 0})
-
-    def test_other_kinds(self) -> None:
-        """Durations, addresses, networks and ranges are read as what they are."""
-        options = parsed(
-            "--request-timeout=1m30s",
-            "--bind-address=::",
-            "--service-cluster-ip-range=10.1.0.0/16,fd00::/112",
-            "--service-node-port-range=1-20",
-        )
-        self.assertEqual(options["request-timeout"], 90)
-        self.assertEqual(options["bind-address"], "::")
-        self.assertEqual(options["service-cluster-ip-range"], ("10.1.0.0/16", "fd00::/112"))
-        self.assertEqual(options["service-node-port-range"], (1, 20))
-        self.assertEqual(parsed("--service-node-port-range=10+5")["service-node-port-range"], (10, 15))
+    def test_where_to_listen(self) -> None:
+        """Who tells others to come listens for them; nobody else does unless asked to."""
+        for address, expected in (("192.0.2.1", "0.0.0.0"), ("2001:db8::1", "::"), ("127.0.0.1", "127.0.0.1")):
+            self.assertEqual(parsed(f"--advertise-address={address}")["bind-address"], expected)
+        both = parsed("--advertise-address=192.0.2.1", "--bind-address=127.0.0.1")
+        self.assertEqual(both["bind-address"], "127.0.0.1")
 
     def test_kubernetes_version(self) -> None:
         """A release is named with or without its v and its patch level."""
@@ -176,29 +81,6 @@ class FlagTests(SynchronousTestCase):
             "--aggregator-reject-forwarding-redirect=false",
         )
 
-    def test_bad_values(self) -> None:
-        """Values that can not be used are refused, whatever their kind."""
-        for argument in (
-            "--bind-address=localhost",
-            "--service-cluster-ip-range=10.0.0.1/24",
-            "--service-cluster-ip-range=10.0.0.0/24,10.1.0.0/24",
-            "--service-cluster-ip-range=10.0.0.0/31",
-            "--service-cluster-ip-range=",
-            "--watch-cache-sizes=pods",
-            "--feature-gates=A",
-            "--service-node-port-range=20-1",
-            "--service-node-port-range=x",
-            "--delete-collection-workers=0",
-            "--min-request-timeout=-1",
-            "--request-timeout=0s",
-            "--request-timeout=-1s",
-            "--kubernetes-version=0.9",
-            "--kubernetes-version=new",
-            "--logging-format=xml",
-            "--etcd-prefix=/",
-        ):
-            self.assertRaises(UsageError, parsed, argument)
-
     def test_general_flags_in_help(self) -> None:
         """The help lists --help and --version, too."""
         text = Options().getUsage()
@@ -236,58 +118,3 @@ class FlagTests(SynchronousTestCase):
     def test_version(self) -> None:
         """The version names the release that is stood in for."""
         self.assertRegex(self.printed("--version"), r"^Kubernetes v1\.36\.2 \(kubetwist ")
-
-
-class DurationTests(SynchronousTestCase):
-    """Tests for L{kubetwist.api.go.durations}."""
-
-    def test_durations(self) -> None:
-        """Durations are read as Go reads them."""
-        for text, seconds in (
-            ("0", 0),
-            ("5s", 5),
-            ("5m0s", 300),
-            ("1h", 3600),
-            ("1.5s", 1.5),
-            (".5s", 0.5),
-            ("5.s", 5),
-            ("100ms", 0.1),
-            ("2us", 2e-6),
-            ("2µs", 2e-6),
-            ("-1m", -60),
-            ("+1m", 60),
-        ):
-            self.assertEqual(parse_duration(text), seconds, text)
-
-    def test_errors(self) -> None:
-        """What is none is told in Go's words."""
-        for text, message in (
-            ("", 'time: invalid duration ""'),
-            ("x", 'time: invalid duration "x"'),
-            ("1", 'time: missing unit in duration "1"'),
-            ("1x", 'time: unknown unit "x" in duration "1x"'),
-            (".s", 'time: invalid duration ".s"'),
-            ("-", 'time: invalid duration "-"'),
-            ("9999999h", 'time: invalid duration "9999999h"'),
-        ):
-            error = self.assertRaises(ValueError, parse_duration, text)
-            self.assertEqual(str(error), message)
-
-    def test_shown(self) -> None:
-        """Defaults are shown as Go shows them."""
-        for seconds, text in ((0, "0s"), (60, "1m0s"), (3600, "1h0m0s"), (300, "5m0s"), (5, "5s")):
-            self.assertEqual(shown_duration(seconds), text)
-
-
-class VersionTests(SynchronousTestCase):
-    """Tests for L{kubetwist.server.version}."""
-
-    def test_document(self) -> None:
-        """The release is told in the reference's form."""
-        from kubetwist.server.version import git_version, version_document
-
-        document: dict[str, Any] = json.loads(json.dumps(version_document("1.36")))
-        self.assertEqual(document["gitVersion"], "v1.36.2")
-        self.assertEqual((document["major"], document["minor"]), ("1", "36"))
-        self.assertEqual((document["emulationMinor"], document["minCompatibilityMinor"]), ("36", "35"))
-        self.assertEqual(git_version("1.30"), "v1.30.0")

@@ -22,10 +22,27 @@ class DurationTests(SynchronousTestCase):
         for text, seconds in {"1h30m": 5400, "1.5s": 1.5, "20ms": 0.02, "0": 0, "-1m": -60, "+.5s": 0.5}.items():
             self.assertEqual(parse_duration(text), seconds)
 
+    def test_forms(self) -> None:
+        """Every form that Go accepts is accepted."""
+        for text, seconds in (
+            ("5s", 5),
+            ("5m0s", 300),
+            ("1h", 3600),
+            (".5s", 0.5),
+            ("5.s", 5),
+            ("100ms", 0.1),
+            ("2us", 2e-6),
+            ("2µs", 2e-6),
+            ("+1m", 60),
+        ):
+            self.assertEqual(parse_duration(text), seconds, text)
+
     def test_errors(self) -> None:
         """What is no duration is told of in Go's words."""
         for text, message in {
             "": 'time: invalid duration ""',
+            "x": 'time: invalid duration "x"',
+            "9999999h": 'time: invalid duration "9999999h"',
             "-": 'time: invalid duration "-"',
             ".s": 'time: invalid duration ".s"',
             "1": 'time: missing unit in duration "1"',

@@ -13,14 +13,17 @@ from OpenSSL import SSL
 from twisted.internet import reactor as the_reactor
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
+from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.http.connection.ciphers import openssl_ciphers
 from kubetwist.server.credentials.certificates import Authority, BadCertificate, Pair, Subject
 from kubetwist.server.credentials.namedcertificates import NamedCertificates, NamedFiles, certificate_names
 from kubetwist.server.errors import StartError
 
 from ...http.harness import parse_answers
 from ...server.test_running import ServerCase
+from ..commandlines import CommandLineTestCase, parsed
 
 reactor: Any = the_reactor
 
@@ -201,3 +204,30 @@ class ServingTests(ServerCase):
         server._sleep = slept
         await self.service.stopService()
         self.assertEqual((len(ended), shares), (30, [0, 10, 20]))
+
+
+class ParsingTests(CommandLineTestCase):
+    """Flags of certificates and ciphers."""
+
+    def test_ciphers(self) -> None:
+        """Suites have Go's names; those of TLS 1.3 are there anyway, and those that nobody speaks are refused."""
+        names = "TLS_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_RSA_WITH_AES_256_CBC_SHA"
+        given = parsed(f"--tls-cipher-suites={names}")["tls-cipher-suites"]
+        self.assertEqual(openssl_ciphers(given), "ECDHE-RSA-AES128-GCM-SHA256:AES256-SHA")
+        self.assertEqual(openssl_ciphers(("TLS_AES_256_GCM_SHA384",)), "")
+        for name in ("TLS_RSA_WITH_RC4_128_SHA", "x"):
+            self.assert_refused(
+                f'invalid argument "{name}" for "--tls-cipher-suites" flag: Cipher suite {name} not supported or'
+                " doesn't exist",
+                f"--tls-cipher-suites={name}",
+            )
+
+    def test_named_certificates(self) -> None:
+        """Certificates for names come with their names, or without; several add up."""
+        given = parsed("--tls-sni-cert-key=a.crt,a.key", "--tls-sni-cert-key=b.crt,b.key:*.b.test,b.test")
+        self.assertEqual(
+            given["tls-sni-cert-key"],
+            (NamedFiles("a.crt", "a.key"), NamedFiles("b.crt", "b.key", ("*.b.test", "b.test"))),
+        )
+        for text in ("a.crt", "a.crt,", ",a.key", "a,b,c", "a.crt,a.key:", "a.crt,a.key:x.*.y"):
+            self.assertRaises(UsageError, parsed, f"--tls-sni-cert-key={text}")

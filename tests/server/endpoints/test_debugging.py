@@ -11,12 +11,6 @@ from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.cli.flagformat import (
-    flags_of,
-    typed_value,
-)
-from kubetwist.cli.flagtable import FLAGS
-from kubetwist.cli.flagtypes import parse_flags
 from kubetwist.server.endpoints.debugging import ProfilesResource
 
 from ...http.harness import Client, filtered_site
@@ -98,13 +92,6 @@ class DebuggingTests(EndpointCase):
         await self.serve("--profiling=false", "--feature-gates=ComponentStatusz=false,ComponentFlagz=false")
         for path in ("/debug/flags/v", "/debug/pprof/", "/debug/pprof/heap", "/statusz", "/flagz", "/configz"):
             self.assertEqual(await self.ask("GET", path), (404, "404 page not found\n"), path)
-
-    def test_passwords(self) -> None:
-        """A password in a URL is not told."""
-        options = parse_flags(FLAGS, ["--etcd-servers=https://a:hunter2@b:2379,https://c"])
-        self.assertEqual(flags_of(FLAGS, options), {"etcd-servers": "[https://CLASSIFIED@b:2379,https://c]"})
-        flag = next(one for one in FLAGS if one.name == "etcd-servers")
-        self.assertEqual(typed_value(flag, options["etcd-servers"]), ["https://CLASSIFIED@b:2379", "https://c"])
 
 
 class Later:

@@ -1,0 +1,24 @@
+"""Command lines for the tests of flags."""
+
+from __future__ import annotations
+
+from twisted.python.usage import UsageError
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.cli.kubeapi import Options
+
+
+def parsed(*arguments: str) -> Options:
+    """Parse a command line of C{twist kubeapi}."""
+    options = Options()
+    options.parseOptions(list(arguments))
+    return options
+
+
+class CommandLineTestCase(SynchronousTestCase):
+    """Tests of command lines."""
+
+    def assert_refused(self, message: str, *arguments: str) -> None:
+        """Expect a command line to be refused with a message."""
+        error = self.assertRaises(UsageError, parsed, *arguments)
+        self.assertEqual(str(error), message)

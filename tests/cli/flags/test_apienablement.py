@@ -1,0 +1,16 @@
+"""Tests for L{kubetwist.cli.flags.apienablement}."""
+
+from __future__ import annotations
+
+from ..commandlines import CommandLineTestCase, parsed
+
+
+class RuntimeConfigTests(CommandLineTestCase):
+    """C{--runtime-config}."""
+
+    def test_bad_runtime_config(self) -> None:
+        """A malformed or unknown key of --runtime-config is refused with the flags, in the reference's words."""
+        self.assert_refused("--runtime-config: unknown api groups foo.io/v1", "--runtime-config=foo.io/v1=true")
+        self.assert_refused("--runtime-config: runtime-config invalid key apps", "--runtime-config=apps")
+        self.assertEqual(parsed("--feature-gates=kube:A=true,B=false")["feature-gates"], {"A": True, "B": False})
+        self.assertEqual(parsed("--watch-cache-sizes=pods#5,x.y#0")["watch-cache-sizes"], {"pods": 5, "x.y": 0})

@@ -1,0 +1,29 @@
+"""Tests for L{kubetwist.cli.backup}."""
+
+from __future__ import annotations
+
+from twisted.python.usage import UsageError
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.cli.backup import Options
+
+
+def refused(*arguments: str) -> str:
+    """Return why arguments are refused."""
+    try:
+        Options().parseOptions(list(arguments))
+    except UsageError as error:
+        return str(error)
+    raise AssertionError("not refused")
+
+
+class OptionsTests(SynchronousTestCase):
+    """The flags of C{twist kubeapi-backup}."""
+
+    def test_needed(self) -> None:
+        """The target must be named, and flags of other commands are unknown."""
+        self.assertEqual(refused(), "--to is needed")
+        self.assertEqual(refused("--from=x"), "unknown flag: --from")
+        options = Options()
+        options.parseOptions(["--to=x"])
+        self.assertEqual((options["to"], options["data-dir"], options["keys"]), ("x", "kubetwist-data", True))

@@ -1,0 +1,47 @@
+"""Tests for L{kubetwist.cli.compatflags}."""
+
+from __future__ import annotations
+
+from twisted.python.usage import UsageError
+
+from kubetwist.cli.flagtable import FLAGS
+
+from .commandlines import CommandLineTestCase, parsed
+
+
+class CompatibilityTests(CommandLineTestCase):
+    """Flags that have one possible value, or have no effect."""
+
+    def test_defaults_are_taken(self) -> None:
+        """Flags that are only one way can be given that way."""
+        unused = {flag.name for flag in FLAGS if flag.help.startswith("Can not be set: ")}
+        self.assertGreater(len(unused), 20)
+        unused |= {"goaway-chance", "http2-max-streams-per-connection", "permit-address-sharing", "log-flush-frequency"}
+        unused |= {"storage-media-type", "enable-garbage-collector"}
+        unused |= {f"coordinated-leadership-{name}" for name in ("lease-duration", "renew-deadline", "retry-period")}
+        found = [flag for flag in FLAGS if flag.name in unused]
+        self.assertEqual(len(found), len(unused))
+        for flag in found:
+            text = str(flag.default).lower() if isinstance(flag.default, bool) else str(flag.default)
+            if flag.kind.shown == "duration":
+                text = f"{flag.default}s"
+            self.assertEqual(parsed(f"--{flag.name}={text}")[flag.name], flag.default, flag.name)
+
+    def test_reasons(self) -> None:
+        """What can not be set says why."""
+        self.assert_refused(
+            'invalid argument "/events#https://127.0.0.1:4002" for "--etcd-servers-overrides" flag: all resources are'
+            " in one store, as one revision orders all changes; leave it out, and move what is elsewhere to"
+            " --etcd-servers before",
+            "--etcd-servers-overrides=/events#https://127.0.0.1:4002",
+        )
+        self.assert_refused(
+            'invalid argument "application/yaml" for "--storage-media-type" flag: objects are stored as'
+            " application/json or application/vnd.kubernetes.protobuf",
+            "--storage-media-type=application/yaml",
+        )
+        self.assert_refused(
+            'invalid argument "1" for "--goaway-chance" flag: it must be between 0 and 0.02', "--goaway-chance=1"
+        )
+        for argument in ("--permit-port-sharing", "--contention-profiling", "--egress-selector-config-file=x"):
+            self.assertRaises(UsageError, parsed, argument)

@@ -1,0 +1,43 @@
+"""Tests for L{kubetwist.cli.migrate}."""
+
+from __future__ import annotations
+
+from twisted.python.usage import UsageError
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.cli.migrate import Options
+
+
+def refused(*arguments: str) -> str:
+    """Return why arguments are refused."""
+    try:
+        Options().parseOptions(list(arguments))
+    except UsageError as error:
+        return str(error)
+    raise AssertionError("not refused")
+
+
+class OptionsTests(SynchronousTestCase):
+    """The flags of C{twist kubeapi-migrate}."""
+
+    def test_sides(self) -> None:
+        """The flags of the two sides of a move are the server's own, and mean for each what they mean for that."""
+        options = Options()
+        options.parseOptions(
+            ["--from-data-dir=a", "--to-etcd-servers=http://b:1,http://c:2", "--to-etcd-prefix=/x", "--replace"]
+        )
+        source, target = options.sides["from"], options.sides["to"]
+        self.assertEqual(
+            (source["storage-backend"], source["data-dir"], source["etcd-prefix"]), ("sqlite", "a", "/registry")
+        )
+        self.assertEqual((target["storage-backend"], target["etcd-prefix"]), ("etcd3", "/x"))
+        self.assertEqual(target["etcd-servers"], ("http://b:1", "http://c:2"))
+        self.assertTrue(options["replace"])
+
+    def test_bad_sides(self) -> None:
+        """Each side must be said, and what makes no sense for a server makes none here."""
+        self.assertIn("no flag says what the source is", refused("--to-data-dir=x"))
+        self.assertIn("no flag says what the target is", refused("--from-data-dir=x"))
+        problem = refused("--from-data-dir=x", "--to-etcd-prefix=/")
+        self.assertEqual(problem, "--etcd-prefix must not be empty")
+        self.assertIn("unknown flag: --data-dir; did you mean --", refused("--data-dir=x"))

@@ -1,0 +1,25 @@
+"""Tests for L{kubetwist.cli.restore}."""
+
+from __future__ import annotations
+
+from twisted.python.usage import UsageError
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.cli.restore import Options
+
+
+def refused(*arguments: str) -> str:
+    """Return why arguments are refused."""
+    try:
+        Options().parseOptions(list(arguments))
+    except UsageError as error:
+        return str(error)
+    raise AssertionError("not refused")
+
+
+class OptionsTests(SynchronousTestCase):
+    """The flags of C{twist kubeapi-restore}."""
+
+    def test_needed(self) -> None:
+        """The backup must be named."""
+        self.assertEqual(refused(), "--from is needed")

@@ -1,0 +1,22 @@
+"""Tests for L{kubetwist.server.version}."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.server.version import git_version, version_document
+
+
+class VersionTests(SynchronousTestCase):
+    """The version that clients read."""
+
+    def test_document(self) -> None:
+        """The release is told in the reference's form."""
+        document: dict[str, Any] = json.loads(json.dumps(version_document("1.36")))
+        self.assertEqual(document["gitVersion"], "v1.36.2")
+        self.assertEqual((document["major"], document["minor"]), ("1", "36"))
+        self.assertEqual((document["emulationMinor"], document["minCompatibilityMinor"]), ("36", "35"))
+        self.assertEqual(git_version("1.30"), "v1.30.0")
