@@ -9,7 +9,8 @@ creations of pods, the calls of another one are recorded in the reactor's thread
  - calls: calls of functions of C{kubetwist}. Calls of a function from the same place, as in a loop, count once, a
    coroutine counts once however often it is resumed, and comprehensions and C{kubetwist.testing} do not count;
  - files: the files that define these functions;
- - changes of file: pairs of successive calls whose functions are defined in different files;
+ - changes of file: pairs of successive calls whose functions are defined in different files; also without the calls of
+   the lowest layer (C{api} and C{metrics}), which has helpers that every step calls;
  - for each package, the places in packages of lower layers that call it (from below), how many calls these are, and the
    calls from all other packages. The order of the layers is that of the import contract in C{pyproject.toml}.
 
@@ -91,12 +92,15 @@ class Figures(NamedTuple):
     """
     What a flow amounts to.
 
+    @ivar changes: Changes of file.
+    @ivar changes_above: Changes of file without the calls of the lowest layer.
     @ivar entries: By package, how it is entered.
     """
 
     calls: int
     files: int
     changes: int
+    changes_above: int
     entries: dict[str, Entries]
 
 
@@ -130,6 +134,11 @@ def without_repetitions(calls: Sequence[Call]) -> list[Call]:
     return list({call[1:]: call for call in reversed(calls)}.values())[::-1]
 
 
+def count_changes(files: Sequence[str]) -> int:
+    """Count the pairs of successive files that differ."""
+    return sum(one != other for one, other in pairwise(files))
+
+
 def measure(calls: Sequence[Call], heights: Mapping[str, int]) -> Figures:
     """Count calls, files, changes of file, and entries by package."""
     places: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
@@ -146,7 +155,8 @@ def measure(calls: Sequence[Call], heights: Mapping[str, int]) -> Figures:
     return Figures(
         len(calls),
         len(set(files)),
-        sum(one != other for one, other in pairwise(files)),
+        count_changes(files),
+        count_changes([file for file in files if heights.get(package_of(file), -1) > 0]),
         {
             package: Entries(len(places[package]), below[package], other[package])
             for package in sorted({package_of(file) for file in files})
@@ -306,6 +316,7 @@ def main() -> None:
         print(json.dumps(figures._asdict() | {"entries": entries}, indent=2))
         return
     print(f"{figures.calls} calls, {figures.files} files, {figures.changes} changes of file")
+    print(f"{figures.changes_above} changes of file without the lowest layer")
     print(f"(most frequent flow of {RECORDED} requests: {times} times; {len(rest)} other flows)")
     print(f"{'package':20}{'places below':>14}{'calls':>8}{'others':>8}")
     for package, one in sorted(figures.entries.items(), key=lambda item: -heights.get(item[0], -1)):

@@ -65,10 +65,10 @@ class FigureTests(SynchronousTestCase):
         self.assertEqual({"filters": (2, 3, 1)}, figures.entries)
 
     def test_changes(self) -> None:
-        """Files are counted once, changes of file as often as they happen."""
-        calls = [call("", file) for file in ("api/a.py", "api/b.py", "api/b.py", "api/a.py")]
+        """Files are counted once, changes of file as often as they happen, also without the lowest layer."""
+        calls = [call("", file) for file in ("audit/a.py", "audit/b.py", "audit/b.py", "api/a.py", "audit/b.py")]
         figures = script.measure(calls, HEIGHTS)
-        self.assertEqual((4, 2, 2), figures[:3])
+        self.assertEqual((5, 3, 3, 1), figures[:4])
 
     def test_repetitions(self) -> None:
         """The calls of a loop count once, where the first of them is."""
