@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.interfaces import IReactorCore, IReactorSocket, IReactorTCP, IReactorThreads, IReactorTime
+from twisted.internet.interfaces import (
+    IReactorCore,
+    IReactorPluggableNameResolver,
+    IReactorSocket,
+    IReactorTCP,
+    IReactorThreads,
+    IReactorTime,
+)
 from zope.interface import Attribute, Interface
 
 if TYPE_CHECKING:
@@ -30,8 +37,10 @@ if TYPE_CHECKING:
 # --- reactor -----------------------------------------------------------------------------------------------------
 
 
-class IServerReactor(IReactorCore, IReactorTime, IReactorThreads, IReactorTCP, IReactorSocket):
-    """The reactor of a server: clock, threads and connections."""
+class IServerReactor(
+    IReactorCore, IReactorTime, IReactorThreads, IReactorTCP, IReactorSocket, IReactorPluggableNameResolver
+):
+    """The reactor of a server: clock, threads, connections and names."""
 
     # Twisted's own declaration names two parameters C{callable}, the first in place of C{self}.
     def callFromThread(  # type: ignore[override]

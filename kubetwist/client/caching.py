@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -80,7 +80,7 @@ class SharedCalls(Generic[K, V]):
         if waiting is not None and mine in waiting:
             waiting.remove(mine)
 
-    def _answered(self, result: Any, key: K) -> None:
+    def _answered(self, result: V | Failure, key: K) -> None:
         for mine in self._waiting.pop(key, ()):
             if isinstance(result, Failure):
                 mine.errback(result)

@@ -10,7 +10,14 @@ from attrs import frozen
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectionDone
-from twisted.internet.interfaces import IConsumer, IHandshakeListener, IReactorTime
+from twisted.internet.interfaces import (
+    IConsumer,
+    IDelayedCall,
+    IHandshakeListener,
+    IProducer,
+    IProtocol,
+    IReactorTime,
+)
 from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 from twisted.web.http import _ChunkedTransferDecoder, _MalformedChunkedDataError
@@ -20,6 +27,7 @@ from ..http.connection.flow import (
     Flow,
     Leaving,
     RawTransport,
+    StreamTransport,
     keep_alive,
 )
 from .dialing import (
@@ -64,7 +72,7 @@ class Upload:
     """
 
     length: int | None
-    deliver: Callable[[Any], Deferred[None]]
+    deliver: Callable[[IConsumer], Deferred[None]]
 
 
 class StreamedAnswer(Flow):
@@ -121,7 +129,7 @@ class StreamedAnswer(Flow):
             raise Unreachable(f"the answer is longer than {limit} bytes")
         return b"".join(collected.pieces)
 
-    def take_over(self, protocol: Any) -> None:
+    def take_over(self, protocol: IProtocol) -> None:
         """Let C{protocol} have the connection, and what has come of its data already."""
         self.taken = True
         self._connection.switch(protocol, self._waiting)
@@ -133,11 +141,11 @@ class _Collected:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._producer: Any = None
+        self._producer: IProducer | None = None
         self.size = 0
         self.pieces: list[bytes] = []
 
-    def registerProducer(self, producer: Any, streaming: bool) -> None:
+    def registerProducer(self, producer: IProducer, streaming: bool) -> None:
         self._producer = producer
 
     def unregisterProducer(self) -> None:
@@ -155,13 +163,13 @@ class _Collected:
 class _Uploading:
     """Frames what it is given of a body."""
 
-    def __init__(self, transport: Any, length: int | None) -> None:
+    def __init__(self, transport: StreamTransport, length: int | None) -> None:
         self._transport = transport
         self._chunked = length is None
         self.missing = length or 0
 
-    def registerProducer(self, producer: Any, streaming: bool) -> None:
-        self._transport.registerProducer(Leaving(producer, self._transport), streaming)
+    def registerProducer(self, producer: IProducer, streaming: bool) -> None:
+        self._transport.registerProducer(Leaving(producer, self._transport), streaming)  # type: ignore[arg-type] # an IPushProducer
 
     def unregisterProducer(self) -> None:
         self._transport.unregisterProducer()
@@ -219,7 +227,7 @@ class BackendConnection(Protocol):
         self._ends = ""
         self._answered: Deferred[StreamedAnswer] | None = None
         self._answer: StreamedAnswer | None = None
-        self._decoder: Any = None
+        self._decoder: _ChunkedTransferDecoder | None = None
         self._missing: int | None = 0
         self._method = b""
         self._upgrade = False
@@ -228,8 +236,8 @@ class BackendConnection(Protocol):
         self._lasting = True
         self._sent = True
         self._sending: Deferred[None] | None = None
-        self._timer: Any = None
-        self._switched: Any = None
+        self._timer: IDelayedCall | None = None
+        self._switched: IProtocol | None = None
         self._paused = False
         self._lost = False
         self._why: Unreachable | None = None
@@ -343,7 +351,7 @@ class BackendConnection(Protocol):
             self.transport.write(data + body if body else data)
         return answered
 
-    def _cancelled(self, answered: Any) -> None:
+    def _cancelled(self, answered: Deferred[StreamedAnswer]) -> None:
         self._answered = None
         self.abort()
         answered.errback(CancelledError())
@@ -499,7 +507,7 @@ class BackendConnection(Protocol):
             self._paused = True
             self.transport.pauseProducing()
 
-    def switch(self, protocol: Any, early: Sequence[bytes]) -> None:
+    def switch(self, protocol: IProtocol, early: Sequence[bytes]) -> None:
         """Let C{protocol} have the connection."""
         self._answer = None
         if self._lost:
@@ -514,7 +522,7 @@ class BackendConnection(Protocol):
 
     # Patience.
 
-    def _set_timer(self, seconds: float, call: Any, *arguments: Any) -> None:
+    def _set_timer(self, seconds: float, call: Callable[..., object], *arguments: object) -> None:
         self._stop_timer()
         self._timer = self._reactor.callLater(seconds, call, *arguments)
 

@@ -13,19 +13,30 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
+from typing import Protocol as TypingProtocol
 
 from OpenSSL import SSL
 
 from twisted.internet import error as errors
+from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.defer import TimeoutError as NamesTimeout
-from twisted.internet.interfaces import IResolutionReceiver, IStreamClientEndpoint
-from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.interfaces import (
+    IAddress,
+    IHostResolution,
+    IProtocol,
+    IProtocolFactory,
+    IResolutionReceiver,
+    IStreamClientEndpoint,
+    ITransport,
+)
+from twisted.internet.protocol import Factory
 from twisted.internet.threads import deferToThreadPool
 from twisted.protocols.policies import ProtocolWrapper
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ..interfaces import IServerReactor
 from .errors import (
     AddressNotAllowed,
     NoSuchHost,
@@ -57,6 +68,13 @@ _RESOLVERS_LENGTH: Final = 65536
 
 #: Where checked addresses are really found, for tests: by host and port.
 Diversions = Mapping[tuple[str, int], tuple[str, int]]
+
+
+class Closable(TypingProtocol):
+    """A client with connections."""
+
+    def close(self) -> Deferred[None]:
+        """End calls that are under way, and all connections; fires when they are gone."""
 
 
 def is_forbidden(address: str, *, loopback: bool = False, interfaces: bool = False) -> bool:
@@ -100,7 +118,7 @@ def is_denied(address: str, networks: Iterable[Network]) -> bool:
     return any(ip in network for network in networks)
 
 
-def _meant(address: str) -> Any:
+def _meant(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """The address that packets end up at: that of IPv4 where one of IPv6 only carries it."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if ip.version == 4:
@@ -116,7 +134,7 @@ class CheckedEndpoint:
 
     def __init__(
         self,
-        reactor: Any,
+        reactor: IServerReactor,
         target: Callable[[], tuple[str, int]],
         *,
         guarded: bool = False,
@@ -143,11 +161,11 @@ class CheckedEndpoint:
         self._patience = patience
         self._diversions = {} if diversions is None else diversions
 
-    def connect(self, protocolFactory: Any) -> Deferred[Any]:
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
         """@see: L{IStreamClientEndpoint.connect}."""
         return Deferred.fromCoroutine(self._connect(protocolFactory))
 
-    async def _connect(self, factory: Any) -> Any:
+    async def _connect(self, factory: IProtocolFactory) -> IProtocol:
         from twisted.internet.endpoints import TCP4ClientEndpoint, TCP6ClientEndpoint
 
         host, port = self._target()
@@ -161,7 +179,7 @@ class CheckedEndpoint:
             where, at = self._diversions.get((address, port), (address, port))
             make = TCP6ClientEndpoint if ":" in where else TCP4ClientEndpoint
             seconds = self._patience if len(addresses) == 1 else max(_ATTEMPT, self._patience / len(addresses))
-            endpoint: Any = make(self._reactor, where, at, timeout=seconds)
+            endpoint: IStreamClientEndpoint = make(self._reactor, where, at, timeout=seconds)
             try:
                 return await endpoint.connect(factory)
             except (CancelledError, errors.ConnectingCancelledError):
@@ -214,10 +232,11 @@ class _Addresses:
         # Twisted's resolvers can not be stopped: whoever does not wait any more just does not hear of it.
         self.done: Deferred[list[str]] = Deferred()
 
-    def resolutionBegan(self, resolutionInProgress: Any) -> None:
+    def resolutionBegan(self, resolutionInProgress: IHostResolution) -> None:
         pass
 
-    def addressResolved(self, address: Any) -> None:
+    def addressResolved(self, address: IAddress) -> None:
+        assert isinstance(address, (IPv4Address, IPv6Address)), "names of hosts have no others"
         if address.host not in self._found:
             self._found.append(address.host)
 
@@ -230,7 +249,9 @@ class _Addresses:
 class WatchedEndpoint:
     """Connections that say in Go's words why they broke, and break when the other side sends without end."""
 
-    def __init__(self, endpoint: Any, limit: int, count: Callable[[int], object] = lambda connections: None) -> None:
+    def __init__(
+        self, endpoint: IStreamClientEndpoint, limit: int, count: Callable[[int], object] = lambda connections: None
+    ) -> None:
         """
         @param limit: Bytes of an answer's body that the other side may send.
         @param count: Told how many connections there are, whenever that changes.
@@ -241,7 +262,7 @@ class WatchedEndpoint:
         self._open: set[_Watched] = set()
         self._all_lost: Deferred[None] | None = None
 
-    def connect(self, protocolFactory: Any) -> Deferred[Any]:
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
         """@see: L{IStreamClientEndpoint.connect}."""
         connecting: Deferred[Any] = self._endpoint.connect(_WatchedFactory(self, protocolFactory, self._limit))
         connecting.addCallback(lambda watched: watched.wrappedProtocol)
@@ -275,35 +296,35 @@ class WatchedEndpoint:
 class _WatchedFactory(Factory):
     noisy = False
 
-    def __init__(self, endpoint: WatchedEndpoint, inner: Any, limit: int) -> None:
+    def __init__(self, endpoint: WatchedEndpoint, inner: IProtocolFactory, limit: int) -> None:
         self._endpoint = endpoint
         self._inner = inner
         self._limit = limit
 
-    def buildProtocol(self, addr: Any) -> Any:
-        inner = self._inner.buildProtocol(addr)
+    def buildProtocol(self, addr: IAddress | None) -> _Watched | None:
+        inner = self._inner.buildProtocol(addr)  # type: ignore[arg-type] # Twisted passes no None
         return None if inner is None else _Watched(self, inner, self._limit)
 
     # What ProtocolWrapper expects of its factory.
 
-    def registerProtocol(self, protocol: Any) -> None:
+    def registerProtocol(self, protocol: _Watched) -> None:
         self._endpoint.made(protocol)
 
-    def unregisterProtocol(self, protocol: Any) -> None:
+    def unregisterProtocol(self, protocol: _Watched) -> None:
         self._endpoint.lost(protocol)
 
 
 class _Watched(ProtocolWrapper):
     """One connection of a L{WatchedEndpoint}."""
 
-    def __init__(self, factory: Any, inner: Protocol, limit: int) -> None:
-        super().__init__(factory, inner)
+    def __init__(self, factory: _WatchedFactory, inner: IProtocol, limit: int) -> None:
+        super().__init__(factory, inner)  # type: ignore[arg-type] # has what a wrapper calls
         self._most = limit + _HEAD
         self._received = 0
         self._flooded = False
         self._ends = ""
 
-    def makeConnection(self, transport: Any) -> None:
+    def makeConnection(self, transport: ITransport) -> None:
         # When the connection is lost, its socket is gone.
         self._ends = ends_of(transport)
         super().makeConnection(transport)  # type: ignore[no-untyped-call]
@@ -312,7 +333,7 @@ class _Watched(ProtocolWrapper):
         self._received = 0
         super().write(data)  # type: ignore[no-untyped-call]
 
-    def writeSequence(self, data: Any) -> None:
+    def writeSequence(self, data: Iterable[bytes]) -> None:
         self._received = 0
         super().writeSequence(data)  # type: ignore[no-untyped-call]
 
@@ -356,7 +377,7 @@ def broken_off(error: BaseException | None, ends: str) -> Unreachable | None:
     return None
 
 
-def ends_of(transport: Any) -> str:
+def ends_of(transport: ITransport) -> str:
     """Both ends of a connection; to be asked while there is one."""
     return "->".join(_shown(end) for end in (transport.getHost(), transport.getPeer()))
 
@@ -366,7 +387,7 @@ def joined(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-def tls_error(error: Any) -> str:
+def tls_error(error: SSL.Error) -> str:
     """What is wrong with a handshake, or what the other side found wrong, as C{crypto/tls} has it."""
     reasons = [str(entry[-1]) for entry in error.args[0]] if error.args and isinstance(error.args[0], list) else []
     for reason in reasons:
@@ -380,7 +401,7 @@ def tls_error(error: Any) -> str:
     return f"tls: {reasons[0]}" if reasons else "EOF"
 
 
-def _shown(end: Any) -> str:
+def _shown(end: IAddress) -> str:
     return joined(getattr(end, "host", "?"), getattr(end, "port", 0))
 
 

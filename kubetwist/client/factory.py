@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from ..interfaces import IServerReactor
 from ..metrics.registry import Reading
 from .metrics import CallTally
 from .restconfig import (
@@ -18,6 +19,7 @@ from .services import (
 )
 
 if TYPE_CHECKING:
+    from .dialing import Closable
     from .httpclient import WebhookClient
     from .streaming import StreamingClient
 
@@ -32,11 +34,11 @@ class Outgoing:
     @ivar diversions: Where checked addresses are really found, by host and port: for tests.
     """
 
-    def __init__(self, reactor: Any, find_service: FindService, denied: tuple[Network, ...] = ()) -> None:
+    def __init__(self, reactor: IServerReactor, find_service: FindService, denied: tuple[Network, ...] = ()) -> None:
         self._reactor = reactor
         self._clients: WeakSet[WebhookClient | StreamingClient] = WeakSet()
         # Who has connections is not forgotten, even if those who called do not call any more.
-        self._connected: set[Any] = set()
+        self._connected: set[Closable] = set()
         self.services = Services(find_service)
         self.denied = denied
         self.diversions: dict[tuple[str, int], tuple[str, int]] = {}

@@ -10,20 +10,24 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from attrs import frozen
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.error import ConnectionDone
-from twisted.internet.protocol import Protocol
+from twisted.internet.interfaces import IConsumer, IStreamClientEndpoint
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
 from twisted.web.iweb import IBodyProducer
 from zope.interface import implementer
 
 from ..api.go.durations import format_duration
+from ..interfaces import IServerReactor
 from .dialing import (
     CheckedEndpoint,
+    Closable,
     Diversions,
     WatchedEndpoint,
 )
@@ -49,6 +53,12 @@ _PATH: Final = "/%!$&'()*+,;=:@~"
 _USER_AGENT: Final = b"kubetwist"
 
 
+if TYPE_CHECKING:
+    from twisted.web.client import URI, Agent, HTTPConnectionPool
+
+    from .tls import ClientTLS
+
+
 @frozen
 class Answer:
     """
@@ -71,12 +81,12 @@ class WebhookClient:
 
     def __init__(
         self,
-        reactor: Any,
+        reactor: IServerReactor,
         settings: CallSettings,
         *,
         limit: int = LIMIT,
         diversions: Diversions | None = None,
-        connected: set[WebhookClient] | None = None,
+        connected: set[Closable] | None = None,
         tally: CallTally | None = None,
     ) -> None:
         """
@@ -96,16 +106,16 @@ class WebhookClient:
         self._tally = tally
         self._diversions = diversions
         self._secure = parts.scheme == "https"
-        self._agent: Any = None
-        self._pool: Any = None
+        self._agent: Agent | None = None
+        self._pool: HTTPConnectionPool | None = None
         self._connections: WatchedEndpoint | None = None
         self._target: tuple[str, int] | None = None
         self._under_way: set[Deferred[Any]] = set()
         self._closed = False
         self._retired = False
-        self._connected = set() if connected is None else connected
+        self._connected: set[Closable] = set() if connected is None else connected
         self._fields = self._own_fields()
-        self._tls: Any = None
+        self._tls: ClientTLS | None = None
         if self._secure:
             from .tls import ClientTLS
 
@@ -262,10 +272,10 @@ class WebhookClient:
             return
         target = dial()
         if self._target is not None and target != self._target:
-            self._pool.closeCachedConnections()
+            self._close_idle()
         self._target = target
 
-    def _make_agent(self) -> Any:
+    def _make_agent(self) -> Agent:
         from twisted.internet.endpoints import wrapClientTLS
         from twisted.web.client import Agent, HTTPConnectionPool
 
@@ -274,7 +284,7 @@ class WebhookClient:
         pool.maxPersistentPerHost = _KEPT
         pool.cachedConnectionTimeout = _IDLE
         pool._factory.noisy = False
-        endpoint: Any = CheckedEndpoint(
+        endpoint: IStreamClientEndpoint = CheckedEndpoint(
             self._reactor,
             self.settings.dial or (lambda: (self._host, self._port)),
             guarded=self.settings.guarded,
@@ -311,21 +321,25 @@ class WebhookClient:
             return succeed(None)
         # Whether the other side says goodbye is not waited for. A connection whose answer is just being read comes to
         # the pool after this.
-        self._pool.closeCachedConnections()
+        self._close_idle()
         return self._connections.abort().addCallback(self._forget)
 
     def _forget(self, _: None) -> None:
         """End the timers of connections that are gone."""
-        self._pool.closeCachedConnections()
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        if self._pool is not None:
+            self._pool.closeCachedConnections()
 
 
 class _Always:
     """One endpoint for all URLs."""
 
-    def __init__(self, endpoint: Any) -> None:
+    def __init__(self, endpoint: IStreamClientEndpoint) -> None:
         self._endpoint = endpoint
 
-    def endpointForURI(self, uri: Any) -> Any:
+    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
         return self._endpoint
 
 
@@ -337,7 +351,7 @@ class _Body:
         self._content = content
         self.length = len(content)
 
-    def startProducing(self, consumer: Any) -> Deferred[None]:
+    def startProducing(self, consumer: IConsumer) -> Deferred[None]:
         consumer.write(self._content)
         done: Deferred[None] = Deferred()
         done.callback(None)
@@ -362,7 +376,7 @@ class _Collected(Protocol):
         self._size = 0
         self.done: Deferred[bytes] = Deferred(self._give_up)
 
-    def _give_up(self, done: Any) -> None:
+    def _give_up(self, done: object) -> None:
         if self.transport is not None:
             self.transport.stopProducing()  # type: ignore[attr-defined]
 
@@ -374,7 +388,7 @@ class _Collected(Protocol):
             self._pieces.clear()
             self._give_up(None)
 
-    def connectionLost(self, reason: Any = None) -> None:
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
         from twisted.web.client import ResponseDone
         from twisted.web.http import PotentialDataLoss
 
@@ -390,7 +404,7 @@ class _Collected(Protocol):
             self.done.errback(Unreachable(text, retriable=broken is not None and broken.retriable))
 
 
-def _unreachable(error: BaseException) -> Unreachable | None:
+def _unreachable(error: BaseException | None) -> Unreachable | None:
     """What broke, as it is told; L{None} for an error that has nothing to do with the other side."""
     from twisted.web._newclient import BadHeaders, ParseError, RequestNotSent
     from twisted.web.client import RequestTransmissionFailed, ResponseFailed

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from base64 import b64decode
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONObject
 from .errors import BadSettings
 from .restconfig import CallSettings
 
@@ -74,7 +75,7 @@ def parse_kubeconfig(content: bytes, folder: Path, name: str) -> CallSettings:
         raise BadKubeconfig(f"{name}: {error}") from None
 
 
-def _decoded(content: bytes, name: str) -> dict[str, Any]:
+def _decoded(content: bytes, name: str) -> JSONObject:
     from ..api.decoding import (
         BodyError,
         decode_yaml,
@@ -89,7 +90,7 @@ def _decoded(content: bytes, name: str) -> dict[str, Any]:
     return config
 
 
-def _settings(config: dict[str, Any], folder: Path) -> CallSettings:
+def _settings(config: JSONObject, folder: Path) -> CallSettings:
     context_name = _text(config, "current-context")
     if not context_name:
         raise BadKubeconfig("invalid configuration: no configuration has been provided")
@@ -126,7 +127,7 @@ def _settings(config: dict[str, Any], folder: Path) -> CallSettings:
     )
 
 
-def _shown_of(user: dict[str, Any], name: str, folder: Path) -> dict[str, Any]:
+def _shown_of(user: JSONObject, name: str, folder: Path) -> JSONObject:
     """What is shown by a user to those who are called, as fields of L{CallSettings}."""
     for field in _UNKNOWN:
         if user.get(field):
@@ -139,7 +140,7 @@ def _shown_of(user: dict[str, Any], name: str, folder: Path) -> dict[str, Any]:
     }
 
 
-def _entry(config: dict[str, Any], listed: str, field: str, name: str) -> dict[str, Any] | None:
+def _entry(config: JSONObject, listed: str, field: str, name: str) -> JSONObject | None:
     entries = config.get(listed)
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict) and entry.get("name") == name:
@@ -148,7 +149,7 @@ def _entry(config: dict[str, Any], listed: str, field: str, name: str) -> dict[s
     return None
 
 
-def _text(fields: dict[str, Any], name: str) -> str:
+def _text(fields: JSONObject, name: str) -> str:
     value = fields.get(name)
     if value is None:
         return ""
@@ -157,7 +158,7 @@ def _text(fields: dict[str, Any], name: str) -> str:
     return value
 
 
-def _data(fields: dict[str, Any], name: str, folder: Path) -> bytes:
+def _data(fields: JSONObject, name: str, folder: Path) -> bytes:
     """What stands in the file itself, or in one that it names; the former wins."""
     inline = _text(fields, f"{name}-data")
     if inline:
@@ -169,7 +170,7 @@ def _data(fields: dict[str, Any], name: str, folder: Path) -> bytes:
     return _read(folder / path) if path else b""
 
 
-def _token(user: dict[str, Any], folder: Path) -> str:
+def _token(user: JSONObject, folder: Path) -> str:
     path = _text(user, "tokenFile")
     if path:
         try:
@@ -179,7 +180,7 @@ def _token(user: dict[str, Any], folder: Path) -> str:
     return _text(user, "token")
 
 
-def _basic(user: dict[str, Any]) -> tuple[str, str] | None:
+def _basic(user: JSONObject) -> tuple[str, str] | None:
     name = _text(user, "username")
     return (name, _text(user, "password")) if name else None
 

@@ -26,7 +26,7 @@ class FileClient:
         """
         Read the file, and watch it from then on.
 
-        @param files: L{kubetwist.server.watchedfiles.WatchedFiles}.
+        @param files: Watches files.
         @param what: What the log calls the file: a flag.
         @raise BadSettings: It can not be read, or not be used.
         """

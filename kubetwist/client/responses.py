@@ -6,7 +6,7 @@ Answers that are no success, as errors.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -15,6 +15,7 @@ from ..api.errors import (
     named,
 )
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONObject, JSONValue
 from ..api.resource import GroupResource
 from .httpclient import Answer
 
@@ -73,7 +74,7 @@ def _unquoted(error: APIStatusError) -> APIStatusError:
 def _told(answer: Answer) -> APIStatusError | None:
     """The error that the other side tells of."""
     try:
-        status: Any = orjson.loads(answer.body)
+        status: JSONValue = orjson.loads(answer.body)
     except ValueError:
         return None
     if not isinstance(status, dict) or status.get("kind") != "Status" or status.get("apiVersion") != "v1":
@@ -98,7 +99,7 @@ def _generic(answer: Answer) -> APIStatusError:
         said = answer.body[:_TOLD].decode("utf-8", "replace").strip()
     reason, message = _reason_and_message(answer.code, said)
     seconds = retry_after(answer)
-    details: dict[str, Any] = {"causes": [{"reason": "UnexpectedServerResponse", "message": said}]}
+    details: JSONObject = {"causes": [{"reason": "UnexpectedServerResponse", "message": said}]}
     if seconds:
         details["retryAfterSeconds"] = seconds
     return APIStatusError(answer.code, reason, message, details, seconds)

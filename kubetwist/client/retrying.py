@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from random import random
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from attrs import frozen
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 
 from ..api.errors import APIStatusError
 from .errors import CallError
@@ -45,7 +46,7 @@ USUAL_BACKOFF: Final = Backoff()
 
 
 async def with_backoff(
-    reactor: Any,
+    reactor: IReactorTime,
     call: Callable[[], Awaitable[T]],
     backoff: Backoff = USUAL_BACKOFF,
     retry: Callable[[Exception], bool] | None = None,
@@ -80,7 +81,7 @@ def should_retry(error: Exception) -> bool:
     return error.retry_after is not None or bool((error.details or {}).get("retryAfterSeconds"))
 
 
-def _sleep(reactor: Any, seconds: float) -> Deferred[None]:
+def _sleep(reactor: IReactorTime, seconds: float) -> Deferred[None]:
     done: Deferred[None] = Deferred(lambda _: timer.cancel())
     timer = reactor.callLater(seconds, done.callback, None)
     return done

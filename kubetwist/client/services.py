@@ -7,7 +7,6 @@ Services as targets of calls.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ..api.errors import APIStatusError
 from ..api.go.quote import quoted
@@ -56,19 +55,19 @@ class Services:
             raise NoSuchService(f"no service port {port} found for service {quoted(name)}")
         return address, port
 
-    def settings(self, namespace: str, name: str, port: int = 443, path: str = "", **others: Any) -> CallSettings:
+    def settings(self, namespace: str, name: str, port: int = 443, path: str = "", *, ca: bytes = b"") -> CallSettings:
         """
         How to call a service.
 
-        @param others: Further fields of L{CallSettings}.
+        @param ca: Authorities of its certificate.
         """
         host = f"{name}.{namespace}.svc"
-        others.setdefault("server_name", host)
         if path and not path.startswith("/"):
             path = f"/{path}"
         return CallSettings(
             url=f"https://{host}:{port}{path}",
             dial=lambda: self.resolve(namespace, name, port),
             guarded=True,
-            **others,
+            ca=ca,
+            server_name=host,
         )

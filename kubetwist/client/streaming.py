@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.interfaces import IDelayedCall, IProtocol, IStreamClientEndpoint
 from twisted.internet.protocol import Factory
 
+from ..interfaces import IServerReactor
 from .connection import (
     HANDSHAKE_TIMEOUT,
     BackendConnection,
@@ -23,6 +25,7 @@ from .connection import (
 )
 from .dialing import (
     CheckedEndpoint,
+    Closable,
     Diversions,
 )
 from .errors import (
@@ -33,6 +36,9 @@ from .restconfig import (
     CallSettings,
     split_url,
 )
+
+if TYPE_CHECKING:
+    from .tls import ClientTLS
 
 __all__ = ["StreamedAnswer", "StreamingClient", "Upload"]
 
@@ -53,11 +59,11 @@ class StreamingClient:
 
     def __init__(
         self,
-        reactor: Any,
+        reactor: IServerReactor,
         settings: CallSettings,
         *,
         diversions: Diversions | None = None,
-        connected: set[Any] | None = None,
+        connected: set[Closable] | None = None,
     ) -> None:
         """
         @param connected: Has this client in it as long as there are connections.
@@ -71,18 +77,18 @@ class StreamingClient:
         self._reactor = reactor
         self._diversions = diversions
         self._place = host, port
-        self._connected = set() if connected is None else connected
+        self._connected: set[Closable] = set() if connected is None else connected
         self._fields = _own_fields(settings)
         self._names = frozenset(name.lower() for name, _ in self._fields)
-        self._tls: Any = None
+        self._tls: ClientTLS | None = None
         if parts.scheme == "https":
             from .tls import ClientTLS
 
             self._tls = ClientTLS(settings, host)
         self._open: set[BackendConnection] = set()
         self._kept: list[BackendConnection] = []
-        self._connecting: set[Deferred[Any]] = set()
-        self._sweep: Any = None
+        self._connecting: set[Deferred[BackendConnection]] = set()
+        self._sweep: IDelayedCall | None = None
         self._closed = self._retired = False
         self._all_lost: list[Deferred[None]] = []
 
@@ -164,7 +170,7 @@ class StreamingClient:
     # Connections.
 
     async def _connect(self, where: tuple[str, int]) -> BackendConnection:
-        endpoint: Any = CheckedEndpoint(
+        endpoint: IStreamClientEndpoint = CheckedEndpoint(
             self._reactor,
             lambda: where,
             guarded=self.settings.guarded,
@@ -179,7 +185,7 @@ class StreamingClient:
 
             endpoint = wrapClientTLS(self._tls, endpoint)
         secure = self._tls is not None
-        factory: Any = Factory.forProtocol(lambda: BackendConnection(self, self._reactor, where, secure))
+        factory = Factory.forProtocol(lambda: BackendConnection(self, self._reactor, where, secure))
         factory.noisy = False
         connecting = Deferred.fromCoroutine(self._connected_and_secured(endpoint.connect(factory)))
         self._connecting.add(connecting)
@@ -193,8 +199,9 @@ class StreamingClient:
             self._connecting.discard(connecting)
             self._check_retired()
 
-    async def _connected_and_secured(self, connecting: Deferred[Any]) -> BackendConnection:
-        connection: BackendConnection = await connecting
+    async def _connected_and_secured(self, connecting: Deferred[IProtocol]) -> BackendConnection:
+        connection = await connecting
+        assert isinstance(connection, BackendConnection), "the factory makes no others"
         secured, late = connection.secured, False
         if secured is None:
             return connection

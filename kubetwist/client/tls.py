@@ -7,9 +7,9 @@ TLS as a client: whom we trust, what we show, and Go's words for what is wrong w
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -27,6 +27,12 @@ from .errors import (
     Unreachable,
 )
 from .restconfig import CallSettings
+
+if TYPE_CHECKING:
+    from twisted.protocols.tls import TLSMemoryBIOProtocol
+
+#: Called by OpenSSL for each certificate of a chain; returns whether it is accepted.
+Verifier: TypeAlias = Callable[[SSL.Connection, crypto.X509, int, int, int], bool]
 
 _log = Logger()
 
@@ -101,7 +107,7 @@ class ClientTLS:
         except (SSL.Error, ValueError, TypeError, UnsupportedAlgorithm) as error:
             raise BadSettings("tls: private key does not match public key, or can not be read") from error
 
-    def clientConnectionForTLS(self, tlsProtocol: Any) -> SSL.Connection:
+    def clientConnectionForTLS(self, tlsProtocol: TLSMemoryBIOProtocol) -> SSL.Connection:
         """@see: L{IOpenSSLClientConnectionCreator}."""
         connection = SSL.Connection(self._context, None)
         connection.set_alpn_protos(self._protocols)
@@ -114,10 +120,10 @@ class ClientTLS:
             connection.set_verify(SSL.VERIFY_PEER, self._verifier(tlsProtocol))
         return connection
 
-    def _verifier(self, protocol: Any) -> Any:
+    def _verifier(self, protocol: TLSMemoryBIOProtocol) -> Verifier:
         refused = False
 
-        def verify(connection: Any, certificate: crypto.X509, error: int, depth: int, good: int) -> bool:
+        def verify(connection: SSL.Connection, certificate: crypto.X509, error: int, depth: int, good: int) -> bool:
             # What is raised within a callback of OpenSSL is lost.
             nonlocal refused
             try:
@@ -154,7 +160,7 @@ def _fault(certificate: crypto.X509, error: int) -> str:
     return "x509: certificate signed by unknown authority"
 
 
-def name_fault(certificate: Any, name: str) -> str:
+def name_fault(certificate: Certificate, name: str) -> str:
     """Why a certificate is not for C{name}, a host or an address; C{""} when it is."""
     from cryptography.x509 import DNSName, ExtensionNotFound, IPAddress, SubjectAlternativeName
     from service_identity import CertificateError, VerificationError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from ..logs.redaction import safe_uri
@@ -21,7 +20,7 @@ class TracedClient(WebhookClient):
     """The same; each call that is made for a request has a span, and names it in its header."""
 
     async def _call(
-        self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes, timeout: float, **how: Any
+        self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes, timeout: float, **how: bool
     ) -> Answer:
         place = current.get()
         if place is None:

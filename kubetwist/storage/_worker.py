@@ -27,7 +27,7 @@ class Job:
 
     __slots__ = ("answer", "call")
 
-    def __init__(self, call: Callable[[], Any] | None) -> None:
+    def __init__(self, call: Callable[[], object] | None) -> None:
         self.call = call
         self.answer: Deferred[Any] = Deferred()
 

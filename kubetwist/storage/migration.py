@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from attrs import define, field
@@ -17,6 +17,7 @@ from attrs import define, field
 from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..api.storage import (
     Page,
     StoredValue,
@@ -76,7 +77,7 @@ _SPEC: Final = Message(
 _LEASE: Final = Message("Lease", lambda: (Step(2, MESSAGE, "spec", _SPEC),))
 
 
-def _lease(value: bytes) -> Any:
+def _lease(value: bytes) -> JSONValue:
     if not is_protobuf(value):
         return orjson.loads(value)
     raw = read_envelope(value).raw
@@ -269,8 +270,9 @@ class Migration:
     async def _forward(self) -> None:
         """Have no client that comes from the source meet a revision again that it has met there."""
         self.moved.source_revision = self.source.revision
-        if self.target.revision <= self.source.revision and IForwardStorage.providedBy(innermost(self.target)):
-            await innermost(self.target).forward(self.source.revision + 1)
+        skipping = IForwardStorage(innermost(self.target), None)
+        if self.target.revision <= self.source.revision and skipping is not None:
+            await skipping.forward(self.source.revision + 1)
         self.moved.target_revision = self.target.revision
 
     # --- after

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..interfaces import (
     ISharedStorage,
     IStorageBackend,
@@ -11,19 +9,13 @@ from ..interfaces import (
 )
 
 
-def innermost(backend: IStorageBackend) -> Any:
+def innermost(backend: IStorageBackend) -> IStorageBackend:
     """Return the backend below all wrappers: the backend itself, unless it is an L{IStorageWrapper}."""
-    found: Any = backend
-    while IStorageWrapper.providedBy(found):
-        found = found.inner
-    return found
+    while IStorageWrapper.providedBy(backend):
+        backend = IStorageWrapper(backend).inner
+    return backend
 
 
-def shared_storage(backend: IStorageBackend) -> Any:
-    """
-    What servers share.
-
-    @return: An L{ISharedStorage}; L{None} where this server is the only one.
-    """
-    found = innermost(backend)
-    return found if ISharedStorage.providedBy(found) else None
+def shared_storage(backend: IStorageBackend) -> ISharedStorage | None:
+    """Return the storage that several servers share; L{None} if this server is the only one."""
+    return ISharedStorage(innermost(backend), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from twisted.internet.defer import DeferredSemaphore
 
@@ -72,7 +72,7 @@ class PastReader:
         """
         if not self.available:
             raise RevisionCompacted(revision, until)
-        backend: Any = self._backend
+        backend = IStorageHistory(self._backend)
         await self._readers.acquire()
         try:
             history: History = await backend.read_changes(

@@ -10,7 +10,7 @@ import os
 from collections.abc import Awaitable
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 from uuid import uuid4
 
 from attrs import frozen
@@ -302,8 +302,8 @@ class KeyProvider:
             raise kind(f"failed to decrypt DEK, error: {error}") from None
         self.envelope.learn(source, key)
 
-    def _fetched(self, result: Any, source: Source) -> None:
-        failure = result if isinstance(result, Failure) else None
+    def _fetched(self, result: Failure | None, source: Source) -> None:
+        failure = result
         if failure is not None and not failure.check(TransformError):
             self._log.failure("asking kms plugin {name} for a key failed", failure, name=self.name)
             failure = Failure(TransformError("failed to decrypt DEK, error: an unexpected one"))

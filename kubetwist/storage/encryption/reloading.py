@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.interfaces import IDelayedCall
@@ -103,7 +103,9 @@ class FileEncryption:
 
     _log = Logger()
 
-    def __init__(self, path: str, places: Places, reactor: Any, make_service: MakeService | None = None) -> None:
+    def __init__(
+        self, path: str, places: Places, reactor: ThreadedReactor, make_service: MakeService | None = None
+    ) -> None:
         """
         @param make_service: Makes what calls a service; L{None} for gRPC.
         """

@@ -249,8 +249,7 @@ class EncryptedStorage:
 
     async def read_changes(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
         """See L{IStorageHistory.read_changes}; provided where the store below provides it."""
-        inner: Any = self.inner
-        history: History = await inner.read_changes(prefix, after, until, most, size)
+        history = await IStorageHistory(self.inner).read_changes(prefix, after, until, most, size)
         sealed = [
             StoredValue(change.key, value, change.revision)
             for change in history.changes

@@ -9,9 +9,12 @@ again by a request that was only late), and one that compares nothing can not ei
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
+
+from txaioetcd import Lease
 
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 
@@ -111,7 +114,7 @@ class Committer:
     """Sends transactions; those of one key one after the other, in the order in which they were submitted."""
 
     def __init__(
-        self, client: EtcdClient, reactor: Any, leases: Leases, written: Callable[[int], Deferred[bool]]
+        self, client: EtcdClient, reactor: IReactorTime, leases: Leases, written: Callable[[int], Deferred[bool]]
     ) -> None:
         """
         @param written: Called with a revision that was written; fires when observers know everything up to it, or
@@ -231,7 +234,7 @@ class Committer:
         @raise StorageError: It is refused, was never sent, or nobody knows (L{OutcomeUnknown}).
         """
         gaps = self.gaps
-        lease: Any = None
+        lease: Lease | None = None
         tried: list[Member] = []
         leases_lost = 0
         while True:
@@ -269,8 +272,8 @@ class Committer:
             tried.append(member)
             outcome = await self._attempt(commit, member, lease)
 
-    async def _attempt(self, commit: Commit, member: Member, lease: Any) -> object:
-        message = transaction(commit.writes, lambda write: 0 if write.ttl is None else lease.lease_id)
+    async def _attempt(self, commit: Commit, member: Member, lease: Lease | None) -> object:
+        message = transaction(commit.writes, lambda write: 0 if write.ttl is None or lease is None else lease.lease_id)
         timeout = self._client.again_timeout if commit.repeatable else WRITE_TIMEOUT
         try:
             return read_outcome(await member.post(TXN.path, message, timeout))

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from ...api.jsontypes import JSONObject
 from ...schema.protobuf.fields import number
 from ...schema.protobuf.wire import (
     LENGTH,
@@ -145,7 +146,7 @@ GATEWAY: Final = {
 }
 
 
-def encode(message: str, value: dict[str, Any]) -> bytes:
+def encode(message: str, value: JSONObject) -> bytes:
     """
     A message as it goes over the wire.
 
@@ -177,7 +178,7 @@ def encode(message: str, value: dict[str, Any]) -> bytes:
     return b"".join(parts)
 
 
-def decode(message: str, data: bytes) -> dict[str, Any]:
+def decode(message: str, data: bytes) -> JSONObject:
     """
     A message as the gateway would send it: what is 0, empty or false is left out.
 
@@ -186,7 +187,7 @@ def decode(message: str, data: bytes) -> dict[str, Any]:
     return _decode(message, data, 0, len(data))
 
 
-def _decode(message: str, data: bytes, start: int, stop: int) -> dict[str, Any]:
+def _decode(message: str, data: bytes, start: int, stop: int) -> JSONObject:
     fields = _BY_TAG[message]
     found: dict[str, Any] = {}
     for tag, value, end in scan(data, start, stop):

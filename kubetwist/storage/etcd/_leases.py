@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Any, Final
+from typing import Final
+
+from txaioetcd import Lease
 
 from twisted.internet.defer import DeferredLock
+from twisted.internet.interfaces import IReactorTime
 
 from ..errors import StorageUnavailable
 from ._errors import RPCError
@@ -24,7 +27,7 @@ class Leases:
     Only one is kept: all that have a time to live here, events, have the same.
     """
 
-    def __init__(self, client: EtcdClient, reactor: Any, reuse: float) -> None:
+    def __init__(self, client: EtcdClient, reactor: IReactorTime, reuse: float) -> None:
         """
         @param reuse: The most seconds that one lease is used for new keys.
         """
@@ -32,15 +35,14 @@ class Leases:
         self._reactor = reactor
         self._reuse = reuse
         self._lock = DeferredLock()
-        self._lease: Any = None
+        self._lease: Lease | None = None
         self._expires = 0.0
         self._keys = 0
 
-    async def lease(self, ttl: float) -> Any:
+    async def lease(self, ttl: float) -> Lease:
         """
         A lease that lasts for C{ttl} seconds at least, and not much longer.
 
-        @return: A L{txaioetcd.Lease}.
         @raise StorageUnavailable: etcd makes none.
         """
         await self._lock.acquire()
@@ -61,7 +63,7 @@ class Leases:
         finally:
             self._lock.release()
 
-    def forget(self, lease: Any) -> None:
+    def forget(self, lease: Lease | None) -> None:
         """A lease is gone before its time."""
         if lease is self._lease:
             self._lease = None

@@ -10,10 +10,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from itertools import count
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from twisted.internet.defer import Deferred, DeferredList, fail, succeed
-from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -107,7 +107,7 @@ class EtcdStorage:
     def __init__(
         self,
         client: EtcdClient,
-        reactor: Any,
+        reactor: IReactorTime,
         *,
         lease_reuse: float = 60.0,
         patience: float = START_PATIENCE,

@@ -8,9 +8,9 @@ event means having seen everything up to its revision: nothing has to be asked a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from ._connection import Stream
@@ -129,7 +129,7 @@ class Follower:
     def __init__(
         self,
         client: EtcdClient,
-        reactor: Any,
+        reactor: IReactorTime,
         receive: Callable[[list[Change]], object],
         compacted: Callable[[int], object],
     ) -> None:

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import shuffle
-from typing import Any, Final
+from typing import Final
 
 from txaioetcd import Client, Error, Failed, KeySet, Lease, OpGet, Range, Success, Transaction
 from txaioetcd._client_commons import validate_client_submit_response
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ...api.jsontypes import JSONObject
 from ..errors import StorageUnavailable
 from ._connection import Stream
 from ._descriptors import (
@@ -97,7 +99,7 @@ class RevocableLease(Lease):  # type: ignore[misc]
         self._expired = True
 
     @classmethod
-    def of(cls, client: EtcdClient, answer: dict[str, Any]) -> RevocableLease:
+    def of(cls, client: EtcdClient, answer: JSONObject) -> RevocableLease:
         """The lease that an answer tells of."""
         found = Lease._parse(client, answer)
         return cls(client, found.header, found.time_to_live, found.lease_id)
@@ -118,7 +120,11 @@ class EtcdClient(Client):  # type: ignore[misc]
     _log = Logger()
 
     def __init__(
-        self, reactor: Any, addresses: Sequence[Address], tls: Callable[[str], Any] | None = None, mixed: bool = True
+        self,
+        reactor: IReactorTime,
+        addresses: Sequence[Address],
+        tls: Callable[[str], IOpenSSLClientConnectionCreator] | None = None,
+        mixed: bool = True,
     ) -> None:
         """
         @param tls: Makes the options of a TLS connection from a host name.
@@ -229,19 +235,19 @@ class EtcdClient(Client):  # type: ignore[misc]
             problem = StorageUnavailable(str(error))
 
     async def ask(
-        self, method: Method, question: dict[str, Any], *, repeatable: bool = True, timeout: float | None = None
-    ) -> dict[str, Any]:
+        self, method: Method, question: JSONObject, *, repeatable: bool = True, timeout: float | None = None
+    ) -> JSONObject:
         """As L{call}, with question and answer as txaioetcd has them."""
         message = encode(method.request, question)
         return decode(method.answer, await self.call(method.path, message, repeatable=repeatable, timeout=timeout))
 
     # --- what txaioetcd has, mended
 
-    def _post(self, url: bytes, data: dict[str, Any], timeout: float | None) -> Deferred[dict[str, Any]]:
+    def _post(self, url: bytes, data: JSONObject, timeout: float | None) -> Deferred[JSONObject]:
         # Behind the member there is a version of the gateway, which nobody has any more.
         method = GATEWAY[b"/" + url[len(self._url) + 1 :].partition(b"/")[2]]
 
-        async def post() -> dict[str, Any]:
+        async def post() -> JSONObject:
             try:
                 return await self.ask(method, data, repeatable=False, timeout=timeout or WRITE_TIMEOUT)
             except RPCError as error:
@@ -263,7 +269,7 @@ class EtcdClient(Client):  # type: ignore[misc]
         raise Failed(header, responses)
 
     async def get(
-        self, key: bytes | KeySet, range_end: bytes | None = None, timeout: float | None = None, **how: Any
+        self, key: bytes | KeySet, range_end: bytes | None = None, timeout: float | None = None, **how: object
     ) -> Range:
         """
         Read keys.

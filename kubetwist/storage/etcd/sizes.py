@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from ..errors import StorageError
 from ._descriptors import (
@@ -26,10 +27,13 @@ _STATUS: Final = GATEWAY[b"/maintenance/status"]
 _TIMEOUT: Final = 10.0
 
 
+T = TypeVar("T")
+
+
 class EtcdSizes:
     """Asks members, one after the other, and writes down what they say."""
 
-    def __init__(self, members: Sequence[Member], reactor: Any, interval: float, tally: EtcdTally) -> None:
+    def __init__(self, members: Sequence[Member], reactor: IReactorTime, interval: float, tally: EtcdTally) -> None:
         """
         @param interval: Seconds between two rounds.
         """
@@ -37,7 +41,7 @@ class EtcdSizes:
         self._reactor = reactor
         self._interval = interval
         self._tally = tally
-        self._call: Any = None
+        self._call: IDelayedCall | None = None
         self._stopped = False
 
     def start(self) -> None:
@@ -52,7 +56,7 @@ class EtcdSizes:
         if call is not None:
             call.cancel()
 
-    def _later(self, result: Any) -> Any:
+    def _later(self, result: T) -> T:
         if not self._stopped:
             self._call = self._reactor.callLater(self._interval, self.start)
         return result

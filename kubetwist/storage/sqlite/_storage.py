@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from queue import Empty
 from threading import Event
-from typing import Any, Final
+from typing import Final
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
@@ -42,6 +42,7 @@ from .._embedded import (
     Transaction,
 )
 from .._worker import (
+    Job,
     ThreadedReactor,
     Worker,
 )
@@ -112,31 +113,31 @@ class Writer(Worker):
         self._queue.put(transaction)
 
     def _work(self) -> None:
-        item: Any = None
+        item: Transaction | Job | None = None
         while True:
             if item is None:
                 item = self._queue.get()
-            if type(item) is Transaction:
+            if isinstance(item, Transaction):
                 item = self._write_with_others(item)
             elif self._do(item):
                 item = None
             else:
                 return
 
-    def _write_with_others(self, first: Transaction) -> Any:
+    def _write_with_others(self, first: Transaction) -> Transaction | Job | None:
         """
         Write a transaction together with those that wait behind it.
 
         @return: The first item of the queue that did not fit; L{None} when there is none.
         """
         batch = [first]
-        following: Any = None
+        following: Transaction | Job | None = None
         try:
             rows = rows_of(first)
             size = size_of(rows)
             while size < BYTES_AT_ONCE:
                 following = self._queue.get_nowait()
-                if type(following) is not Transaction or len(rows) + len(following.events) > ROWS_AT_ONCE:
+                if not isinstance(following, Transaction) or len(rows) + len(following.events) > ROWS_AT_ONCE:
                     break
                 more = rows_of(following)
                 size += size_of(more)
@@ -146,7 +147,7 @@ class Writer(Worker):
         except Empty:
             pass
         except MemoryError as error:
-            if type(following) is Transaction and following is not batch[-1]:
+            if isinstance(following, Transaction) and following is not batch[-1]:
                 batch.append(following)
             self._failed(batch, error)
             return None
@@ -154,7 +155,7 @@ class Writer(Worker):
             self._file.append(rows)
         except Exception as error:
             self._failed(batch, error)
-            return None if type(following) is Transaction else following
+            return None if isinstance(following, Transaction) else following
         if self._failing:
             self._failing = False
             self._reactor.callFromThread(self._store._writes_again)
@@ -336,7 +337,7 @@ class SQLiteStorage(EmbeddedStorage):
             self._writer.run(self._file.probe).addBoth(self._probed)
         await answer
 
-    def _probed(self, result: Any) -> None:
+    def _probed(self, result: Failure | None) -> None:
         """However many ask at a time, the disk is asked once."""
         asking, self._probing = self._probing, []
         if not isinstance(result, Failure):
@@ -422,7 +423,7 @@ class SQLiteStorage(EmbeddedStorage):
             until = self.revision
             watch.hold()
             try:
-                past: Any = await self._reader.run(lambda: self._reading.changes(prefix, revision, until))
+                past = await self._reader.run(lambda: self._reading.changes(prefix, revision, until))
             except BaseException:
                 watch.stop()
                 raise
