@@ -62,7 +62,7 @@ class LastUsed:
                 # Another of its name.
                 return obj
             new = {**obj, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), LABEL: day}}}
-            store.own(obj, new, "", SERVER)
+            store.update_managed_fields(obj, new, "", SERVER)
             return new
 
         try:

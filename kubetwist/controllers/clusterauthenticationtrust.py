@@ -79,7 +79,7 @@ class AuthenticationInfo(Keeper):
         assert obj is not None, "a patch makes nothing"
         data = together(obj.get("data") or {}, self._wanted())
         new = {**obj, "metadata": {**obj["metadata"]}, "data": data}
-        self.store.own(obj, new, "", SERVER)
+        self.store.update_managed_fields(obj, new, "", SERVER)
         return new
 
 

@@ -24,14 +24,12 @@ from ..api.jsontypes import JSONValue
 from ..api.options import DeleteOptions, ListOptions, WriteOptions
 from ..api.requestscope import RequestScope
 from ..api.resource import GroupVersion, JSONObject
-from ..api.times import now
 from ..interfaces import IWatchSink
 from ..registry.apiextensions.apiapproval import approval
 from ..registry.apiextensions.store import CLEANUP_FINALIZER, set_condition
 from ..registry.apiextensions.structuralcondition import structure
 from ..registry.customresources.crd import condition, conditions, holds
 from ..registry.customresources.served import ServedResource
-from ..registry.generic.fieldmanager.manager import FieldManager
 from ..registry.generic.store import Store
 from ..registry.generic.updates import UpdateRules
 from ..storage.cache.record import Record
@@ -44,7 +42,6 @@ RETRY_MOST: Final = 60.0
 
 #: Who writes the status, as C{managedFields} have it.
 MANAGER: Final = "kube-apiserver"
-_KIND: Final = {"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1"}
 NON_STRUCTURAL: Final = "NonStructuralSchema"
 #: Custom resources that would be stored where built-in ones are: their definitions go without touching those.
 OVERLAPPING: Final = frozenset(
@@ -72,9 +69,7 @@ class DefinitionController:
 
     _log = Logger()
 
-    def __init__(self, store: Store, server: ICustomServer, reactor: IReactorTime, fields: FieldManager) -> None:
-        """@param fields: Notes that the status is the server's."""
-        self._fields = fields
+    def __init__(self, store: Store, server: ICustomServer, reactor: IReactorTime) -> None:
         self._store = store
         self._server = server
         self._reactor = reactor
@@ -275,7 +270,7 @@ class DefinitionController:
             if finalizers:
                 stored["metadata"]["finalizers"] = crd["metadata"].get("finalizers") or []
             live = self._store.lookup("", name)
-            self._fields.update(live, {**stored, **_KIND}, MANAGER, now())
+            self._store.update_managed_fields(live, stored, "status", MANAGER)
             return stored
 
         rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())

@@ -121,7 +121,7 @@ class ServerIdentity(_Repeated):
         def changed(obj: JSONObject | None) -> JSONObject:
             assert obj is not None, "a patch makes nothing"
             new = self._renewed(obj)
-            self._store.own(obj, new, "", SERVER)
+            self._store.update_managed_fields(obj, new, "", SERVER)
             return new
 
         await self._store.update(RequestScope(NAMESPACE), self.name, changed, UpdateOptions(), patching=True)

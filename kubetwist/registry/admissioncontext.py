@@ -125,6 +125,6 @@ class ServerAdmissionContext:
         change(new)
         if new == old:
             return None
-        store.own(old, new, "status", SERVER)
+        store.update_managed_fields(old, new, "status", SERVER)
         draft = store.draft(new)
         return Write(store.path(key), store.value(draft), record.revision, store.ttl, draft)

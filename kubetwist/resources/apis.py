@@ -20,9 +20,6 @@ from ..registry.assembly import RegistryOptions, ResourceRegistry
 from ..registry.core.node.kubelets import ConnectionRules
 from ..registry.core.servercontext import ServerContext
 from ..registry.customresources.crd import converts_elsewhere
-from ..registry.generic.codec import Codec
-from ..registry.generic.fieldmanager.manager import BuiltInVersions, FieldManager
-from ..registry.generic.fieldmanager.resetfields import allowed_fields
 from ..registry.generic.resourceinfo import ResourceInfo
 from ..registry.kinds import kinds_for
 from ..schema.definitions import Definitions
@@ -50,7 +47,6 @@ if TYPE_CHECKING:
     from ..http.request import KubeRequest
     from ..interfaces import IServerReactor
     from ..registry.customresources.conversion import Conversion
-    from ..registry.generic.store import Store
     from .aggregation.routes import AvailabilityChecks
     from .hosting import APIConfig, APIHost
 
@@ -97,7 +93,7 @@ class APIs:
         definition_store = self.registry.stores.find(EXTENSIONS_GROUP, "customresourcedefinitions")
         if definition_store is not None:
             self.custom = self._serve_custom(installers[-1])
-            self._definition_controller = make_definition_controller(config, definitions, definition_store, self.custom)
+            self._definition_controller = DefinitionController(definition_store, self.custom, config.reactor)
         controller = self._definition_controller
         self.aggregation: Aggregation | None = None
         self._registration: Registration | None = None
@@ -325,27 +321,6 @@ def make_clients(config: APIConfig) -> TargetClients:
         loopback=config.options["allow-loopback-proxy"],
         patience=config.options["kubelet-timeout"],
     )
-
-
-def make_definition_controller(
-    config: APIConfig, definitions: Definitions, store: Store, custom: CustomResources
-) -> DefinitionController:
-    """
-    Return the controller that accepts, serves and deletes definitions.
-
-    @param definitions: The types of the release.
-    @param store: The store of the definitions.
-    @param custom: Serves what they define.
-    """
-    gvk = store.gvk
-    fields = FieldManager(
-        gvk,
-        BuiltInVersions(definitions, {gvk.api_version: gvk}),
-        Codec(definitions, gvk, gvk).zero,
-        subresource="status",
-        filters={gvk.api_version: allowed_fields(store.info, "status")},
-    )
-    return DefinitionController(store, custom, config.reactor, fields)
 
 
 def conversions_over(outgoing: Outgoing, reactor: IServerReactor) -> Callable[[JSONObject], Conversion | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
 
 from attrs import define, field
@@ -15,12 +15,12 @@ from twisted.internet.threads import deferToThreadPool
 from ..api.jsontypes import JSONValue
 from ..api.requestscope import RequestScope
 from ..api.resource import GroupVersion, GroupVersionKind, JSONObject
-from ..api.times import now
 from ..http.collaborators import DeferToThread
 from ..http.negotiation import BUILT_IN, CUSTOM, PATCH_TYPES, Forms
 from ..http.request import KubeRequest
 from ..interfaces import ILister
 from ..registry.generic.codec import Codec
+from ..registry.generic.fieldmanager.manager import update_managed_fields
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthorizer
@@ -124,43 +124,25 @@ class Endpoint:
         """
         return sent if self.codec.keeps_floats and _whole_float(body) else None
 
-    def own(self, live: JSONObject | None, obj: JSONObject, manager: str, sent: JSONValue = None) -> JSONObject:
+    def update_managed_fields(
+        self, live: JSONObject | None, obj: JSONObject, manager: str, sent: JSONValue = None
+    ) -> JSONObject:
         """
-        Note in C{obj}, which is ready for the store, who owns what of it.
+        Set the managed fields of C{obj}, which is ready for the store, and return it.
 
         @param live: What it replaces; L{None} when it is created.
-        @param sent: What it was decoded from: who sends an empty list owns it, though it is as good as none.
+        @param sent: What it was decoded from.
         """
-        if self.fields is None:
-            return obj
-        emptied = list(_emptied(obj, sent)) if isinstance(sent, dict) else []
-        for holder, name in emptied:
-            holder[name] = []
-        self.fields.update(live, obj, manager, now())
-        for holder, name in emptied:
-            holder[name] = None
+        if self.fields is not None:
+            update_managed_fields(self.fields, live, obj, manager, sent)
         return obj
 
     def defaulted(self, live: JSONObject | None, obj: JSONObject, manager: str, sent: JSONValue = None) -> JSONObject:
-        """Apply L{default}, then L{own}."""
-        return self.own(live, self.default(obj), manager, sent)
+        """Apply L{default}, then L{update_managed_fields}."""
+        return self.update_managed_fields(live, self.default(obj), manager, sent)
 
     def default(self, obj: JSONObject) -> JSONObject:
         """An object in this version as the store takes it: in the stored version, with defaults."""
         if self.strategy is None:
             return self.codec.to_storage(obj)
         return self.strategy.defaulted(obj, self.codec.to_storage)
-
-
-def _emptied(obj: JSONObject, sent: JSONObject) -> Iterator[tuple[JSONObject, str]]:
-    """Lists in an object and in its parts that are shown as none, but were sent as empty ones."""
-    for name, value in obj.items():
-        if value is None:
-            if sent.get(name) == []:
-                yield obj, name
-        elif value.__class__ is dict:
-            within = sent.get(name)
-            if within.__class__ is dict:
-                for inner, part in value.items():
-                    if part is None and within.get(inner) == []:
-                        yield value, inner

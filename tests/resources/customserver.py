@@ -6,9 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from kubetwist.controllers.customresources import DefinitionController
-from kubetwist.registry.generic.codec import Codec
-from kubetwist.registry.generic.fieldmanager.manager import BuiltInVersions, FieldManager
-from kubetwist.registry.generic.fieldmanager.resetfields import allowed_fields
 from kubetwist.resources.customresources import CustomResources
 from kubetwist.resources.handlers.watch import Flusher
 from kubetwist.resources.servedresources import MergedGroups
@@ -50,15 +47,7 @@ class CustomServer(Server):
             conversion_of=conversion_of,
             in_thread=self._in_thread,
         )
-        gvk = store.gvk
-        fields = FieldManager(
-            gvk,
-            BuiltInVersions(definitions(), {gvk.api_version: gvk}),
-            Codec(definitions(), gvk, gvk).zero,
-            subresource="status",
-            filters={gvk.api_version: allowed_fields(store.info, "status")},
-        )
-        self.controller = DefinitionController(store, self.custom, self.clock, fields)
+        self.controller = DefinitionController(store, self.custom, self.clock)
         self.controller.start()
 
     def settle(self) -> None:

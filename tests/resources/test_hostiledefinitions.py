@@ -129,7 +129,7 @@ class DamagedTests(SynchronousTestCase):
         store.cache.stop()
         store.cache._stopped = False
         self.successResultOf(Deferred.fromCoroutine(store.cache.start()))
-        controller = DefinitionController(store, server.custom, server.clock, server.controller._fields)
+        controller = DefinitionController(store, server.custom, server.clock)
         controller.start()
         self.addCleanup(controller.stop)
         server.settle()

@@ -210,7 +210,7 @@ class Registration:
     async def _make(self, wanted: _Wanted) -> None:
         obj = wanted.obj()
         self._store.strategy.default(obj)
-        self._store.own(None, obj, "", SERVER)
+        self._store.update_managed_fields(None, obj, "", SERVER)
         try:
             await self._store.create(RequestScope(), obj, CreateOptions())
         except APIStatusError as error:
@@ -233,7 +233,7 @@ class Registration:
                 return obj
             new = {**obj, "metadata": {**obj["metadata"]}, "spec": wanted.obj()["spec"]}
             self._store.strategy.default(new)
-            self._store.own(obj, new, "", SERVER)
+            self._store.update_managed_fields(obj, new, "", SERVER)
             return new
 
         try:

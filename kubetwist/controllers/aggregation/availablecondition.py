@@ -33,7 +33,7 @@ async def set_available(store: Store, name: str, condition: Condition, *, remote
         status = obj.get("status") or {}
         conditions = with_condition(status.get("conditions") or (), condition)
         new = {**obj, "metadata": {**obj["metadata"]}, "status": {**status, "conditions": conditions}}
-        store.own(obj, new, "status", SERVER)
+        store.update_managed_fields(obj, new, "status", SERVER)
         return new
 
     await store.update(RequestScope(), name, changed, UpdateOptions(), status_rules(store), patching=True)

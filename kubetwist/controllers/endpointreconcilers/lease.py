@@ -219,7 +219,7 @@ class EndpointReconciler:
             assert obj is not None, "a patch makes nothing"
             new = change(obj)
             if new != obj:
-                store.own(obj, new, "", SERVER)
+                store.update_managed_fields(obj, new, "", SERVER)
             return new
 
         scope = RequestScope(NAMESPACE, forgives=is_about_loopback)

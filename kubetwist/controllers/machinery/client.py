@@ -14,8 +14,6 @@ from ...api.resource import JSONObject, UserInfo
 from ...api.times import now
 from ...registry.certificates.subresources import approval_rules
 from ...registry.core.namespace.store import finalize_rules
-from ...registry.customresources.fieldmanager import field_manager
-from ...registry.customresources.store import CustomStore
 from ...registry.generic.codec import Codec
 from ...registry.generic.fieldmanager.manager import built_in_field_manager
 from ...registry.generic.parts import status_rules
@@ -93,14 +91,6 @@ class Client:
     def _scope(self, namespace: str) -> RequestScope:
         return RequestScope(namespace, self.user, user_agent=MANAGER)
 
-    def _own(self, store: Store, live: JSONObject | None, obj: JSONObject, part: str) -> None:
-        if isinstance(store, CustomStore):
-            definition = store.served.definition
-            version = definition.version(definition.storage_version)
-            field_manager(version, store.served.versions, part).update(live, obj, self.manager, now())
-        else:
-            store.own(live, obj, part, self.manager)
-
     def get(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """A copy of an object as it is now, to be changed at will; L{None} where there is none."""
         return self._context.stores.lookup(group, resource, namespace, name)
@@ -115,7 +105,7 @@ class Client:
         store = await self._context.store(group, resource)
         made = thawed(obj)
         store.strategy.default(made)
-        self._own(store, None, made, "")
+        store.update_managed_fields(None, made, "", self.manager)
         scope = self._scope(made["metadata"].get("namespace", ""))
         result: Record = await store.create(scope, made, CreateOptions(field_manager=self.manager))
         return result
@@ -156,7 +146,7 @@ class Client:
             new = change(new) or new
             if not part:
                 store.strategy.default(new)
-            self._own(store, stored, new, part)
+            store.update_managed_fields(stored, new, part, self.manager)
             return new
 
         rules = _RULES[part](store) if part else None

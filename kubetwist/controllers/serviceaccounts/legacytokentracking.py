@@ -68,7 +68,7 @@ class TokenTracking(Keeper):
         if _is_date(data.get(_SINCE)):
             return obj
         new = {**obj, "metadata": {**obj["metadata"]}, "data": {**data, _SINCE: _today()}}
-        self.store.own(obj, new, "", SERVER)
+        self.store.update_managed_fields(obj, new, "", SERVER)
         return new
 
 

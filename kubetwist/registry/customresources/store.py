@@ -15,11 +15,12 @@ from ...api.resource import GroupVersionKind, JSONObject
 from ...storage.cache.listing import Listing
 from ...storage.cache.record import Draft, Record
 from ..generic.environment import StoredResource, StoreEnvironment
+from ..generic.fieldmanager.manager import FieldManager
 from ..generic.reading import await_first_state, begin_watch
 from ..generic.store import Store
 from ..generic.updates import UpdateRules
 from .codec import CustomCodec, stored_version
-from .fieldmanager import ConversionNeeded
+from .fieldmanager import ConversionNeeded, field_manager
 from .sink import PreparingSink
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ class CustomStore(Store):
         """A stored object in this version."""
         obj: JSONObject = orjson.loads(self.codec.item(record))
         return obj
+
+    def field_manager(self, subresource: str) -> FieldManager:
+        """See L{StoredObjects.field_manager}."""
+        definition = self.served.definition
+        return field_manager(definition.version(definition.storage_version), self.served.versions, subresource)
 
     def admitted_kind(self) -> GroupVersionKind:
         """The kind in the version of the request."""

@@ -40,7 +40,7 @@ async def ensure(
         return
     status = obj.get("status")
     store.strategy.default(obj)
-    store.own(None, obj, "", manager)
+    store.update_managed_fields(None, obj, "", manager)
     scope = RequestScope(namespace, forgives=forgives)
     try:
         await store.create(scope, obj, CreateOptions())

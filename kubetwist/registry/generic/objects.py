@@ -33,6 +33,7 @@ from ...tracing.spans import Span, Unrecorded, here
 from .allocation import NOTHING, Hold
 from .conversion import convert
 from .environment import StoredResource, StoreEnvironment
+from .fieldmanager.manager import FieldManager, update_managed_fields
 from .storedprotobuf import foreign
 
 if TYPE_CHECKING:
@@ -90,10 +91,21 @@ class StoredObjects:
         if environment.discards_unreadable:
             alsoProvides(self, IUnreadableDeleter)
 
-    def own(self, live: JSONObject | None, obj: JSONObject, subresource: str, manager: str) -> None:
-        """Set the managed fields of C{obj}, which the part of this server called C{manager} writes over C{live}."""
-        if self._fields is not None:
-            self._fields.update(self.info, live, obj, subresource, manager)
+    def field_manager(self, subresource: str) -> FieldManager | None:
+        """Return the field manager for writes by parts of this server; L{None} if it knows no types."""
+        return None if self._fields is None else self._fields.manager(self.info, subresource)
+
+    def update_managed_fields(self, live: JSONObject | None, obj: JSONObject, subresource: str, manager: str) -> None:
+        """
+        Set the managed fields of C{obj}, which a part of this server writes.
+
+        @param live: The object that it replaces; L{None} when it is created.
+        @param subresource: The subresource that is written; C{""} for the whole object.
+        @param manager: The name of the part.
+        """
+        fields = self.field_manager(subresource)
+        if fields is not None:
+            update_managed_fields(fields, live, obj, manager)
 
     def apply(self, live: JSONObject, applied: JSONObject, subresource: str, manager: str) -> JSONObject:
         """Return C{live} after the part of this server called C{manager} applied a subresource to it, by force."""

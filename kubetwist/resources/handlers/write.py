@@ -118,7 +118,7 @@ class Writes:
             obj = endpoint.default(obj)
             if stored is not None:
                 endpoint.storage.check_uid(scope, obj, stored)
-            return endpoint.own(stored, obj, manager, document.value)
+            return endpoint.update_managed_fields(stored, obj, manager, document.value)
 
         result, created = await endpoint.storage.update(
             scope, name, change, options, may_create=lambda: self.check_create(request)
@@ -174,7 +174,7 @@ class Writes:
             if patch.owns:
                 scope.applied = True
                 return obj
-            return endpoint.own(stored, obj, manager, patch.left)
+            return endpoint.update_managed_fields(stored, obj, manager, patch.left)
 
         result, created = await endpoint.storage.update(
             scope,

@@ -134,7 +134,7 @@ class PodEviction:
             if ready or not spares(budget):
                 before = orjson.loads(orjson.dumps(budget))
                 spend(budget, pod_name)
-                budgets.own(before, budget, "status", SERVER)
+                budgets.update_managed_fields(before, budget, "status", SERVER)
             return budget
 
         rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())

@@ -8,11 +8,13 @@ L{kubetwist.registry.generic.fieldmanager.lastapplied}.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ....api import times
 from ....api.errors import APIStatusError, Cause
 from ....api.jsonequality import same_json
+from ....api.jsontypes import JSONValue
 from ....api.resource import GroupVersion, GroupVersionKind, JSONObject
 from ....schema.merge.fieldpath import shown
 from ....schema.merge.managedfields import (
@@ -354,6 +356,43 @@ def built_in_field_manager(
         subresource=subresource,
         filters=dict.fromkeys((kind.api_version for kind in kinds), allowed_fields(info, subresource)),
     )
+
+
+def update_managed_fields(
+    fields: FieldManager, live: JSONObject | None, obj: JSONObject, manager: str, sent: JSONValue = None
+) -> None:
+    """
+    Set the managed fields of an object that is about to be written by anything but apply.
+
+    All such writes are noted here: those of clients, of controllers and of the server itself.
+
+    @param fields: The field manager of the endpoint.
+    @param live: The stored object that C{obj} replaces; L{None} when it is created.
+    @param obj: The object in the stored version, with its defaults; modified.
+    @param manager: The name of the manager: the fieldManager of the request, or a part of this server.
+    @param sent: The JSON value that C{obj} was decoded from. An empty list in it is owned, although it is decoded as
+        L{None}.
+    """
+    emptied = list(_emptied(obj, sent)) if isinstance(sent, dict) else ()
+    for holder, name in emptied:
+        holder[name] = []
+    fields.update(live, obj, manager, times.now())
+    for holder, name in emptied:
+        holder[name] = None
+
+
+def _emptied(obj: JSONObject, sent: JSONObject) -> Iterator[tuple[JSONObject, str]]:
+    """Lists in an object and in its parts that are shown as none, but were sent as empty ones."""
+    for name, value in obj.items():
+        if value is None:
+            if sent.get(name) == []:
+                yield obj, name
+        elif value.__class__ is dict:
+            within = sent.get(name)
+            if within.__class__ is dict:
+                for inner, part in value.items():
+                    if part is None and within.get(inner) == []:
+                        yield value, inner
 
 
 def keep_times(live: JSONObject, new: JSONObject) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ServerFields:
-    """Updates the managed fields of built-in objects for parts of this server."""
+    """The field managers of built-in resources, for writes by parts of this server."""
 
     def __init__(self, definitions: Definitions) -> None:
         """
@@ -22,19 +22,6 @@ class ServerFields:
         """
         self._definitions = definitions
         self._managers: dict[tuple[GroupResource, str], FieldManager] = {}
-
-    def update(
-        self, info: ResourceInfo, live: JSONObject | None, obj: JSONObject, subresource: str, manager: str
-    ) -> None:
-        """
-        Set the managed fields of an object that the server updates.
-
-        @param info: The resource.
-        @param live: The object before; L{None} for a new one.
-        @param obj: The object after, which is changed.
-        @param manager: The part of the server.
-        """
-        self._manager(info, subresource).update(live, obj, manager, now())
 
     def apply(
         self,
@@ -50,11 +37,12 @@ class ServerFields:
 
         @param gvk: The kind of the objects.
         """
-        merged = self._manager(info, subresource).apply(live, applied, manager, now(), force=True)
+        merged = self.manager(info, subresource).apply(live, applied, manager, now(), force=True)
         # Decoding adds fields that Go never omits, such as the reason of a condition, and that have no owner.
         return self._definitions.type_for(gvk).decode(merged, [])
 
-    def _manager(self, info: ResourceInfo, subresource: str) -> FieldManager:
+    def manager(self, info: ResourceInfo, subresource: str) -> FieldManager:
+        """Return the field manager of a resource in its stored version, or of a subresource that is a part of it."""
         key = info.group_resource, subresource
         manager = self._managers.get(key)
         if manager is None:

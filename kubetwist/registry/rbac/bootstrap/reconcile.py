@@ -174,7 +174,7 @@ async def _reconcile(store: Store, expected: JSONObject, mend: Mend) -> None:
         mended = mend(obj, expected)
         if mended is None:
             return obj
-        store.own(obj, mended, "", SERVER)
+        store.update_managed_fields(obj, mended, "", SERVER)
         return mended
 
     await store.update(scope, name, change, UpdateOptions(), patching=True)

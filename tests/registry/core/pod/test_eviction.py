@@ -79,7 +79,7 @@ class EvictionTests(StoreTestCase):
         """It is the server that writes this."""
         self.budget("b", 1)
         owned: list[Any] = []
-        self.patch(self.budgets, "own", lambda live, new, *who: owned.append((live, new, *who)))
+        self.patch(self.budgets, "update_managed_fields", lambda live, new, *who: owned.append((live, new, *who)))
         self.successResultOf(self.evict())
         ((live, new, *who),) = owned
         self.assertEqual(who, ["status", "kube-apiserver"])

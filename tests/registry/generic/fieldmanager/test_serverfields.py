@@ -7,6 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersionKind
+from kubetwist.registry.generic.fieldmanager.manager import update_managed_fields
 from kubetwist.registry.generic.fieldmanager.serverfields import ServerFields
 from tests.resources.server import all_kinds, definitions
 
@@ -22,9 +23,12 @@ class ServerFieldsTests(SynchronousTestCase):
         (self.info,) = (info for info in all_kinds() if info.resource == "servicecidrs")
         self.obj: dict[str, Any] = {"metadata": {"name": "c"}, "spec": {"cidrs": ["10.0.0.0/24"]}}
 
-    def test_update(self) -> None:
-        """The part of the server owns what it sets."""
-        self.fields.update(self.info, None, self.obj, "", "kube-apiserver")
+    def test_manager(self) -> None:
+        """A part of the server owns what it sets; there is one field manager for each subresource."""
+        manager = self.fields.manager(self.info, "")
+        self.assertIs(self.fields.manager(self.info, ""), manager)
+        self.assertIsNot(self.fields.manager(self.info, "status"), manager)
+        update_managed_fields(manager, None, self.obj, "kube-apiserver")
         (entry,) = self.obj["metadata"]["managedFields"]
         self.assertEqual((entry["manager"], entry["operation"]), ("kube-apiserver", "Update"))
         self.assertEqual(entry["fieldsV1"], {"f:spec": {"f:cidrs": {}}})

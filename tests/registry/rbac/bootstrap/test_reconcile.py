@@ -101,7 +101,11 @@ class ReconcileTests(ReconcileTestCase):
         self.admin("PATCH", f"{CLUSTER_BINDINGS}/cluster-admin", {"subjects": None})
         owned: list[Any] = []
         store = self.server.stores.get(GROUP, "clusterrolebindings")
-        self.patch(store, "own", lambda live, new, *said: owned.append((live.get("subjects"), new["subjects"], *said)))
+        self.patch(
+            store,
+            "update_managed_fields",
+            lambda live, new, *said: owned.append((live.get("subjects"), new["subjects"], *said)),
+        )
         self.reconcile()
         ((before, now, *said),) = owned
         self.assertFalse(before)
