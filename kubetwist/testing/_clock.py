@@ -16,6 +16,7 @@ from twisted.internet.interfaces import IDelayedCall
 from zope.interface import directlyProvides, implementer, providedBy
 
 from ..api import times
+from ..interfaces import IServerReactor
 
 #: Shorter delays pass in real time even when the clock stands still: they are how work is done, not what is waited for.
 SHORT: Final = 1.0
@@ -87,7 +88,7 @@ class ServerClock:
     @ivar calls: What is to be called later than L{SHORT}, in no order.
     """
 
-    def __init__(self, reactor: Any) -> None:
+    def __init__(self, reactor: IServerReactor) -> None:
         self.reactor = reactor
         self.frozen = False
         self.calls: dict[_Later, None] = {}
@@ -104,7 +105,7 @@ class ServerClock:
         """The time, in POSIX seconds."""
         return self._stands_at if self.frozen else self.reactor.seconds() + self._offset
 
-    def callLater(self, delay: float, call: Callable[..., object], /, *args: object, **kw: object) -> Any:
+    def callLater(self, delay: float, call: Callable[..., object], /, *args: object, **kw: object) -> IDelayedCall:
         """As L{IReactorTime.callLater}, in the time of this clock."""
         if delay <= SHORT:
             return self.reactor.callLater(delay, call, *args, **kw)
@@ -166,7 +167,7 @@ class ServerClock:
 _clocks: dict[int, ServerClock] = {}
 
 
-def clock_of(reactor: Any) -> ServerClock:
+def clock_of(reactor: IServerReactor) -> ServerClock:
     """The clock of the servers on a reactor."""
     clock = _clocks.get(id(reactor))
     if clock is None:

@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
+from ..api.jsontypes import JSONObject, JSONValue
+
 #: Who the token of a test server stands for; F{--token-auth-file} columns after the token.
 ADMIN = 'kubetwist-test-admin,kubetwist-test-admin,"system:masters"'
 
@@ -44,11 +46,11 @@ class Connection:
 
         document = yaml.safe_load(kubeconfig.read_bytes())
 
-        def named(section: str, name: str) -> dict[str, Any]:
-            found: dict[str, Any] = next(entry for entry in document[f"{section}s"] if entry["name"] == name)[section]
+        def named(section: str, name: str) -> JSONObject:
+            found: JSONObject = next(entry for entry in document[f"{section}s"] if entry["name"] == name)[section]
             return found
 
-        def pem(entry: dict[str, Any], field: str) -> str:
+        def pem(entry: JSONObject, field: str) -> str:
             if f"{field}-data" in entry:
                 return base64.b64decode(entry[f"{field}-data"]).decode()
             path: Path = kubeconfig.parent / entry[field]
@@ -170,7 +172,7 @@ class Reachable:
         """A bearer token of an administrator."""
         return self.connection.token
 
-    def request(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
+    def request(self, method: str, path: str, body: JSONValue = None, **more: Any) -> tuple[int, JSONValue]:
         """As L{Connection.request}."""
         return self.connection.request(method, path, body, **more)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from ..api.jsontypes import JSONObject, JSONValue
 from ._connection import (
     Connection,
     Reachable,
@@ -185,8 +186,8 @@ class InProcessServer(Reachable):
         return await self._states.settle(patience)
 
     async def load(
-        self, source: str | Path | Iterable[Mapping[str, Any]], namespace: str = "default"
-    ) -> list[dict[str, Any]]:
+        self, source: str | Path | Iterable[Mapping[str, JSONValue]], namespace: str = "default"
+    ) -> list[JSONObject]:
         """
         Create objects, as C{kubectl get -o yaml} or people write them.
 
@@ -201,7 +202,7 @@ class InProcessServer(Reachable):
             objects_of,
         )
 
-        def load() -> list[dict[str, Any]]:
+        def load() -> list[JSONObject]:
             return Loader(self.connection).load(objects_of(source), namespace)
 
         loaded = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), load)
@@ -434,8 +435,8 @@ class KubeAPI(Reachable):
         return self._wait(lambda: self._server.settle(patience))
 
     def load(
-        self, source: str | Path | Iterable[Mapping[str, Any]], namespace: str = "default"
-    ) -> list[dict[str, Any]]:
+        self, source: str | Path | Iterable[Mapping[str, JSONValue]], namespace: str = "default"
+    ) -> list[JSONObject]:
         """As L{InProcessServer.load}."""
         from .manifests import (
             Loader,

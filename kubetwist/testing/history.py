@@ -16,6 +16,8 @@ from typing import Any, Final
 import orjson
 from attrs import Factory, asdict, define, field
 
+from ..api.jsontypes import JSONValue
+
 #: Later than everything.
 NEVER: Final = float("inf")
 
@@ -247,7 +249,7 @@ class History:
         return history
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> JSONValue:
     if isinstance(value, Enum):
         return value.value
     raise TypeError(value)

@@ -7,11 +7,12 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, urlencode
 
 import yaml
 
+from ..api.jsontypes import JSONObject, JSONValue
 from ._connection import Connection
 
 #: What a server puts into metadata, and does not take from others.
@@ -44,13 +45,13 @@ class LoadError(Exception):
     """An object was refused; the text says which, and why."""
 
 
-def objects_of(source: str | Path | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def objects_of(source: str | Path | Iterable[Mapping[str, JSONValue]]) -> list[JSONObject]:
     """
     The objects of YAML or JSON text, of a file, or of all F{.yaml}, F{.yml} and F{.json} files of a folder.
 
     Lists are taken apart; documents without anything in them are none.
     """
-    documents: list[Any] = []
+    documents: list[JSONValue] = []
     if isinstance(source, Path):
         files = [source]
         if source.is_dir():
@@ -64,11 +65,11 @@ def objects_of(source: str | Path | Iterable[Mapping[str, Any]]) -> list[dict[st
     return list(_flat(documents))
 
 
-def _documents(text: str) -> Iterator[Any]:
+def _documents(text: str) -> Iterator[JSONValue]:
     yield from yaml.load_all(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-def _flat(documents: Iterable[Any]) -> Iterator[dict[str, Any]]:
+def _flat(documents: Iterable[JSONValue]) -> Iterator[JSONObject]:
     for document in documents:
         if document is None:
             continue
@@ -90,10 +91,10 @@ class Loader:
         self._http = http.client.HTTPSConnection(
             "127.0.0.1", connection.port, context=connection.ssl_context(), timeout=60
         )
-        self._resources: dict[str, dict[str, Any]] = {}
+        self._resources: dict[str, JSONObject] = {}
         self._uids: dict[str, str] = {}
 
-    def load(self, objects: Iterable[dict[str, Any]], namespace: str = "default") -> list[dict[str, Any]]:
+    def load(self, objects: Iterable[JSONObject], namespace: str = "default") -> list[JSONObject]:
         """
         Create the objects, or where they are there already make them so; with their status.
 
@@ -121,11 +122,11 @@ class Loader:
         finally:
             self._http.close()
 
-    def _missing(self, obj: Mapping[str, Any], coming: set[str]) -> bool:
+    def _missing(self, obj: JSONObject, coming: set[str]) -> bool:
         owners = obj.get("metadata", {}).get("ownerReferences") or ()
         return any(owner.get("uid") in coming and owner.get("uid") not in self._uids for owner in owners)
 
-    def _put(self, obj: dict[str, Any], default_namespace: str) -> dict[str, Any] | None:
+    def _put(self, obj: JSONObject, default_namespace: str) -> JSONObject | None:
         meta = dict(obj.get("metadata") or {})
         uid, status = meta.get("uid"), obj.get("status")
         for name in (*_SERVERS_OWN, *_SERVERS_OWN_TOO):
@@ -163,7 +164,7 @@ class Loader:
             self._await_served(made)
         return made  # type: ignore[no-any-return]
 
-    def _await_served(self, definition: Mapping[str, Any]) -> None:
+    def _await_served(self, definition: JSONObject) -> None:
         spec = definition["spec"]
         versions = [version["name"] for version in spec["versions"] if version.get("served")]
         until = time.monotonic() + _ESTABLISHED
@@ -174,7 +175,7 @@ class Loader:
                     raise LoadError(f"{definition['metadata']['name']} is not served after {_ESTABLISHED:.0f} s")
                 time.sleep(0.01)
 
-    def _resource(self, api_version: str, kind: str) -> dict[str, Any]:
+    def _resource(self, api_version: str, kind: str) -> JSONObject:
         key = f"{api_version}/{kind}"
         found = self._resources.get(key)
         if found is None:
@@ -195,7 +196,7 @@ class Loader:
                 raise LoadError(f"the server has no {kind} in {api_version}")
         return found
 
-    def _ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    def _ask(self, method: str, path: str, body: JSONValue = None) -> tuple[int, JSONValue]:
         headers = {"Authorization": f"Bearer {self._connection.token}", "Content-Type": "application/json"}
         self._http.request(method, path, None if body is None else json.dumps(body), headers)
         response = self._http.getresponse()
@@ -206,5 +207,5 @@ class Loader:
             return response.status, {"message": content.decode("utf-8", "replace")}
 
 
-def _rank(obj: Mapping[str, Any]) -> int:
+def _rank(obj: JSONObject) -> int:
     return _ORDER.get(obj["kind"], _LAST)

@@ -12,9 +12,14 @@ from urllib.parse import parse_qs
 import orjson
 from attrs import define, field, frozen
 
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+
 from ..api.errors import APIStatusError
+from ..api.jsontypes import JSONValue
 from ..api.resource import GroupResource
+from ..http.request import Handler, KubeRequest
 from ..http.requestinfo import RequestInfo, UnknownRequest, request_info_of
+from ..http.site import KubeSite
 
 #: Larger bodies are not kept in a log.
 KEPT_BODY: Final = 256 * 1024
@@ -64,13 +69,13 @@ class SentRequest:
     code: int | None = None
     injected: bool = False
 
-    def json(self) -> Any:
+    def json(self) -> JSONValue:
         """The body, decoded from JSON."""
         return json.loads(self.body)
 
     @classmethod
-    def of(cls, request: Any, info: RequestInfo) -> SentRequest:
-        """What has arrived, of L{kubetwist.http.site.KubeRequest}."""
+    def of(cls, request: KubeRequest, info: RequestInfo) -> SentRequest:
+        """What has arrived of a request."""
         body: bytes = request._body
         path, _, query = request.uri.decode("utf-8", "replace").partition("?")
         return cls(
@@ -146,7 +151,7 @@ class Fault:
         """Happen no more. Idempotent, and from any thread."""
         self._interceptor.remove(self)
 
-    def apply(self, request: Any, sent: SentRequest, handler: Callable[[Any], None]) -> None:
+    def apply(self, request: KubeRequest, sent: SentRequest, handler: Handler) -> None:
         """Let it happen to a request, and answer that, or have C{handler} do so."""
         raise NotImplementedError
 
@@ -183,7 +188,7 @@ class AnswerFault(Fault):
         self._message = message
         self._hang_up = hang_up
 
-    def apply(self, request: Any, sent: SentRequest, handler: Callable[[Any], None]) -> None:
+    def apply(self, request: KubeRequest, sent: SentRequest, handler: Handler) -> None:
         """See L{Fault.apply}."""
         sent.injected = self._hang_up or self._code is not None
         if self._delay > 0:
@@ -191,7 +196,7 @@ class AnswerFault(Fault):
         else:
             self._now(request, sent, handler)
 
-    def _now(self, request: Any, sent: SentRequest, handler: Callable[[Any], None]) -> None:
+    def _now(self, request: KubeRequest, sent: SentRequest, handler: Handler) -> None:
         if request._disconnected:
             return
         if self._hang_up:
@@ -236,7 +241,7 @@ class WatchFault(Fault):
         self.drop = drop
         self.break_after = break_after
 
-    def apply(self, request: Any, sent: SentRequest, handler: Callable[[Any], None]) -> None:
+    def apply(self, request: KubeRequest, sent: SentRequest, handler: Handler) -> None:
         """See L{Fault.apply}."""
         _DisturbedStream(request, self, self._interceptor.reactor)
         handler(request)
@@ -245,15 +250,16 @@ class WatchFault(Fault):
 class _DisturbedStream:
     """Stands between a watch and its connection."""
 
-    def __init__(self, request: Any, fault: WatchFault, reactor: Any) -> None:
+    def __init__(self, request: KubeRequest, fault: WatchFault, reactor: IReactorTime) -> None:
         self._request = request
         self._fault = fault
         self._reactor = reactor
         self._write, self._finish = request.write, request.finish
         self._left = fault.break_after
         self._drop = fault.drop
-        self._late: deque[tuple[Any, bytes]] = deque()
-        request.write, request.finish = self.write, self.finish
+        self._late: deque[tuple[IDelayedCall, bytes]] = deque()
+        setattr(request, "write", self.write)  # noqa: B010 - mypy refuses assignments to methods
+        setattr(request, "finish", self.finish)  # noqa: B010
 
     def write(self, data: bytes) -> None:
         """Events that belong to the stream."""
@@ -375,10 +381,10 @@ class Interceptor:
     @ivar reactor: The real one: what is injected is late in the time of clients.
     """
 
-    def __init__(self, site: Any, reactor: Any) -> None:
+    def __init__(self, site: KubeSite, reactor: IReactorTime) -> None:
         self.reactor = reactor
         self._site = site
-        self._behind: Callable[[Any], None] = site.handler
+        self._behind: Handler = site.handler
         self._lock = threading.Lock()
         self._faults: tuple[Fault, ...] = ()
         self._logs: tuple[RequestLog, ...] = ()
@@ -418,11 +424,11 @@ class Interceptor:
     def _arrange(self) -> None:
         self._site.handler = self._handle if self._faults or self._logs else self._behind
 
-    def _handle(self, request: Any) -> None:
+    def _handle(self, request: KubeRequest) -> None:
         # Faults and logs may use bodies, so bodies are read first.
         request.collect_body(self._take)
 
-    def _take(self, request: Any) -> None:
+    def _take(self, request: KubeRequest) -> None:
         try:
             info = request.info = request_info_of(request.method, request.uri)
         except UnknownRequest:
@@ -441,7 +447,7 @@ class Interceptor:
                 return
         self._behind(request)
 
-    def open_watches(self, selection: Selection) -> list[tuple[Any, Callable[..., object]]]:
+    def open_watches(self, selection: Selection) -> list[tuple[KubeRequest, Callable[..., object]]]:
         """The watches that are open, and what ends them."""
         found = []
         for request, end in list(self._site.long_running.items()):
@@ -451,7 +457,7 @@ class Interceptor:
         return found
 
 
-def _ended(_: object, request: Any, sent: SentRequest) -> None:
+def _ended(_: object, request: KubeRequest, sent: SentRequest) -> None:
     if request.startedWriting or request.finished:
         sent.code = request.code
     if request.user is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from attrs import frozen
@@ -18,6 +18,15 @@ from ..api.storage import (
 )
 from ..controllers.machinery.queue import WorkQueue
 from ..storage.errors import DecryptionUnavailable, KeyNotFound
+
+if TYPE_CHECKING:
+    from ..api.jsontypes import JSONValue
+    from ..controllers.machinery.manager import RunningControllers
+    from ..http.site import KubeSite
+    from ..interfaces import IStorageBackend
+    from ..server.chain import InstalledAPIs
+    from ..server.running import APIServer
+    from ._clock import ServerClock
 
 #: Keys written in one transaction: so many do not hold up the reactor.
 AT_ONCE: Final = 500
@@ -55,9 +64,9 @@ class ServerState:
 
     _log = Logger()
 
-    def __init__(self, server: Any, clock: Any) -> None:
+    def __init__(self, server: APIServer, clock: ServerClock) -> None:
         """
-        @param server: L{kubetwist.server.running.APIServer}, ready.
+        @param server: A server that is ready.
         """
         self._server = server
         self._clock = clock
@@ -66,7 +75,13 @@ class ServerState:
         self._fresh: Snapshot | None = None
 
     @property
-    def _backend(self) -> Any:
+    def _apis(self) -> InstalledAPIs:
+        apis = self._server.apis
+        assert apis is not None, "the server has APIs"
+        return apis
+
+    @property
+    def _backend(self) -> IStorageBackend:
         return self._server.config.backend
 
     async def take_start(self) -> None:
@@ -115,7 +130,7 @@ class ServerState:
         """Forget the past."""
         revision: int = self._backend.revision
         await self._backend.compact(revision)
-        apis = self._server.apis
+        apis = self._apis
         for store in apis.registry.stores:
             store.cache.progressed(store.cache.revision)
         custom = apis.custom
@@ -141,7 +156,7 @@ class ServerState:
         await self.put_back_for_good(self._fresh)
         await self.compact()
 
-    async def _requests_finished(self, site: Any) -> None:
+    async def _requests_finished(self, site: KubeSite) -> None:
         if not site.open_requests:
             return
         finished = site.requests_finished()
@@ -152,7 +167,7 @@ class ServerState:
             limit.cancel()
 
     async def _controllers_started(self) -> None:
-        running = self._server.apis.controllers
+        running = _running(self._apis)
         if running is not None and not running.started.called:
             started: Deferred[None] = Deferred()
             running.started.chainDeferred(started)
@@ -178,14 +193,24 @@ class ServerState:
         return True
 
     def _idle(self) -> bool:
-        apis = self._server.apis
+        apis = self._apis
         if not apis.idle:
             return False
-        running = apis.controllers
+        running = _running(apis)
         return running is None or all(queue.idle for queue in _queues(running))
 
 
-def _queues(running: Any) -> Iterable[WorkQueue[Any]]:
+def _running(apis: InstalledAPIs) -> RunningControllers | None:
+    """Return the controllers that run in this server, not in another one of the same storage."""
+    controllers = apis.controllers
+    if controllers is None:
+        return None
+    from ..controllers.machinery.election import ElectedControllers
+
+    return controllers.running if isinstance(controllers, ElectedControllers) else controllers
+
+
+def _queues(running: RunningControllers) -> Iterable[WorkQueue[Any]]:
     parts = [*running.controllers.values(), *running.context._recorders.values()]
     for part in parts:
         for value in vars(part).values():
@@ -211,7 +236,7 @@ def _difference(now: Snapshot, wanted: Snapshot, time: float) -> tuple[Sequence[
     return [Write(key, None, None) for key in deletions], puts
 
 
-def _uid(value: bytes) -> Any:
+def _uid(value: bytes) -> JSONValue:
     try:
         return orjson.loads(value)["metadata"]["uid"]
     except (ValueError, KeyError, TypeError):

@@ -50,6 +50,8 @@ _writes = st.lists(
     unique_by=lambda write: write[0],
 )
 _steps = st.lists(st.one_of(_writes, st.just("compact")), max_size=12)
+#: Changes as keys, values, revisions and former values, and a revision.
+_Past = tuple[list[tuple[str, bytes | None, int, bytes | None]], int]
 
 
 def storage_tests(
@@ -286,7 +288,7 @@ def storage_tests(
             self.watch("/r/", compacted, observer)
             self.assertEqual(observer.seen(), [("/r/a", b"3", compacted + 1, compacted)])
 
-        def past(self, prefix: str, after: int, until: int, most: int = 100, size: int = 1 << 20) -> Any:
+        def past(self, prefix: str, after: int, until: int, most: int = 100, size: int = 1 << 20) -> _Past:
             """
             Return changes as keys, values, revisions and former values, and the revision up to which they are complete;
             see L{IStorageHistory.read_changes}.

@@ -19,11 +19,14 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from twisted.internet import ssl
 from twisted.internet.defer import Deferred
+from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.ssl import CertificateOptions
 from twisted.protocols.policies import WrappingFactory
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET, Site
+from twisted.web.server import NOT_DONE_YET, Request, Site
 
+from ..api.jsontypes import JSONObject, JSONValue
 from ..authentication.certificates import common_name
 from ..server.credentials.certificates import Authority, Pair, Subject
 
@@ -45,7 +48,7 @@ class Call:
     #: The common name of the client's certificate; C{""} without one.
     client: str = ""
 
-    def json(self) -> Any:
+    def json(self) -> JSONValue:
         """The body, decoded."""
         return json.loads(self.body)
 
@@ -128,14 +131,16 @@ class WebhookServer:
         self._port = self._reactor.listenTCP(port, self._site, interface="127.0.0.1")
         return self
 
-    def _context(self) -> Any:
+    def _context(self) -> CertificateOptions:
         pair = self._authority.issue(Subject("webhook", names=self._names, server=True))
         if self._expired:
             pair = _expired(pair, self._authority)
         certificate = ssl.PrivateCertificate.loadPEM(pair.certificate + pair.key)
         if not self._require_client:
-            return certificate.options()
-        return certificate.options(ssl.Certificate.loadPEM(self._clients.pair.certificate))
+            options: CertificateOptions = certificate.options()
+        else:
+            options = certificate.options(ssl.Certificate.loadPEM(self._clients.pair.certificate))
+        return options
 
     async def stop(self) -> None:
         """End all connections, and do not listen any more. Idempotent."""
@@ -151,11 +156,9 @@ class WebhookServer:
             self._reactor.callLater(0, turn.callback, None)
             await turn
 
-    def kubeconfig(
-        self, folder: Path, path: str = "/", *, user: Mapping[str, Any] | None = None, name: str = ""
-    ) -> Path:
+    def kubeconfig(self, folder: Path, path: str = "/", *, user: JSONObject | None = None, name: str = "") -> Path:
         """Write a kubeconfig for this server into a folder."""
-        cluster: dict[str, Any] = {"server": self.url + path}
+        cluster: JSONObject = {"server": self.url + path}
         if self._tls:
             cluster["certificate-authority-data"] = base64.b64encode(self.ca).decode()
         config = {
@@ -176,11 +179,11 @@ class _Connections(WrappingFactory):
 
     noisy = False
 
-    def __init__(self, site: Any) -> None:
+    def __init__(self, site: Factory) -> None:
         super().__init__(site)  # type: ignore[no-untyped-call]
         self.made = 0
 
-    def registerProtocol(self, p: Any) -> None:
+    def registerProtocol(self, p: Protocol) -> None:
         self.made += 1
         super().registerProtocol(p)  # type: ignore[no-untyped-call]
 
@@ -192,12 +195,13 @@ class _Leaf(Resource):
         super().__init__()  # type: ignore[no-untyped-call]
         self._server = server
 
-    def render(self, request: Any) -> int:
+    def render(self, request: Request) -> int:
         """Answer in a while."""
         Deferred.fromCoroutine(self._render(request)).addErrback(lambda failure: request.processingFailed(failure))
         return NOT_DONE_YET
 
-    async def _render(self, request: Any) -> None:
+    async def _render(self, request: Request) -> None:
+        assert request.content is not None and request.channel is not None, "the request has arrived"
         parts = urlsplit(request.uri.decode())
         shown = getattr(request.channel.transport, "getPeerCertificate", lambda: None)()
         call = Call(
@@ -220,7 +224,8 @@ class _Leaf(Resource):
         if result is NEVER or request._disconnected:
             return
         if result is HANG_UP:
-            request.channel.transport.abortConnection()
+            transport: Any = request.channel.transport
+            transport.abortConnection()
             return
         if not isinstance(result, Reply):
             result = Reply(200, json.dumps(result).encode(), {"Content-Type": "application/json"})
