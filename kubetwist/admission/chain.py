@@ -124,7 +124,7 @@ class AdmissionChain:
                 if plugin.handles(operation):
                     step = _Step(
                         plugin,
-                        getattr(plugin, method),
+                        self._caller(getattr(plugin, method), plugin.name, phase, operation),
                         phase,
                         getattr(plugin, "timeout", TIMEOUT),
                         ignores,
@@ -132,6 +132,15 @@ class AdmissionChain:
                     )
                     found[operation].append(step)
         return found
+
+    def _caller(self, ask: _Ask, name: str, phase: str, operation: str) -> _Ask:
+        """
+        Return what is called instead of a method of a plugin; a hook for subclasses.
+
+        @param ask: The method.
+        @param name: The name of the plugin.
+        """
+        return ask
 
     def _steps_for(self, attributes: AdmissionAttributes) -> tuple[tuple[_Step, ...], tuple[_Step, ...]]:
         key = (attributes.operation, attributes.group, attributes.resource, attributes.subresource)

@@ -100,16 +100,21 @@ class Endpoint:
         """The request as the store knows it."""
         user = request.user
         assert user is not None, "authentication comes before routing"
-        scope = RequestScope(
-            namespace, user, request.warn, request.user_agent, self.version.version, request.annotate, request.deadline
-        )
-        scope.from_storage = request.from_storage
-        scope.in_thread = self.in_thread
-        scope.size = len(body)
-        scope.weight = COMPILED.get(self.info.group, 1)
         turns = request.site.turns
-        scope.pause = None if turns is None else turns.due
-        return scope
+        return RequestScope(
+            namespace,
+            user,
+            request.warn,
+            request.user_agent,
+            self.version.version,
+            request.annotate,
+            request.deadline,
+            from_storage=request.from_storage,
+            size=len(body),
+            weight=COMPILED.get(self.info.group, 1),
+            in_thread=self.in_thread,
+            pause=None if turns is None else turns.due,
+        )
 
     def comparable(self, sent: JSONValue) -> JSONValue:
         """Return the body that a stored object was decoded from, if the two have the same fields; else L{None}."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from ...api.errors import APIStatusError
 from ...api.resource import GroupVersionKind, JSONObject
+from ...schema.merge.ownership import Filters
 from ...schema.merge.types import (
     MergeType,
     TypedError,
@@ -45,13 +45,23 @@ class ConversionNeeded(Exception):
 
 
 class CustomFieldManager(FieldManager):
-    """
-    The field manager of a custom resource, or of its status.
+    """The field manager of a custom resource, or of its status."""
 
-    @ivar fill: Copies an object and adds the defaults of the endpoint's version.
-    """
-
-    fill: Callable[[JSONObject], JSONObject]
+    def __init__(self, version: CustomVersion, versions: CustomVersions, subresource: str, filters: Filters) -> None:
+        """
+        @param version: The version of the endpoint.
+        @param versions: All versions of the resource.
+        @param filters: Fields that clients of the endpoint may own, by version.
+        """
+        super().__init__(
+            version.gvk,
+            versions,
+            version.type.zero,
+            subresource=subresource,
+            filters=filters,
+            types_change=True,
+        )
+        self._fill = version.type.fill
 
     def update(self, live: JSONObject | None, new: JSONObject, manager: str, now: str) -> None:
         """
@@ -74,7 +84,7 @@ class CustomFieldManager(FieldManager):
 
         Unlike in other writes nothing is pruned, so nulls remain for validation.
         """
-        return self.fill(merged)
+        return self._fill(merged)
 
 
 class CustomScaleManager(FieldManager):
@@ -195,16 +205,8 @@ def field_manager(version: CustomVersion, versions: CustomVersions, subresource:
     apiextensions-apiserver, C{pkg/registry/customresource/strategy.go} and C{getStatusResetFields}.
     """
     filtering = version.definition.versions if subresource else (version,)
-    manager = CustomFieldManager(
-        version.gvk,
-        versions,
-        version.type.zero,
-        subresource=subresource,
-        filters={one.gvk.api_version: usual_fields(True, subresource) for one in filtering if one.has_status},
-        types_change=True,
-    )
-    manager.fill = version.type.fill
-    return manager
+    filters = {one.gvk.api_version: usual_fields(True, subresource) for one in filtering if one.has_status}
+    return CustomFieldManager(version, versions, subresource, filters)
 
 
 def scale_manager(definitions: Definitions) -> FieldManager:
