@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from importlib import import_module
@@ -12,6 +13,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 import kubetwist
 from kubetwist import _moved
+
+from .checkout import CHECKOUT
 
 #: What plugins and tests could import in kubetwist 0.1, by the names of then.
 DOCUMENTED = {
@@ -86,6 +89,16 @@ class TableTests(SynchronousTestCase):
             self.assertTrue(path.with_suffix(".py").exists() or (path / "__init__.py").exists(), new)
             path = folder.joinpath(*old.split(".")[1:])
             self.assertFalse(path.with_suffix(".py").exists() or (path / "__init__.py").exists(), old)
+
+    def test_unused(self) -> None:
+        """No module of the package, drop-in or page has an old name."""
+        names = "|".join(re.escape(old) for old in sorted(_moved.read_table(), key=len, reverse=True))
+        old_name = re.compile(rf"(?<![\w.])(?:{names})(?![\w.])")
+        folder = Path(kubetwist.__file__).parent
+        paths = [*folder.rglob("*.py"), *(folder.parent / "twisted" / "plugins").glob("kube*.py")]
+        pages = [path for path in (CHECKOUT / "docs").rglob("*.md") if path.parent.name != "decisions"]
+        found = [(path.name, one) for path in (*paths, *pages) for one in old_name.findall(path.read_text("utf-8"))]
+        self.assertEqual([], found)
 
     def test_found(self) -> None:
         """A specification is found for each old name, with one warning that has the new name."""
