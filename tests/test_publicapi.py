@@ -183,6 +183,20 @@ class UseTests(SynchronousTestCase):
             for name in re.findall(r"`(kubetwist(?:\.[a-z_]+)+)", text):
                 self.assertTrue(any(f"{one}.".startswith(f"{name}.") for one in modules_of_page), f"{page}: {name}")
 
+    def test_files(self) -> None:
+        """The modules that the architecture page names exist."""
+        text = (CHECKOUT / "docs" / "architecture.md").read_text("utf-8")
+        paths = {path.relative_to(SOURCES).as_posix() for path in SOURCES.rglob("*.py")}
+        names = {path.rpartition("/")[2] for path in paths}
+        missing = []
+        for name in set(re.findall(r"`((?:kubetwist/)?[\w/]+\.py)`", text)):
+            path = name.removeprefix("kubetwist/")
+            if path.startswith(("tests/", "benchmarks/", "twisted/", "a/")):
+                continue
+            if not (path in names if "/" not in path else any(f"/{one}".endswith(f"/{path}") for one in paths)):
+                missing.append(name)
+        self.assertEqual([], sorted(missing))
+
 
 class PrivateModuleTests(SynchronousTestCase):
     """Underscores of modules are true."""
