@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from time import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IProtocol
 from twisted.python.failure import Failure
 
 from ..api.resource import JSONObject
@@ -32,7 +34,7 @@ def audited_request(auditor: Auditor) -> type[KubeRequest]:
     """
     The class of the requests of a server.
 
-    @param auditor: L{kubetwist.audit.auditor.Auditor}.
+    @param auditor: Creates the trails of the requests.
     """
     return type("AuditedRequest", (AuditedRequest,), {"auditor": auditor})
 
@@ -45,10 +47,10 @@ class AuditedRequest(KubeRequest):
     @ivar received: When it came, a POSIX time.
     """
 
-    auditor: Any = None
+    auditor: Auditor
     audit: Trail | None = None
     received = 0.0
-    _refusal: dict[str, Any] | None = None
+    _refusal: JSONObject | None = None
     _early: tuple[tuple[str, str, str], ...] = ()
 
     def serve(self, body: bytes) -> None:
@@ -124,7 +126,7 @@ class AuditedRequest(KubeRequest):
         super().finish()
 
     def switch_protocols(
-        self, fields: Iterable[tuple[bytes, bytes]], protocol: Any, end: Callable[[], object] | None = None
+        self, fields: Iterable[tuple[bytes, bytes]], protocol: IProtocol, end: Callable[[], object] | None = None
     ) -> bool:
         """As L{KubeRequest.switch_protocols}; the event is completed when the connection ends."""
         trail = self.audit
@@ -156,7 +158,7 @@ class AuditedRequest(KubeRequest):
             # What was begun goes on, and what came of it is worth telling.
             self.site.reactor.callLater(PATIENCE, self._complete)
 
-    def _complete(self) -> Any:
+    def _complete(self) -> Deferred[bool] | None:
         self._note_user()
         assert self.audit is not None, "only what is told of is completed"
         return self.audit.complete()

@@ -130,10 +130,7 @@ def _log_output(options: FlagValues, server: AuditContext, counts: Counts) -> IA
 
 def _webhook_output(options: FlagValues, server: AuditContext, counts: Counts) -> IAuditOutput:
     from ..client.errors import BadSettings
-    from ..client.kubeconfig import (
-        BadKubeconfig,
-        read_kubeconfig,
-    )
+    from ..client.kubeconfig import BadKubeconfig, read_kubeconfig
     from .webhook import WebhookOutput
 
     try:

@@ -11,10 +11,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ..client.responses import check_answer
-from ..client.retrying import (
-    Backoff,
-    with_backoff,
-)
+from ..client.retrying import Backoff, with_backoff
 from ..interfaces import IAuditOutput
 from .event import Event, event_list
 from .failures import Failures

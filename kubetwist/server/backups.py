@@ -20,13 +20,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from ..api.times import now
-from ..storage.sqlite.backup import (
-    Progress,
-    Summary,
-    copy_store,
-    examine,
-    make_store,
-)
+from ..storage.sqlite.backup import Progress, Summary, copy_store, examine, make_store
 from ..storage.sqlite.logfile import MARK
 from .datadir import MARKER, RESTORING, DataDirectory
 from .errors import StartError

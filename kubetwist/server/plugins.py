@@ -203,10 +203,7 @@ def choose_controllers(options: FlagValues) -> Sequence[IControllerFactory]:
 
     @raise StartError: It names what is not there.
     """
-    from ..controllers.machinery.selection import (
-        UnknownControllers,
-        chosen,
-    )
+    from ..controllers.machinery.selection import UnknownControllers, chosen
 
     if options["pretend-nodes"] > _MOST_PRETEND_NODES:
         raise StartError(f"--pretend-nodes: there can be at most {_MOST_PRETEND_NODES}")
@@ -258,10 +255,7 @@ def make_authorizer(
         problems = list(_mode_problems(modes, options, set(factories)))
         if problems:
             raise StartError("; ".join(problems))
-        from ..authorization.union import (
-            AuthorizerUnion,
-            PrivilegedGroup,
-        )
+        from ..authorization.union import AuthorizerUnion, PrivilegedGroup
 
         # Metrics tell of authorizers by the names that a file would have for them.
         names = [(mode, "default" if mode == "Webhook" else mode.lower()) for mode in modes]

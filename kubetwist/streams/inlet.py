@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from twisted.internet.interfaces import IDelayedCall, IPushProducer, IReactorTime
 from twisted.internet.protocol import Protocol, connectionDone
@@ -15,9 +15,12 @@ PORTION: Final = 100
 #: How much may wait of a connection that is held, but read.
 MAX_WAITING: Final = 64 * 1024
 
+#: What a protocol calls a frame.
+F = TypeVar("F")
+
 
 @implementer(IPushProducer)
-class Inlet(Protocol):
+class Inlet(Protocol, Generic[F]):
     """
     A connection whose protocol has frames.
 
@@ -51,11 +54,11 @@ class Inlet(Protocol):
         """Take bytes."""
         raise NotImplementedError
 
-    def _next(self) -> Any:
+    def _next(self) -> F | None:
         """A frame, or L{None} if there is none."""
         raise NotImplementedError
 
-    def _handle(self, frame: Any) -> None:
+    def _handle(self, frame: F) -> None:
         """Do what a frame says."""
         raise NotImplementedError
 

@@ -119,7 +119,7 @@ class SPDYStream:
         self._connection._reset(self, status)
 
 
-class SPDYConnection(Inlet):
+class SPDYConnection(Inlet[Frame]):
     """One connection."""
 
     def __init__(

@@ -12,7 +12,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ..http.request import KubeRequest
-from .handshakes import Handshake, subprotocols
+from .handshakes import Fields, Handshake, subprotocols
 from .upgrades import PROTOCOL_VERSION, is_spdy, spdy_fields
 from .websocket import WebSocketConnection
 
@@ -29,7 +29,7 @@ _GOING_AWAY: Final = 1001
 _OF_WEBSOCKETS: Final = (b"connection", b"upgrade", PROTOCOL_VERSION.lower())
 
 
-def tunnelled(fields: Any) -> list[str]:
+def tunnelled(fields: Fields) -> list[str]:
     """What a client would speak inside of a tunnel, its favourite first."""
     return [
         one.removeprefix(PREFIX) for one in subprotocols(fields) if one.startswith(PREFIX) and one.endswith(_SUFFIX)

@@ -13,10 +13,7 @@ from ..client.errors import Unreachable
 from .commands import encode_status, internal
 
 if TYPE_CHECKING:
-    from ..client.streaming import (
-        StreamedAnswer,
-        StreamingClient,
-    )
+    from ..client.streaming import StreamedAnswer, StreamingClient
 
 Fields = Sequence[tuple[bytes, bytes]]
 

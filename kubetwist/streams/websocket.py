@@ -38,7 +38,7 @@ class WebSocketListener(Protocol):
         """
 
 
-class WebSocketConnection(Inlet):
+class WebSocketConnection(Inlet[Event]):
     """One connection."""
 
     def __init__(self, reactor: IReactorTime, listener: WebSocketListener, *, client: bool = False) -> None:

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.http.negotiation import (
-    encode_yaml,
-)
+from kubetwist.http.negotiation import encode_yaml
 
 
 class EncodeYAMLTests(SynchronousTestCase):

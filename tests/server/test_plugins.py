@@ -14,13 +14,7 @@ from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.resource import UserInfo
 from kubetwist.interfaces import IAuthenticatorFactory, IAuthorizer, IAuthorizerFactory, IStorageBackendFactory
 from kubetwist.server.errors import StartError
-from kubetwist.server.plugins import (
-    AuthenticatorFactory,
-    AuthorizerFactory,
-    choose_controllers,
-    make_authorizer,
-    named,
-)
+from kubetwist.server.plugins import AuthenticatorFactory, AuthorizerFactory, choose_controllers, make_authorizer, named
 
 ALICE = UserInfo("alice", groups=("system:authenticated",))
 MASTER = UserInfo("root", groups=("system:masters",))

@@ -20,10 +20,7 @@ from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import KubeSite
 from kubetwist.metrics.registry import Number, Registry
 from kubetwist.metrics.streams import StreamMetrics
-from kubetwist.resources.proxy.reverseproxy import (
-    proxy_request,
-    run,
-)
+from kubetwist.resources.proxy.reverseproxy import proxy_request, run
 from kubetwist.server.credentials.certificates import Authority, Subject
 from kubetwist.server.credentials.tlscontext import ServerContext
 from kubetwist.streams.channels import BASE64_V4, V4, V5
