@@ -14,6 +14,7 @@ from twisted.logger import Logger
 
 from ..api.latency import ADMISSION, ETCD, MUTATING_WEBHOOK, QUEUE, SERIALIZATION, VALIDATING_WEBHOOK
 from ..metrics.requests import verb_of
+from ..metrics.requesttypes import MeasuredInfo, MeasuredRequest
 from .lines import tell
 from .ratelimit import RateLimiter
 from .redaction import LONGEST_AGENT, LONGEST_ID, cut, safe_uri
@@ -45,7 +46,7 @@ class RequestLog:
     def _report(self, count: int) -> None:
         _log.warn("rate limit: {count} slow requests were not logged", count=count)
 
-    def ended(self, request: Any, now: float) -> None:
+    def ended(self, request: MeasuredRequest, now: float) -> None:
         """
         A request is answered, or its client has gone.
 
@@ -60,10 +61,10 @@ class RequestLog:
                 _log.info("{trace}", trace=trace_of(request, took))
 
 
-def access_values(request: Any, took: float) -> dict[str, Any]:
+def access_values(request: MeasuredRequest, took: float) -> dict[str, object]:
     """What the line about a request says."""
     info = getattr(request, "info", None)
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "verb": verb_of(request),
         "URI": _uri(request, info),
         "latency": duration(took),
@@ -84,7 +85,7 @@ def access_values(request: Any, took: float) -> dict[str, Any]:
     return values
 
 
-def spent(request: Any) -> list[tuple[str, float]]:
+def spent(request: MeasuredRequest) -> list[tuple[str, float]]:
     """Where the time of a request went, as far as it is known."""
     found = []
     if request.authenticated_at:
@@ -98,7 +99,7 @@ def spent(request: Any) -> list[tuple[str, float]]:
     return found
 
 
-def about_request(request: Any, client: str) -> dict[str, str]:
+def about_request(request: MeasuredRequest, client: str) -> dict[str, str]:
     """What the reference tells of a request where it tells what took long."""
     info = request.info
     return {
@@ -118,7 +119,7 @@ def about_request(request: Any, client: str) -> dict[str, str]:
     }
 
 
-def trace_of(request: Any, took: float) -> str:
+def trace_of(request: MeasuredRequest, took: float) -> str:
     """What the log says of a request that took long."""
     info = request.info
     number = randrange(2**31)
@@ -157,18 +158,18 @@ def _one_line(text: str) -> str:
     return text if text.isprintable() else "".join(one if one.isprintable() else "?" for one in text)
 
 
-def _uri(request: Any, info: Any) -> str:
+def _uri(request: MeasuredRequest, info: MeasuredInfo | None) -> str:
     return safe_uri(request.uri, opaque=info is not None and info.subresource == "proxy")
 
 
-def peer_of(request: Any) -> tuple[str, int] | None:
+def peer_of(request: MeasuredRequest) -> tuple[str, int] | None:
     """The address and port at the other end of the connection."""
     peer: Any = request.client
     host = getattr(peer, "host", None)
     return None if host is None else (host, peer.port)
 
 
-def _peer(request: Any) -> str:
+def _peer(request: MeasuredRequest) -> str:
     peer = peer_of(request)
     if peer is None:
         return ""

@@ -11,7 +11,16 @@ from typing import Any, Final, TextIO
 
 import orjson
 
-from twisted.logger import FileLogObserver, FilteringLogObserver, LogLevel, PredicateResult, formatEvent
+from twisted.logger import (
+    FileLogObserver,
+    FilteringLogObserver,
+    ILogObserver,
+    LogEvent,
+    Logger,
+    LogLevel,
+    PredicateResult,
+    formatEvent,
+)
 from twisted.logger import eventAsText as event_as_text
 from twisted.logger import formatEventAsClassicLogText as classic_text
 
@@ -24,7 +33,7 @@ VALUES: Final = "values"
 _SEVERITIES: Final = {LogLevel.warn: "warning", LogLevel.error: "error", LogLevel.critical: "error"}
 
 
-def with_values(head: str, values: Mapping[str, Any]) -> str:
+def with_values(head: str, values: Mapping[str, object]) -> str:
     """As the reference writes a structured line: C{"HTTP" verb="GET" resp=200}."""
     pieces = [quoted(head)]
     for key, value in values.items():
@@ -32,7 +41,7 @@ def with_values(head: str, values: Mapping[str, Any]) -> str:
     return " ".join(pieces)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -41,7 +50,7 @@ class Told:
 
     __slots__ = ("_head", "_values")
 
-    def __init__(self, head: str, values: Mapping[str, Any]) -> None:
+    def __init__(self, head: str, values: Mapping[str, object]) -> None:
         self._head = head
         self._values = values
 
@@ -49,19 +58,19 @@ class Told:
         return with_values(self._head, self._values)
 
 
-def tell(log: Any, verbosity: int, head: str, values: Mapping[str, Any]) -> None:
+def tell(log: Logger, verbosity: int, head: str, values: Mapping[str, object]) -> None:
     """Log a structured line."""
     log.info("{line}", line=Told(head, values), told=head, values=values, verbosity=verbosity)
 
 
-def as_json(event: Any) -> str:
+def as_json(event: LogEvent) -> str:
     """
     An event on one line, under the reference's names.
 
     Only what the line says is in it, not all that was at hand when it was logged.
     """
     level = event.get("log_level", LogLevel.info)
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         "ts": round(event.get("log_time", 0.0) * 1000, 3),
         "caller": event.get("log_namespace", ""),
         "msg": event[HEAD] if HEAD in event else formatEvent(event),
@@ -85,15 +94,15 @@ def as_json(event: Any) -> str:
         return orjson.dumps(fields).decode() + "\n"
 
 
-def file_observer(file: TextIO, verbosity: Verbosity, *, json: bool, lowest: Any = LogLevel.info) -> Any:
+def file_observer(file: TextIO, verbosity: Verbosity, *, json: bool, lowest: Any = LogLevel.info) -> ILogObserver:
     """
     What writes events to a file.
 
     @param lowest: Of which level events must at least be; those for debugging are C{verbosity}'s.
     """
-    write: Any = FileLogObserver(file, as_json if json else classic_text)
+    write = FileLogObserver(file, as_json if json else classic_text)
 
-    def shown(event: Any) -> Any:
+    def shown(event: LogEvent) -> object:
         return PredicateResult.maybe if verbosity.shows(event, lowest) else PredicateResult.no
 
     wanted: Any = shown

@@ -13,9 +13,11 @@ from collections import Counter
 from collections.abc import Iterable
 from time import perf_counter
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 import orjson
+
+from twisted.internet.interfaces import IDelayedCall
 
 #: Seconds between two looks.
 INTERVAL: Final = 0.01
@@ -144,11 +146,10 @@ def _resident() -> int:
     return getrusage(RUSAGE_SELF).ru_maxrss * 1024
 
 
-def stacks_text(calls: Iterable[Any], now: float) -> str:
+def stacks_text(calls: Iterable[IDelayedCall], now: float) -> str:
     """
     What every thread is at, and what the reactor is going to call.
 
-    @param calls: L{twisted.internet.interfaces.IDelayedCall}s.
     @param now: In their time.
     """
     names = {thread.ident: thread.name for thread in threading.enumerate()}
@@ -159,11 +160,13 @@ def stacks_text(calls: Iterable[Any], now: float) -> str:
         lines.append("")
     planned = sorted(calls, key=lambda call: call.getTime())
     lines.append(f"delayed calls: {len(planned)}")
-    lines += [f"    in {call.getTime() - now:.3f}s {_callable(call.func)}" for call in planned[:_MOST_CALLS]]
+    lines += [
+        f"    in {call.getTime() - now:.3f}s {_callable(getattr(call, 'func', call))}" for call in planned[:_MOST_CALLS]
+    ]
     return "\n".join(lines) + "\n"
 
 
-def _callable(function: Any) -> str:
+def _callable(function: object) -> str:
     function = getattr(function, "func", function)
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{getattr(function, '__module__', '?')}.{name}"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fnmatch import translate
 from typing import Any, Final
 
-from twisted.logger import LogLevel
+from twisted.logger import LogEvent, LogLevel
 
 #: From these on there are lines about every request, and those for debugging.
 ACCESS: Final = 3
@@ -96,7 +96,7 @@ class Verbosity:
             known = self._known[module] = self._find(module)
         return known
 
-    def shows(self, event: dict[str, Any], lowest: Any = LogLevel.info) -> bool:
+    def shows(self, event: LogEvent, lowest: Any = LogLevel.info) -> bool:
         """Whether an event is to be logged: what is for debugging only where that is wanted."""
         level = event.get("log_level")
         if level is None or level >= lowest:

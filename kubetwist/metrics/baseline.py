@@ -10,7 +10,7 @@ the reference.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 from attrs import evolve
 
@@ -20,6 +20,12 @@ from .summaries import Summary
 _COUNTED: Final = frozenset(("counter", "histogram", "summary"))
 #: What nobody counts: it is told as it is.
 _KEPT: Final = ("process_", "python_", "go_", "registered_metrics_", "disabled_metrics_", "hidden_metrics_")
+
+
+#: The name of a metric, and the values of its labels.
+SeriesKey: TypeAlias = tuple[str, tuple[str, ...]]
+#: What a series was at a reset: a number, or the sum and the counts of a histogram.
+Taken: TypeAlias = float | tuple[float, tuple[int, ...]]
 
 
 def reading_of(family: Family[Number] | Family[Distribution]) -> Reading:
@@ -32,7 +38,7 @@ class Baseline:
     """What there was at the last reset; nothing before the first."""
 
     def __init__(self) -> None:
-        self._before: dict[tuple[str, tuple[str, ...]], Any] = {}
+        self._before: dict[SeriesKey, Taken] = {}
 
     def take(self, registry: Registry) -> Callable[[], None]:
         """
@@ -47,7 +53,7 @@ class Baseline:
                 family.clear()
 
         def write_down() -> None:
-            before: dict[tuple[str, tuple[str, ...]], Any] = {}
+            before: dict[SeriesKey, Taken] = {}
             for reading in filter(_resets, readings):
                 for labels, value in reading.values:
                     taken = (value.sum, tuple(value.counts)) if isinstance(value, Distribution) else value
@@ -69,20 +75,21 @@ def _resets(reading: Reading) -> bool:
     return bool(reading.labels) or reading.kind == "counter"
 
 
-def _since(reading: Reading, before: dict[tuple[str, tuple[str, ...]], Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _since(reading: Reading, before: dict[SeriesKey, Taken]) -> Iterator[tuple[tuple[str, ...], float | Distribution]]:
     for labels, value in reading.values:
         taken = before.get((reading.name, labels))
         if taken is None:
             yield labels, value
-        elif isinstance(value, Distribution):
+        elif isinstance(value, Distribution) and isinstance(taken, tuple):
             left = _less(value, *taken)
             if left.count:
                 yield labels, left
-        elif value < taken:
-            # What counts has begun anew by itself.
-            yield labels, value
-        elif value > taken or not labels:
-            yield labels, value - taken
+        elif not (isinstance(value, Distribution) or isinstance(taken, tuple)):
+            if value < taken:
+                # What counts has begun anew by itself.
+                yield labels, value
+            elif value > taken or not labels:
+                yield labels, value - taken
 
 
 def _less(value: Distribution, total: float, counts: tuple[int, ...]) -> Distribution:

@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from .registry import Distribution, Number, Reading, Registry, Watermark, exponential, linear
+from .requesttypes import MeasuredInfo, MeasuredRequest
 
 _DURATIONS: Final = (
     *(0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0),
@@ -109,7 +110,7 @@ class RequestMetrics:
         self,
         registry: Registry,
         known: Known,
-        requests: Callable[[], Iterable[Any]],
+        requests: Callable[[], Iterable[MeasuredRequest]],
         deprecated: Deprecated = lambda resource: False,
     ) -> None:
         """
@@ -118,7 +119,7 @@ class RequestMetrics:
         self._known = known
         self._deprecated = deprecated
         self._requests = requests
-        self._series: dict[tuple[Any, ...], _Series] = {}
+        self._series: dict[tuple[object, ...], _Series] = {}
         self._total = registry.counter(
             "apiserver_request_total",
             "Requests, by what they were about and the code of their answer.",
@@ -205,7 +206,7 @@ class RequestMetrics:
         """Note that a request is allowed, before C{handler} goes on with it."""
         reading, changing = self._reading.up, self._changing.up
 
-        def authorized(request: Any) -> None:
+        def authorized(request: MeasuredRequest) -> None:
             now = request.authorized_at = perf_counter()
             info = request.info
             if info.long_running:
@@ -218,7 +219,7 @@ class RequestMetrics:
 
         return authorized
 
-    def ended(self, request: Any, now: float) -> None:
+    def ended(self, request: MeasuredRequest, now: float) -> None:
         """
         A request is answered, or its client has gone.
 
@@ -242,7 +243,7 @@ class RequestMetrics:
                 return
         code = request.code if request.startedWriting else 0
         agent = request.fields.get(b"user-agent")
-        key = code
+        key: int | tuple[int, str] = code
         if agent is not None and agent[0].startswith(_SYSTEM):
             client = _CLIENTS.get(agent[0].partition(b"/")[0], "")
             if client:
@@ -264,6 +265,7 @@ class RequestMetrics:
         if len(notes) >= _NOTED:
             self._sort(series)
         user = request.impersonator or request.user
+        assert user is not None, "it is authorized"
         counted = self._user_names.get(user.name)
         if counted is None:
             counted = self._named(user.name)
@@ -271,7 +273,7 @@ class RequestMetrics:
         if series.bodies is not None:
             self._body(series, request, took)
 
-    def _admitted(self, request: Any) -> None:
+    def _admitted(self, request: MeasuredRequest) -> None:
         """It is known whose a request is, and that it is allowed: of one of which nothing is noted when it is over."""
         self._recognized(request)
         self._allowed.value += 1
@@ -279,14 +281,16 @@ class RequestMetrics:
         self._allowed_took.observe(took)
         self._authorizing.observe(took)
 
-    def _recognized(self, request: Any) -> None:
+    def _recognized(self, request: MeasuredRequest) -> None:
         self._known_user.value += 1
         took = request.authenticated_at - request.begun
         self._known_took.observe(took)
         self._authenticating.observe(took)
-        self._named((request.impersonator or request.user).name).value += 1
+        user = request.impersonator or request.user
+        assert user is not None, "it is authenticated"
+        self._named(user.name).value += 1
 
-    def _observe(self, series: _Series, request: Any, took: float) -> None:
+    def _observe(self, series: _Series, request: MeasuredRequest, took: float) -> None:
         series.durations.observe(took)
         if series.own is not None:
             series.own.observe(took - request.waited)
@@ -295,7 +299,7 @@ class RequestMetrics:
         if series.bodies is not None:
             self._body(series, request, took)
 
-    def _body(self, series: _Series, request: Any, took: float) -> None:
+    def _body(self, series: _Series, request: MeasuredRequest, took: float) -> None:
         assert series.bodies is not None, "it is about a write"
         length = request.body_length
         if length:
@@ -304,7 +308,7 @@ class RequestMetrics:
             asked = self._validation(request) if b"fieldValidation=" in request.uri else ""
             self._validated[asked].observe(took)
 
-    def _broken(self, request: Any, info: Any, code: int) -> None:
+    def _broken(self, request: MeasuredRequest, info: MeasuredInfo, code: int) -> None:
         """Nobody got an answer, or not the one that was to come."""
         labels = self._labels(info, info.verb == "patch" and _applies(request))
         if not code:
@@ -362,10 +366,10 @@ class RequestMetrics:
         """An answer, with C{code}, is there that nobody waits for: its request was answered as it took too long."""
         self._late.of("timeout-handler", "ok" if code < 500 else "error").value += 1
 
-    def _series_of(self, request: Any, info: Any) -> _Series | None:
+    def _series_of(self, request: MeasuredRequest, info: MeasuredInfo) -> _Series | None:
         """Where a request is counted; L{None} for one about nothing that is served."""
         apply, dry_run = self._kind(request)
-        key: tuple[Any, ...]
+        key: tuple[object, ...]
         if info.is_resource_request:
             named, spaced = len(info.parts) > 1, bool(info.namespace)
             key = (info.verb, info.group, info.version, info.resource, info.subresource, named, spaced, apply, dry_run)
@@ -377,12 +381,12 @@ class RequestMetrics:
             info.counted = series
         return series
 
-    def _kind(self, request: Any) -> tuple[bool, str]:
+    def _kind(self, request: MeasuredRequest) -> tuple[bool, str]:
         """Whether it is applied, and what it says of a dry run."""
         apply = request.info.verb == "patch" and _applies(request)
         return apply, self._dry_run(request) if b"dryRun" in request.uri else ""
 
-    def _number(self, series: _Series, request: Any, key: int | tuple[int, str]) -> Number:
+    def _number(self, series: _Series, request: MeasuredRequest, key: int | tuple[int, str]) -> Number:
         info = request.info
         code, client = key if isinstance(key, tuple) else (key, "")
         apply, dry_run = self._kind(request)
@@ -395,11 +399,11 @@ class RequestMetrics:
         return number
 
     @staticmethod
-    def _validation(request: Any) -> str:
+    def _validation(request: MeasuredRequest) -> str:
         wanted = (request.query.get("fieldValidation") or ("",))[0]
         return wanted if wanted in _VALIDATIONS else "invalid"
 
-    def _refused(self, request: Any, now: float) -> None:
+    def _refused(self, request: MeasuredRequest, now: float) -> None:
         if request.user is None:
             if request.code == 401:
                 self._unknown_user.value += 1
@@ -413,7 +417,7 @@ class RequestMetrics:
             self._undecided.value += 1
             self._undecided_took.observe(now - request.authenticated_at)
 
-    def _make(self, key: tuple[Any, ...], info: Any, apply: bool, dry_run: str) -> _Series | None:
+    def _make(self, key: tuple[object, ...], info: MeasuredInfo, apply: bool, dry_run: str) -> _Series | None:
         if info.is_resource_request:
             if info.verb not in _VERBS or not self._known((info.group, info.version, _resource(info))):
                 return None
@@ -431,7 +435,7 @@ class RequestMetrics:
         return series
 
     @staticmethod
-    def _labels(info: Any, apply: bool) -> tuple[str, ...]:
+    def _labels(info: MeasuredInfo, apply: bool) -> tuple[str, ...]:
         if not info.is_resource_request:
             return ("GET", "", "", "", info.path, "", _COMPONENT)
         verb = _verb(info, apply)
@@ -442,7 +446,7 @@ class RequestMetrics:
         return (verb, info.group, info.version, info.resource, info.subresource, scope, _COMPONENT)
 
     @staticmethod
-    def _dry_run(request: Any) -> str:
+    def _dry_run(request: MeasuredRequest) -> str:
         wanted = request.query.get("dryRun") or ()
         return "" if not wanted else "All" if set(wanted) == {"All"} else "invalid"
 
@@ -478,7 +482,7 @@ class RequestMetrics:
         )
 
 
-def verb_of(request: Any) -> str:
+def verb_of(request: MeasuredRequest) -> str:
     """What a request does, as metrics name it; the method where it is about no resource."""
     info = getattr(request, "info", None)
     if info is None or not info.is_resource_request:
@@ -487,14 +491,14 @@ def verb_of(request: Any) -> str:
     return _verb(info, info.verb == "patch" and _applies(request))
 
 
-def _verb(info: Any, apply: bool) -> str:
+def _verb(info: MeasuredInfo, apply: bool) -> str:
     return "APPLY" if apply else "CONNECT" if info.subresource in _CONNECTED else _VERBS.get(info.verb, "other")
 
 
-def _applies(request: Any) -> bool:
+def _applies(request: MeasuredRequest) -> bool:
     kind: bytes | None = request.header(b"content-type")
     return kind is not None and kind.startswith(_APPLY)
 
 
-def _resource(info: Any) -> str:
+def _resource(info: MeasuredInfo) -> str:
     return f"{info.resource}/{info.subresource}" if info.subresource else str(info.resource)

@@ -7,8 +7,6 @@ What is counted of exec, attach and port-forward, and of logs.
 
 from __future__ import annotations
 
-from typing import Any
-
 from .registry import Registry
 
 
@@ -53,15 +51,15 @@ class StreamMetrics:
         """What answers is not the kubelet."""
         self._strangers.of().value += 1
 
-    def translated(self, code: Any) -> None:
+    def translated(self, code: object) -> None:
         """A command has ended, or has not begun."""
         self._translated.of(_label(code)).value += 1
 
-    def tunnelled(self, code: Any) -> None:
+    def tunnelled(self, code: object) -> None:
         """A tunnel is there, or is not."""
         self._tunnelled.of(_label(code)).value += 1
 
 
-def _label(code: Any) -> str:
+def _label(code: object) -> str:
     """The code of an answer, which kubelets can say anything to be."""
     return str(code) if isinstance(code, int) and 100 <= code < 600 else "500"

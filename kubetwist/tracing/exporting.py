@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from threading import Thread
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 from opentelemetry.sdk.resources import SERVICE_INSTANCE_ID, SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
@@ -131,7 +131,7 @@ def _state(state: bytes) -> TraceState:
 class _Complaints(logging.Handler):
     """What the SDK has to say, in our log, and not more often than that is of use."""
 
-    def __init__(self, tell: Callable[..., Any], now: Callable[[], float] = monotonic) -> None:
+    def __init__(self, tell: Callable[..., object], now: Callable[[], float] = monotonic) -> None:
         super().__init__(logging.WARNING)
         self._tell = tell
         self._now = now
