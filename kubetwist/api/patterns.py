@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, Protocol
 
@@ -36,6 +37,9 @@ class Match(Protocol):
     def group(self, index: int = 0, /) -> str | None:
         """Return the text that a group matches, or all of the match; L{None} if the group takes no part in it."""
 
+    def __getitem__(self, index: int, /) -> str:
+        """Return the text that a group matches; L{None} if the group takes no part in the match."""
+
     def groups(self) -> tuple[str | None, ...]:
         """Return the texts of all groups."""
 
@@ -54,6 +58,9 @@ class Pattern(Protocol):
 
     def search(self, text: str, /) -> Match | None:
         """Return the first match anywhere in a text."""
+
+    def finditer(self, text: str, /) -> Iterator[Match]:
+        """Return all matches that do not overlap."""
 
 
 class PatternError(ValueError):

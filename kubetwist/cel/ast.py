@@ -7,6 +7,8 @@ from typing import Any
 
 from attrs import define, frozen
 
+from .values import Value
+
 
 @define(eq=False)
 class Expr:
@@ -162,7 +164,7 @@ class Builder:
         self._next = next_id
         self._copy = new_copy
 
-    def literal(self, value: Any) -> Literal:
+    def literal(self, value: Value) -> Literal:
         """A constant."""
         return Literal(self._next(), value)
 

@@ -8,7 +8,7 @@ Each qualifier costs 1 and so does the whole, unless it is a part of a larger on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
@@ -160,7 +160,7 @@ def _variable(name: str, root: Step, cost: int) -> Step:
     return variable
 
 
-def _tested(root: Step, keys: tuple[Any, ...], cost: int, slow: Step) -> Step:
+def _tested(root: Step, keys: tuple[Value, ...], cost: int, slow: Step) -> Step:
     """C{has(a.b.c)}."""
     *inner, last = keys
 

@@ -6,7 +6,7 @@ See kubernetes/apiserver, C{pkg/authentication/cel}, and C{plugin/pkg/authentica
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +14,8 @@ from attrs import frozen
 
 from kubetwist.api.errors import Cause, internal, invalid
 from kubetwist.api.resource import UserInfo
+
+from ..api.jsontypes import JSONValue
 
 if TYPE_CHECKING:
     from kubetwist.cel.environment import Environment, Program
@@ -50,7 +52,7 @@ def _environment(variable: str) -> Environment:
     return kubernetes_environment().extend(variables={_USER: ObjectType("kubernetes.UserInfo", fields)})
 
 
-def _evaluate(expression: str, program: Program, variable: str, value: Any) -> Any:
+def _evaluate(expression: str, program: Program, variable: str, value: JSONValue) -> JSONValue:
     from kubetwist.cel.environment import PER_CALL_LIMIT
     from kubetwist.cel.errors import EvaluationError
 
@@ -74,7 +76,7 @@ class ClaimsExpression:
     uses_email_verified: bool
     _program: Program
 
-    def evaluate(self, claims: Claims) -> Any:
+    def evaluate(self, claims: Claims) -> JSONValue:
         """
         Its value for the claims of a token.
 
@@ -90,7 +92,7 @@ class UserExpression:
     expression: str
     _program: Program
 
-    def evaluate(self, user: UserValue) -> Any:
+    def evaluate(self, user: UserValue) -> JSONValue:
         """
         Its value for a user.
 
@@ -143,7 +145,7 @@ def _compile(variable: str, expression: str, path: str, boolean: bool) -> Progra
     raise CauseError(invalid(path, expression, "must evaluate to bool"))
 
 
-def claims_value(claims: Mapping[str, Any]) -> Claims:
+def claims_value(claims: Mapping[str, JSONValue]) -> Claims:
     """What expressions see of a token's claims: all numbers are doubles, and names of fields may be escaped."""
     return _wrapped(claims, top=True)
 
@@ -155,7 +157,7 @@ def user_value(user: UserInfo) -> UserValue:
     return _wrapped(value, top=True)
 
 
-def _wrapped(value: Any, top: bool = False) -> Any:
+def _wrapped(value: JSONValue, top: bool = False) -> JSONValue:
     if isinstance(value, Mapping):
         return _escaped_map()({key: _wrapped(one) for key, one in value.items()}, top)
     if isinstance(value, (list, tuple)):
@@ -166,7 +168,7 @@ def _wrapped(value: Any, top: bool = False) -> Any:
 
 
 @cache
-def _escaped_map() -> Any:
+def _escaped_map() -> Callable[[Mapping[str, JSONValue], bool], JSONValue]:
     from kubetwist.cel.names import unescape
     from kubetwist.cel.values import MapValue
 
@@ -175,11 +177,11 @@ def _escaped_map() -> Any:
 
         __slots__ = ("_fields", "_strict")
 
-        def __init__(self, fields: Mapping[str, Any], strict: bool) -> None:
+        def __init__(self, fields: Mapping[str, JSONValue], strict: bool) -> None:
             self._fields = fields
             self._strict = strict
 
-        def __getitem__(self, name: Any) -> Any:
+        def __getitem__(self, name: JSONValue) -> JSONValue:
             if isinstance(name, str) and "__" in name:
                 plain = unescape(name)
                 if plain is None and self._strict:
@@ -187,24 +189,24 @@ def _escaped_map() -> Any:
                 name = name if plain is None else plain
             return self._fields[name]
 
-        def __iter__(self) -> Iterator[Any]:
+        def __iter__(self) -> Iterator[JSONValue]:
             return iter(self._fields)
 
         def __len__(self) -> int:
             return len(self._fields)
 
-        def items(self) -> Any:
+        def items(self) -> ItemsView[str, JSONValue]:
             return self._fields.items()
 
     return EscapedMap
 
 
-def string_value(value: Any) -> str | None:
+def string_value(value: JSONValue) -> str | None:
     """A text; L{None} for all that is none."""
     return value if isinstance(value, str) else None
 
 
-def string_list(value: Any) -> list[str]:
+def string_list(value: JSONValue) -> list[str]:
     """
     A text or a list of them, as a list; null and empty texts are left out.
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kubetwist.api.errors import Cause, duplicate, internal, invalid, required, too_many
+
+from ..api.jsontypes import JSONObject, JSONValue
 
 if TYPE_CHECKING:
     from kubetwist.cel.environment import Environment, Program
@@ -74,7 +76,7 @@ class MatchConditions:
         self.uses_field_selector = _FIELD_SELECTOR in fields
         self.uses_label_selector = _LABEL_SELECTOR in fields
 
-    def matches(self, spec: Mapping[str, Any]) -> bool:
+    def matches(self, spec: Mapping[str, JSONValue]) -> bool:
         """
         Whether all conditions hold for a request.
 
@@ -101,7 +103,7 @@ class MatchConditions:
 
 
 def compile_match_conditions(
-    conditions: Sequence[Mapping[str, Any]], path: str = ""
+    conditions: Sequence[Mapping[str, JSONValue]], path: str = ""
 ) -> tuple[MatchConditions | None, list[Cause]]:
     """
     Compile the conditions of a webhook.
@@ -153,9 +155,9 @@ def _compile(expression: str, where: str) -> Program | Cause:
     return invalid(where, expression, f"must evaluate to bool but got {found}")
 
 
-def _request(spec: Mapping[str, Any], field_selector: bool, label_selector: bool) -> dict[str, Any]:
+def _request(spec: Mapping[str, JSONValue], field_selector: bool, label_selector: bool) -> JSONObject:
     """The variable: every text is there, also when it is empty."""
-    request: dict[str, Any] = {
+    request: JSONObject = {
         "user": spec.get("user") or "",
         "groups": list(spec.get("groups") or ()),
         "uid": spec.get("uid") or "",
@@ -163,7 +165,7 @@ def _request(spec: Mapping[str, Any], field_selector: bool, label_selector: bool
     }
     attributes = spec.get("resourceAttributes")
     if attributes is not None:
-        resource: dict[str, Any] = {name: attributes.get(name) or "" for name in _ATTRIBUTES}
+        resource: JSONObject = {name: attributes.get(name) or "" for name in _ATTRIBUTES}
         for name, wanted in ((_FIELD_SELECTOR, field_selector), (_LABEL_SELECTOR, label_selector)):
             selector = _selector(attributes.get(name)) if wanted else None
             if selector is not None:
@@ -175,7 +177,7 @@ def _request(spec: Mapping[str, Any], field_selector: bool, label_selector: bool
     return request
 
 
-def _selector(selector: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _selector(selector: Mapping[str, JSONValue] | None) -> JSONObject | None:
     if not selector:
         return None
     if selector.get("rawSelector"):

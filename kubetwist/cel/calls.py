@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kubetwist.api.patterns import PatternError, compiled
 from kubetwist.cel.ast import Call, Expr
@@ -67,7 +67,7 @@ def spend_on(steps: Sequence[Step], frame: Frame) -> list[Value]:
 _FAILED: Final = object()
 
 
-def _metered(call: Callable[..., Any], steps: Sequence[Step], meter: Meter, eager: bool) -> Step:
+def _metered(call: Callable[..., Value], steps: Sequence[Step], meter: Meter, eager: bool) -> Step:
     """A call whose price depends on its arguments or its result."""
 
     def metered(frame: Frame) -> Value:
@@ -96,7 +96,7 @@ def _price(meter: Meter, args: Sequence[Value]) -> int:
         return 1
 
 
-def _priced(call: Callable[..., Any], steps: Sequence[Step], cost: int, eager: bool) -> Step:
+def _priced(call: Callable[..., Value], steps: Sequence[Step], cost: int, eager: bool) -> Step:
     """A call of a fixed price."""
     if len(steps) == 1:
         [only] = steps
@@ -138,7 +138,7 @@ def _lazy(overload: Overload, steps: Sequence[Step]) -> Step:
     return lazy
 
 
-def _implementation(compiler: Compiler, resolution: Resolution, static: Sequence[Type]) -> Callable[..., Any]:
+def _implementation(compiler: Compiler, resolution: Resolution, static: Sequence[Type]) -> Callable[..., Value]:
     """What computes the result from arguments of whatever types they turn out to have."""
     name = resolution.function
     single = resolution.overloads[0] if len(resolution.overloads) == 1 else None
@@ -152,7 +152,7 @@ def _implementation(compiler: Compiler, resolution: Resolution, static: Sequence
     return _dispatched(name, compiler.functions[name], len(static))
 
 
-def _guarded(name: str, overload: Overload, static: Sequence[Type]) -> Callable[..., Any]:
+def _guarded(name: str, overload: Overload, static: Sequence[Type]) -> Callable[..., Value]:
     check = signature_fits(overload.parameters, static)
     call = overload.call
     if check is None or not overload.guarded:
@@ -167,7 +167,7 @@ def _guarded(name: str, overload: Overload, static: Sequence[Type]) -> Callable[
     return guarded
 
 
-def _dispatched(name: str, overloads: Sequence[Overload], count: int) -> Callable[..., Any]:
+def _dispatched(name: str, overloads: Sequence[Overload], count: int) -> Callable[..., Value]:
     """The first overload that takes the arguments."""
     candidates = [
         (overload.call, [fits(parameter) if overload.guarded else None for parameter in overload.parameters])
@@ -184,7 +184,7 @@ def _dispatched(name: str, overloads: Sequence[Overload], count: int) -> Callabl
     return dispatched
 
 
-def _quick(compiler: Compiler, resolution: Resolution, arguments: Sequence[Expr]) -> Callable[..., Any] | None:
+def _quick(compiler: Compiler, resolution: Resolution, arguments: Sequence[Expr]) -> Callable[..., Value] | None:
     """
     C{matches} with a constant expression, which is compiled now.
 

@@ -64,7 +64,7 @@ class Declarations:
     signatures: dict[int, set[str]] = field(factory=dict)
     resolved: dict[tuple[Any, ...], tuple[Resolution, Type]] = field(factory=dict)
 
-    def remember(self, key: tuple[Any, ...], resolution: Resolution, result: Type) -> None:
+    def remember(self, key: tuple[object, ...], resolution: Resolution, result: Type) -> None:
         """Keep what a call of these types leads to, but not without end."""
         if len(self.resolved) < _REMEMBERED:
             self.resolved[key] = resolution, result

@@ -8,7 +8,7 @@ the value depends on. What is constant is computed here, once, and costs nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from kubetwist.cel import attributes, comprehensions
 from kubetwist.cel.ast import (
@@ -51,7 +51,7 @@ class Compiler:
         self._scopes: list[tuple[str, int]] = []
         self._lazy: dict[int, Step] = {}
         self._constants: dict[int, Value] = {}
-        self._steps: dict[type[Expr], Callable[[Any], Step]] = {
+        self._steps: dict[type[Expr], Callable[[Value], Step]] = {
             ListExpr: self._list,
             MapExpr: self._map,
             StructExpr: self._struct,
@@ -298,14 +298,14 @@ class Compiler:
         steps = [self.step(element) for element in expr.elements]
         if not expr.optional:
 
-            def build(frame: Frame) -> list[Any]:
+            def build(frame: Frame) -> list[Value]:
                 frame.cost += LIST_CREATE_COST
                 return [step(frame) for step in steps]
 
             return build
         optional = expr.optional
 
-        def build_some(frame: Frame) -> list[Any]:
+        def build_some(frame: Frame) -> list[Value]:
             frame.cost += LIST_CREATE_COST
             found = []
             for index, step in enumerate(steps):
@@ -327,9 +327,9 @@ class Compiler:
         if len(entries) > 1 and not all(_is_text(entry.key) for entry in expr.entries):
             return self._map_of_any(entries)
 
-        def build(frame: Frame) -> dict[Any, Any]:
+        def build(frame: Frame) -> dict[Value, Value]:
             frame.cost += MAP_CREATE_COST
-            found: dict[Any, Any] = {}
+            found: dict[Value, Value] = {}
             for key_of, value_of, optional in entries:
                 key, value = _hashable(key_of(frame)), value_of(frame)
                 _put(found, key, value, optional)
@@ -344,7 +344,7 @@ class Compiler:
             frame.cost += MAP_CREATE_COST
             items = [(_hashable(key_of(frame)), value_of(frame), optional) for key_of, value_of, optional in entries]
             mixed = MixedMap.needed(key for key, _, _ in items)
-            parts: tuple[dict[Any, Any], dict[Any, Any]] = ({}, {})
+            parts: tuple[dict[Value, Value], dict[Value, Value]] = ({}, {})
             for key, value, optional in items:
                 _put(parts[mixed and type(key) is bool], key, value, optional)
             return MixedMap([*parts[0].items(), *parts[1].items()]) if mixed else parts[0]
@@ -358,7 +358,7 @@ class Compiler:
 
         def build(frame: Frame) -> Value:
             frame.cost += STRUCT_CREATE_COST
-            found: dict[Any, Any] = {}
+            found: dict[Value, Value] = {}
             for entry, value_of in entries:
                 _put(found, entry.key, value_of(frame), entry.optional)
             return found if make is None else make(found)
@@ -378,7 +378,7 @@ def _hashable(key: Value) -> Value:
     return key
 
 
-def _put(found: dict[Any, Any], key: Value, value: Value, optional: bool) -> None:
+def _put(found: dict[Value, Value], key: Value, value: Value, optional: bool) -> None:
     """Set an entry of a map; what is optional and missing unsets it."""
     if optional:
         if type(value) is not Optional:

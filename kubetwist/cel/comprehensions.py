@@ -8,7 +8,7 @@ would, node by node.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kubetwist.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr
 from kubetwist.cel.errors import CelError, no_such_overload
@@ -31,7 +31,7 @@ from kubetwist.cel.values import (
 if TYPE_CHECKING:
     from kubetwist.cel.compiler import Compiler
 
-Range = Callable[[Frame], Iterable[Any]]
+Range = Callable[[Frame], Iterable[Value]]
 
 _GO_TYPES: Final[dict[type, str]] = {
     bool: "types.Bool",
@@ -124,18 +124,18 @@ def _not_iterable(value: Value) -> CelError:
 
 
 def _elements(over: Step) -> Range:
-    def elements(frame: Frame) -> Iterable[Any]:
+    def elements(frame: Frame) -> Iterable[Value]:
         value = over(frame)
         if not isinstance(value, (*LISTS, *MAPS)):
             raise _not_iterable(value)
-        found: Iterable[Any] = value
+        found: Iterable[Value] = value
         return found
 
     return elements
 
 
 def _pairs(over: Step) -> Range:
-    def pairs(frame: Frame) -> Iterable[Any]:
+    def pairs(frame: Frame) -> Iterable[Value]:
         value = over(frame)
         if isinstance(value, MAPS):
             return value.items()
@@ -147,12 +147,12 @@ def _pairs(over: Step) -> Range:
     return pairs
 
 
-def _assigner(first: int, second: int | None) -> Callable[[Frame, Any], None] | None:
+def _assigner(first: int, second: int | None) -> Callable[[Frame, Value], None] | None:
     """What sets the variables of a round; C{None} for one variable, which the loops set themselves."""
     if second is None:
         return None
 
-    def assign(frame: Frame, pair: Any) -> None:
+    def assign(frame: Frame, pair: Value) -> None:
         frame.locals[first], frame.locals[second] = pair
 
     return assign
@@ -190,7 +190,7 @@ def _quantifier(compiler: Compiler, expr: Comprehension, source: Range, first: i
 
 def _until(
     source: Range,
-    assign: Callable[[Frame, Any], None] | None,
+    assign: Callable[[Frame, Value], None] | None,
     slot: int,
     predicate: Step,
     neutral: bool,
@@ -237,7 +237,7 @@ def _until(
     return until
 
 
-def _exactly_one(source: Range, assign: Callable[[Frame, Any], None] | None, slot: int, predicate: Step) -> Step:
+def _exactly_one(source: Range, assign: Callable[[Frame, Value], None] | None, slot: int, predicate: Step) -> Step:
     def exactly_one(frame: Frame) -> bool:
         count = 0
         variables = frame.locals
@@ -285,14 +285,14 @@ def _collector(compiler: Compiler, expr: Comprehension, source: Range, first: in
 
 def _listed(
     source: Range,
-    assign: Callable[[Frame, Any], None] | None,
+    assign: Callable[[Frame, Value], None] | None,
     slot: int,
     where: Step | None,
     element: Step,
     cost: int,
 ) -> Step:
-    def listed(frame: Frame) -> list[Any]:
-        found: list[Any] = []
+    def listed(frame: Frame) -> list[Value]:
+        found: list[Value] = []
         variables = frame.locals
         for item in source(frame):
             if assign is None:
@@ -315,11 +315,13 @@ def _listed(
     return listed
 
 
-def _mapped(source: Range, assign: Callable[[Frame, Any], None] | None, where: Step | None, parts: list[Step]) -> Step:
+def _mapped(
+    source: Range, assign: Callable[[Frame, Value], None] | None, where: Step | None, parts: list[Step]
+) -> Step:
     assert assign is not None, "only macros of two variables make maps"
 
-    def mapped(frame: Frame) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+    def mapped(frame: Frame) -> dict[Value, Value]:
+        found: dict[Value, Value] = {}
         for item in source(frame):
             assign(frame, item)
             if where is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from kubetwist.cel.checker import Resolution
 from kubetwist.cel.estimates import CostModel, Meter
@@ -100,11 +100,11 @@ def _first(preferred: Meter | int | None, otherwise: Meter | int) -> Meter | int
     return meter
 
 
-def comparison_cost(model: CostModel | None, function: str) -> Callable[[Any, Any], int]:
+def comparison_cost(model: CostModel | None, function: str) -> Callable[[Value, Value], int]:
     """What C{==} or C{!=} of two values costs."""
     given = None if model is None else model.meter(function, "equals" if function == "_==_" else "not_equals")
 
-    def cost(left: Any, right: Any) -> int:
+    def cost(left: Value, right: Value) -> int:
         if given is not None and isinstance(left, OpaqueValue):
             price = given if isinstance(given, int) else given((left, right), None)
             if price is not None:

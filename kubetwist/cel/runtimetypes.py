@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from kubetwist.cel.types import Kind, Type
 from kubetwist.cel.values import (
@@ -79,7 +79,7 @@ def _map_fits(key: Fits | None, value: Fits | None) -> Fits:
     return check
 
 
-def _first_value(mapping: Mapping[Any, Any], key: Any) -> Any:
+def _first_value(mapping: Mapping[Value, Value], key: Value) -> Value:
     return mapping[key]
 
 

@@ -8,7 +8,7 @@ can have at most, are kept for estimates of cost.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from kubetwist.cel import schemavalues, types
 from kubetwist.cel.errors import CelError
@@ -25,7 +25,9 @@ from kubetwist.cel.schemavalues import (
 from kubetwist.cel.types import ObjectType, Type
 from kubetwist.cel.values import Value
 
-Schema = Mapping[str, Any]
+from ..api.jsontypes import JSONValue
+
+Schema = Mapping[str, JSONValue]
 #: Finds the schema that a reference names.
 Resolve = Callable[[str], Schema | None]
 
@@ -77,7 +79,7 @@ class Declaration:
         self.element = element
         self.is_map = is_map
 
-    def value(self, raw: Any) -> Value:
+    def value(self, raw: JSONValue) -> Value:
         """Raw JSON as a value of this type."""
         return raw if self.convert is None else self.convert(raw)
 
@@ -148,7 +150,7 @@ class _Reader:
             return found
         convert, allowed = found.convert, bool(schema.get("nullable"))
 
-        def checked(raw: Any) -> Value:
+        def checked(raw: JSONValue) -> Value:
             if raw is not None:
                 return convert(raw)
             if allowed:
@@ -302,7 +304,7 @@ def _list_conversion(schema: Schema, element: Convert | None) -> Convert | None:
     return lambda raw: SchemaList(_is_list(raw), element)
 
 
-def _is_list(raw: Any) -> list[Any]:
+def _is_list(raw: JSONValue) -> list[JSONValue]:
     if type(raw) is not list:
         raise _expected("an array", "array")
     return raw
@@ -313,7 +315,7 @@ def _map_conversion(element: Convert | None) -> Convert | None:
         return None
     each = element
 
-    def convert(raw: Any) -> Value:
+    def convert(raw: JSONValue) -> Value:
         if type(raw) is not dict:
             raise _expected("a map", "object")
         return SchemaMap(raw, each)
@@ -323,7 +325,7 @@ def _map_conversion(element: Convert | None) -> Convert | None:
 
 def _object_conversion(names: Mapping[str, str], fields: Mapping[str, Convert | None]) -> Convert:
     # A key word stands for itself where it follows a dot.
-    def convert(raw: Any) -> Value:
+    def convert(raw: JSONValue) -> Value:
         if type(raw) is not dict:
             raise _expected("a map", "object")
         return SchemaObject(raw, names, fields)

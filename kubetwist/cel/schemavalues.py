@@ -10,15 +10,17 @@ import binascii
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from kubetwist.api.go.durations import parse_nanoseconds
 from kubetwist.cel.errors import CelError
 from kubetwist.cel.standard.times import SECOND, read_timestamp
 from kubetwist.cel.values import LISTS, MISSING, Duration, ListValue, MapValue, Timestamp, Value, equal
 
+from ..api.jsontypes import JSONObject, JSONValue
+
 #: Makes a value of raw JSON; C{None} stands for the one that changes nothing.
-Convert = Callable[[Any], Value]
+Convert = Callable[[JSONValue], Value]
 
 _duration_part = re.compile(r"\s*([0-9]+)\s*([A-Za-zµ]+)").match
 _UNITS: Final = {
@@ -34,19 +36,19 @@ _UNITS: Final = {
 _zoned = re.compile(r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$").search
 
 
-def _expect_text(raw: Any) -> str:
+def _expect_text(raw: JSONValue) -> str:
     if type(raw) is not str:
         raise CelError(f"invalid data, expected string, got {_go_type(raw)}")
     return raw
 
 
-def _go_type(raw: Any) -> str:
+def _go_type(raw: JSONValue) -> str:
     names = {bool: "bool", int: "int64", float: "float64", str: "string", type(None): "<nil>"}
     names |= {dict: "map[string]interface {}", list: "[]interface {}"}
     return names.get(type(raw), "interface {}")
 
 
-def read_duration(raw: Any) -> Duration:
+def read_duration(raw: JSONValue) -> Duration:
     """A string of format C{duration}: as Go writes it, or C{2 weeks}."""
     text = _expect_text(raw)
     try:
@@ -65,7 +67,7 @@ def read_duration(raw: Any) -> Duration:
     return Duration(total)
 
 
-def read_date(raw: Any) -> Timestamp:
+def read_date(raw: JSONValue) -> Timestamp:
     """A string of format C{date}."""
     text = _expect_text(raw)
     try:
@@ -74,7 +76,7 @@ def read_date(raw: Any) -> Timestamp:
         raise CelError(f"Invalid date formatted string {text}: parsing time") from None
 
 
-def read_datetime(raw: Any) -> Timestamp:
+def read_datetime(raw: JSONValue) -> Timestamp:
     """A string of format C{date-time}."""
     text = _expect_text(raw)
     moment = text.replace("t", "T").replace("z", "Z").replace(" ", "T", 1)
@@ -89,7 +91,7 @@ def read_datetime(raw: Any) -> Timestamp:
         raise CelError(f"Invalid date-time formatted string {text}: parsing time") from None
 
 
-def read_bytes(raw: Any) -> bytes:
+def read_bytes(raw: JSONValue) -> bytes:
     """A string of format C{byte}: base64."""
     text = _expect_text(raw)
     try:
@@ -98,7 +100,7 @@ def read_bytes(raw: Any) -> bytes:
         raise CelError(f"Invalid byte formatted string {text}: illegal base64 data") from None
 
 
-def read_number(raw: Any) -> float:
+def read_number(raw: JSONValue) -> float:
     """A number, of which JSON does not tell whether it is whole by accident only."""
     if type(raw) is float or type(raw) is int:
         return float(raw)
@@ -110,7 +112,7 @@ class SchemaObject(MapValue):
 
     __slots__ = ("_convert", "_names", "raw")
 
-    def __init__(self, raw: dict[str, Any], names: Mapping[str, str], convert: Mapping[str, Convert | None]) -> None:
+    def __init__(self, raw: JSONObject, names: Mapping[str, str], convert: Mapping[str, Convert | None]) -> None:
         """
         See an object.
 
@@ -144,7 +146,7 @@ class SchemaMap(MapValue):
 
     __slots__ = ("_convert", "raw")
 
-    def __init__(self, raw: dict[str, Any], convert: Convert) -> None:
+    def __init__(self, raw: JSONObject, convert: Convert) -> None:
         self.raw = raw
         self._convert = convert
 
@@ -163,7 +165,7 @@ class SchemaList(ListValue):
 
     __slots__ = ("_convert", "_made")
 
-    def __init__(self, raw: Sequence[Any], convert: Convert | None) -> None:
+    def __init__(self, raw: Sequence[JSONValue], convert: Convert | None) -> None:
         self._made: list[Value] | None = None if convert is not None else list(raw)
         self._convert = (raw, convert)
 
@@ -175,7 +177,7 @@ class SchemaList(ListValue):
             self._made = [convert(element) for element in raw]
         return self._made
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: JSONValue) -> JSONValue:
         if self._made is not None:
             return self._made[index]
         raw, convert = self._convert
@@ -219,11 +221,11 @@ class SchemaMapList(SchemaList):
 
     __slots__ = ("_keys",)
 
-    def __init__(self, raw: Sequence[Any], convert: Convert | None, keys: Sequence[str]) -> None:
+    def __init__(self, raw: Sequence[JSONValue], convert: Convert | None, keys: Sequence[str]) -> None:
         super().__init__(raw, convert)
         self._keys = keys
 
-    def _key_of(self, element: Value) -> tuple[Any, ...]:
+    def _key_of(self, element: Value) -> tuple[JSONValue, ...]:
         raw = element.raw if isinstance(element, (SchemaObject, SchemaMap)) else element
         if type(raw) is not dict:
             raise CelError("unexpected data format for element of array with x-kubernetes-list-type=map")
@@ -248,7 +250,7 @@ class SchemaMapList(SchemaList):
         return SchemaMapList(list(merged.values()), None, self._keys)
 
 
-def _key(value: Value) -> Any:
+def _key(value: Value) -> JSONValue:
     """A scalar as a key of Python, which would take C{True} for 1."""
     if type(value) is bool:
         return (value,)

@@ -11,7 +11,7 @@ them in an expression at most.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol
 
 from attrs import evolve, frozen
@@ -310,10 +310,10 @@ AUTHZ_SELECTORS: Final = Library(
 
 
 class _Program(Protocol):
-    def evaluate(self, variables: Any, **limits: Any) -> tuple[Value, int]: ...
+    def evaluate(self, variables: Mapping[str, Value], **limits: Any) -> tuple[Value, int]: ...
 
 
-async def evaluate(program: _Program, variables: Any, **limits: Any) -> tuple[Value, int]:
+async def evaluate(program: _Program, variables: Mapping[str, Value], **limits: Any) -> tuple[Value, int]:
     """
     Evaluate an expression that may ask the authorizer.
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from kubetwist.api.go.quote import quoted
 from kubetwist.cel.errors import CelError
 from kubetwist.cel.standard.times import show_duration, show_timestamp
 from kubetwist.cel.types import DYN, STRING, Kind, ObjectType, Type, list_of
 from kubetwist.cel.values import LISTS, MAPS, Duration, MapValue, OpaqueValue, Timestamp, UInt, Value, entries, equal
+
+from ...api.jsontypes import JSONObject, JSONValue
 
 _OBJECT: Final = "Object"
 
@@ -87,13 +89,13 @@ class JSONPatch(OpaqueValue):
             and equal(self.value, other.value)
         )
 
-    def operation(self) -> dict[str, Any]:
+    def operation(self) -> JSONObject:
         """
         The operation as JSON has it.
 
         @raise CelError: The value is none that JSON has, or made of objects whose types do not fit.
         """
-        operation: dict[str, Any] = {"op": self.op, "path": self.path}
+        operation: JSONObject = {"op": self.op, "path": self.path}
         if self.source:
             operation["from"] = self.source
         if self.has_value:
@@ -131,7 +133,7 @@ OBJECT_TYPE: Final = _object_type(_OBJECT)
 class _PatchFields(dict[str, Type]):
     """The types of the fields of a JSON patch. The reference finds any other name as well, without a type."""
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: JSONValue = None) -> JSONValue:
         """Return the type of a field; one without a name for unknown fields."""
         return super().get(name, _NO_TYPE)
 
@@ -181,7 +183,7 @@ def _problems(value: Value, path: str, depth: int) -> Iterator[str]:
             yield from _problems(one, path, depth - 1)
 
 
-def to_json(value: Value, depth: int = _DEEPEST) -> Any:
+def to_json(value: Value, depth: int = _DEEPEST) -> JSONValue:
     """
     A value as JSON has it.
 
@@ -215,7 +217,7 @@ def _key(key: Value) -> str:
     return key if isinstance(key, str) else str(int(key))
 
 
-def to_object(value: ObjectValue) -> dict[str, Any]:
+def to_object(value: ObjectValue) -> JSONObject:
     """
     An object as JSON has it: what is to be applied.
 
@@ -224,13 +226,13 @@ def to_object(value: ObjectValue) -> dict[str, Any]:
     return {name: _plain(name, one, _DEEPEST) for name, one in value.fields.items()}
 
 
-def _plain(name: str, value: Value, depth: int) -> Any:
+def _plain(name: str, value: Value, depth: int) -> JSONValue:
     if not depth:
         raise CelError(f"fail to convert field {quoted(name)}: value nests too deep")
     if isinstance(value, LISTS):
         return [_plain(name, one, depth - 1) for one in value]
     if isinstance(value, MAPS):
-        plain: dict[str, Any] = {}
+        plain: JSONObject = {}
         for key, one in entries(value):
             if not isinstance(key, str):
                 problem = f"map key {quoted(_key(key))} is of type {_cel_type(key)}, not string"

@@ -6,15 +6,19 @@ See kubernetes/apiserver, C{pkg/cel/library/regex.go}.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kubetwist.cel.errors import CelError
 from kubetwist.cel.functions import Library, function, member
 from kubetwist.cel.types import INT, STRING, list_of
 
+if TYPE_CHECKING:
+    from kubetwist.api.patterns import Pattern
 
-def _compiled(pattern: str) -> Any:
+
+def _compiled(pattern: str) -> Pattern:
     from kubetwist.api.patterns import PatternError, compiled
 
     try:
@@ -33,7 +37,7 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     return list(matches if limit < 0 else islice(matches, limit))
 
 
-def _matches(pattern: Any, text: str) -> Any:
+def _matches(pattern: Pattern, text: str) -> Iterator[str]:
     """All matches, without empty ones that touch the match before: Go leaves those out."""
     end = -1
     for match in pattern.finditer(text):

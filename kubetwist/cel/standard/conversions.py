@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from kubetwist.api.patterns import PatternError, compiled
 from kubetwist.cel.errors import CelError
-from kubetwist.cel.functions import function, member, overload
+from kubetwist.cel.functions import Function, function, member, overload
 from kubetwist.cel.standard.gonumbers import format_g, parse_float, parse_int, parse_uint
 from kubetwist.cel.standard.operators import A
 from kubetwist.cel.standard.times import (
@@ -146,7 +147,7 @@ def matches(text: str, pattern: str) -> bool:
         raise CelError(str(error)) from None
 
 
-def _convert(name: str, *overloads: tuple[str, Type, Any], to: Type) -> Any:
+def _convert(name: str, *overloads: tuple[str, Type, Callable[..., Value]], to: Type) -> Function:
     return function(name, *(overload(id, (from_,), to, call) for id, from_, call in overloads))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from kubetwist.cel.errors import CelError, CostLimitExceeded, no_such_overload
 from kubetwist.cel.functions import Function, Overload, function, overload
@@ -168,7 +168,7 @@ class _Joined(ListValue):
 
     __slots__ = ("_left", "_right", "_size")
 
-    def __init__(self, left: Any, right: Any) -> None:
+    def __init__(self, left: Value, right: Value) -> None:
         self._left = left
         self._right = right
         self._size = len(left) + len(right)
@@ -176,13 +176,13 @@ class _Joined(ListValue):
     def __len__(self) -> int:
         return self._size
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Value) -> Value:
         if isinstance(index, slice):
             return list(self)[index]
         if not -self._size <= index < self._size:
             raise IndexError(index)
         index %= self._size
-        part: Any = self
+        part: Value = self
         while isinstance(part, _Joined):
             if index < len(part._left):
                 part = part._left
@@ -192,7 +192,7 @@ class _Joined(ListValue):
         return part[index]
 
     def __iter__(self) -> Iterator[Value]:
-        pending: list[Any] = [self]
+        pending: list[Value] = [self]
         while pending:
             part = pending.pop()
             if isinstance(part, _Joined):
@@ -200,18 +200,18 @@ class _Joined(ListValue):
             else:
                 yield from part
 
-    def concat(self, other: Any) -> Any:
+    def concat(self, other: Value) -> Value:
         """The elements of both, in order."""
         return _joined(self, other)
 
 
-def _joined(left: Any, right: Any) -> Any:
+def _joined(left: Value, right: Value) -> Value:
     if len(left) + len(right) > _LONGEST:
         raise CostLimitExceeded
     return _Joined(left, right)
 
 
-def _add_lists(left: Any, right: Any) -> Any:
+def _add_lists(left: Value, right: Value) -> Value:
     if isinstance(left, ListValue):
         return left.concat(right)
     if not right:
@@ -223,7 +223,7 @@ def _negate_double(number: float) -> float:
     return -number
 
 
-Binary = Callable[[Any, Any], Any]
+Binary = Callable[[Value, Value], Value]
 
 _ADD: Final = (
     overload("add_bytes", (BYTES, BYTES), BYTES, operator.add),
@@ -283,7 +283,7 @@ def _generic(name: str, overloads: tuple[Overload, ...]) -> Binary:
             table[python[left], python[right]] = each.call
     have, lists = _HAVE[name], name == "_+_"
 
-    def apply(left: Any, right: Any) -> Any:
+    def apply(left: Value, right: Value) -> Value:
         found = table.get((type(left), type(right)))
         if found is not None:
             return found(left, right)
@@ -301,7 +301,7 @@ def _generic(name: str, overloads: tuple[Overload, ...]) -> Binary:
 add: Final = _generic("_+_", _ADD)
 
 
-def negate(value: Any) -> Any:
+def negate(value: Value) -> Value:
     """C{-x} of any value."""
     kind = type(value)
     if kind is int:
@@ -315,22 +315,22 @@ def negate(value: Any) -> Any:
     raise CelError("no such overload: -_")
 
 
-def less(left: Any, right: Any) -> bool:
+def less(left: Value, right: Value) -> bool:
     """C{<} of any values."""
     return compare(left, right) < 0
 
 
-def less_equals(left: Any, right: Any) -> bool:
+def less_equals(left: Value, right: Value) -> bool:
     """C{<=} of any values."""
     return compare(left, right) <= 0
 
 
-def greater(left: Any, right: Any) -> bool:
+def greater(left: Value, right: Value) -> bool:
     """C{>} of any values."""
     return compare(left, right) > 0
 
 
-def greater_equals(left: Any, right: Any) -> bool:
+def greater_equals(left: Value, right: Value) -> bool:
     """C{>=} of any values."""
     return compare(left, right) >= 0
 
@@ -363,7 +363,7 @@ def _relation(name: str, word: str, generic: Binary, quick: Binary) -> Function:
     )
 
 
-def is_in(value: Value, container: Any) -> bool:
+def is_in(value: Value, container: Value) -> bool:
     """C{in}: an element of a list or a key of a map."""
     if isinstance(container, MAPS):
         return find(container, value) is not MISSING
@@ -372,7 +372,7 @@ def is_in(value: Value, container: Any) -> bool:
     raise no_such_overload()
 
 
-def size(value: Any) -> int:
+def size(value: Value) -> int:
     """C{size()}."""
     kind = type(value)
     if kind is str or kind is list or kind is dict or kind is bytes or isinstance(value, (*LISTS, *MAPS)):
@@ -407,7 +407,7 @@ def index_of(key: Value) -> int:
     raise CelError(f"unsupported index type '{type_of(key)}' in list")
 
 
-def lookup(container: Any, key: Value) -> Value:
+def lookup(container: Value, key: Value) -> Value:
     """
     What a container has under a key.
 
@@ -422,7 +422,7 @@ def lookup(container: Any, key: Value) -> Value:
     return MISSING
 
 
-def select(container: Any, key: Value) -> Value:
+def select(container: Value, key: Value) -> Value:
     """
     C{container[key]}.
 
@@ -509,7 +509,7 @@ FUNCTIONS: Final = (
 )
 
 #: Operators that look at what their operands are themselves, by the names of their functions.
-GENERIC: Final[dict[str, Callable[..., Any]]] = {
+GENERIC: Final[dict[str, Callable[..., Value]]] = {
     "_+_": add,
     "_-_": _generic("_-_", _SUBTRACT),
     "_*_": _generic("_*_", _MULTIPLY),
