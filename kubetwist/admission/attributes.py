@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
+from ..api.authorization import Authorizer
 from ..api.errors import APIStatusError
 from ..api.frozen import frozen
 from ..api.names import is_qualified_name
 from ..api.options import DeleteOptions, WriteOptions, options_object
 from ..api.resource import GroupResource, GroupVersionKind, GroupVersionResource, JSONObject, UserInfo
 from ..api.storage import Write
-
-if TYPE_CHECKING:
-    from ..client.factory import Outgoing
-    from ..interfaces import IAuthorizer
 
 CREATE: Final = "CREATE"
 UPDATE: Final = "UPDATE"
@@ -37,16 +34,20 @@ class AdmissionContext(Protocol):
     What plugins may ask the server for.
 
     @ivar reactor: The reactor, or a clock in tests.
-    @ivar authorizer: Asked with a L{kubetwist.api.authorization.AuthorizerAttributes}; L{None} where there is none.
-    @ivar outgoing: How other servers are called; L{None} where none are.
     @ivar toleration_seconds: How long pods stay on a node that is not ready, and on one that can not be reached:
         C{--default-not-ready-toleration-seconds}, C{--default-unreachable-toleration-seconds}.
     """
 
     reactor: Any
-    authorizer: IAuthorizer | None
-    outgoing: Outgoing | None
     toleration_seconds: tuple[int, int]
+
+    @property
+    def authorizer(self) -> Authorizer | None:
+        """What decides on further permissions; L{None} allows none."""
+
+    @property
+    def outgoing(self) -> object | None:
+        """What calls other servers, L{kubetwist.client.factory.Outgoing}; L{None} if no server is called."""
 
     @property
     def release(self) -> str:

@@ -7,11 +7,10 @@ from typing import Any
 
 from twisted.internet.defer import maybeDeferred
 
-from ..api.authorization import AuthorizerAttributes, Verdict
-from ..interfaces import IAuthorizer
+from ..api.authorization import Authorizer, AuthorizerAttributes, Verdict
 
 
-async def decide(authorizer: IAuthorizer, attributes: AuthorizerAttributes) -> Verdict:
+async def decide(authorizer: Authorizer, attributes: AuthorizerAttributes) -> Verdict:
     """
     Return the verdict of an authorizer, which may decide immediately or later.
 

@@ -25,7 +25,7 @@ from ..interfaces import IValidatingAdmission
 from .configurations import InvalidConfiguration, only, text
 
 if TYPE_CHECKING:
-    from ..admission.attributes import AdmissionContext
+    from ..registry.admissioncontext import ServerAdmissionContext
 
 #: Keys of audit annotations begin with it.
 _PREFIX: Final = "imagepolicywebhook.image-policy.k8s.io/"
@@ -106,7 +106,7 @@ class ImagePolicyWebhook:
     default_allow: bool
 
     @classmethod
-    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> ImagePolicyWebhook:
+    def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> ImagePolicyWebhook:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         said = only(configuration, ("imagePolicy", "podNodeSelectorPluginConfig"), "")
         fields = ("kubeConfigFile", "allowTTL", "denyTTL", "retryBackoff", "defaultAllow")

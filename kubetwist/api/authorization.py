@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from enum import Enum
+from typing import Protocol
 
 from attrs import define, frozen
 
@@ -56,3 +57,10 @@ class AuthorizerAttributes:
     is_resource_request: bool = True
     field_terms: Sequence[tuple[str, str, bool]] = ()
     label_terms: Sequence[Requirement] = ()
+
+
+class Authorizer(Protocol):
+    """What decides, for those below L{kubetwist.interfaces.IAuthorizer}."""
+
+    def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Awaitable[Verdict]:
+        """Decide whether a user may do something."""
