@@ -22,7 +22,7 @@ from zope.interface import implementer
 
 from kubetwist.admission.attributes import AdmissionAttributes, AdmissionContext
 from kubetwist.admission.chain import AdmissionChain
-from kubetwist.admission.selection import build_chain
+from kubetwist.admission.plugins import build_chain
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.resource import JSONObject, UserInfo

@@ -17,7 +17,12 @@ from zope.interface.interface import InterfaceClass, Method
 
 import kubetwist
 from kubetwist import interfaces
-from kubetwist.admission import chain, selection
+from kubetwist.admission import (
+    chain,
+)
+from kubetwist.admission import (
+    plugins as selection,
+)
 
 #: Parameters of implementations that are not part of an interface: L{Store.update} is also called by subresources.
 ADDITIONAL = {("update", "rules")}

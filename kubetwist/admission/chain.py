@@ -20,7 +20,7 @@ from ..api.resource import JSONObject
 from ..interfaces import IMeasuredAdmission, IMutatingAdmission, IValidatingAdmission
 from ..metrics.registry import Distribution, Reading
 from ..metrics.summaries import Summary
-from ._limits import (
+from ._timeout import (
     Hung,
     within,
 )

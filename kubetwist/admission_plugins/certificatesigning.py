@@ -11,7 +11,7 @@ from zope.interface import implementer
 from ..admission.attributes import AdmissionAttributes
 from ..api.go.quote import quoted
 from ..interfaces import IValidatingAdmission
-from .authorizing import may_with_signer
+from .authorization import may_with_signer
 
 #: What only signers write.
 _SIGNED: Final = ("certificate", "conditions")

@@ -12,7 +12,7 @@ from ..admission.attributes import AdmissionAttributes
 from ..api.go.quote import quoted
 from ..interfaces import IValidatingAdmission
 from ..registry.rbac.store import content
-from .authorizing import may_with_signer
+from .authorization import may_with_signer
 
 
 @implementer(IValidatingAdmission)

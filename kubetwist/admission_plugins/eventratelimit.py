@@ -15,7 +15,13 @@ from ..api.errors import APIStatusError, Cause, invalid, not_supported
 from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
-from .configurations import InvalidConfiguration, collected, items, of_kind, only
+from .pluginconfig import (
+    InvalidConfiguration,
+    collected,
+    items,
+    of_kind,
+    only,
+)
 
 if TYPE_CHECKING:
     from ..admission.attributes import AdmissionContext

@@ -22,7 +22,11 @@ from ..client.kubeconfig import read_kubeconfig
 from ..client.responses import check_answer
 from ..client.retrying import Backoff, with_backoff
 from ..interfaces import IValidatingAdmission
-from .configurations import InvalidConfiguration, only, text
+from .pluginconfig import (
+    InvalidConfiguration,
+    only,
+    text,
+)
 
 if TYPE_CHECKING:
     from ..registry.admissioncontext import ServerAdmissionContext

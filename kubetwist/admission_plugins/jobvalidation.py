@@ -14,7 +14,7 @@ from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
-from .configurations import minor
+from .pluginconfig import minor
 
 if TYPE_CHECKING:
     from ..admission.attributes import AdmissionContext

@@ -16,7 +16,7 @@ from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
 from ..registry.core.pod.resources import amounts
-from .configurations import minor
+from .pluginconfig import minor
 
 if TYPE_CHECKING:
     from ..admission.attributes import AdmissionContext

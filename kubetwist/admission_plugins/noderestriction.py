@@ -2,7 +2,7 @@
 Kubelets write about their own node and the pods on it, and about nothing else.
 
 The authorizer C{Node} lets them write kinds of objects; what is looked at here is which, and what in them. What a node
-asks for in the name of its pods, tokens and certificates, is in L{kubetwist.admission_plugins.nodeidentities}.
+asks for in the name of its pods, tokens and certificates, is in L{kubetwist.admission_plugins.nodecredentials}.
 
 @see: kubernetes, C{plugin/pkg/admission/noderestriction/admission.go}.
 """
@@ -24,7 +24,11 @@ from ..api.resource import GroupResource, JSONObject
 from ..api.users import node_of
 from ..interfaces import IMutatingAdmission
 from ..registry.core.pod.references import MIRROR_ANNOTATION, object_reference
-from .nodeidentities import check_certificate_request, check_certificate_signing, check_token
+from .nodecredentials import (
+    check_certificate_request,
+    check_certificate_signing,
+    check_token,
+)
 
 LEASES_NAMESPACE: Final = "kube-node-lease"
 

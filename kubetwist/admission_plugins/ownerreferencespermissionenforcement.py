@@ -14,7 +14,7 @@ from ..api.authorization import Decision
 from ..api.errors import APIStatusError
 from ..api.resource import GroupVersion, JSONObject
 from ..interfaces import IValidatingAdmission
-from .authorizing import verdict
+from .authorization import verdict
 
 
 @implementer(IValidatingAdmission)

@@ -16,7 +16,10 @@ from ..api.jsontypes import JSONValue
 from ..api.names import label_value_problems, qualified_name_problems
 from ..api.resource import GroupResource
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
-from .configurations import only, text
+from .pluginconfig import (
+    only,
+    text,
+)
 
 if TYPE_CHECKING:
     from ..admission.attributes import AdmissionContext

@@ -14,7 +14,7 @@ from ..api.jsontypes import JSONValue
 from ..api.quantity import Quantity
 from ..interfaces import IValidatingAdmission
 from ..registry.core.pod.resources import pod_amounts
-from .configurations import minor
+from .pluginconfig import minor
 
 if TYPE_CHECKING:
     from ..admission.attributes import AdmissionContext

@@ -16,7 +16,11 @@ from ..api.jsontypes import JSONValue
 from ..api.resource import GroupResource, JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from ..registry.core.pod.qos import qos_class
-from .configurations import InvalidConfiguration, items, of_kind
+from .pluginconfig import (
+    InvalidConfiguration,
+    items,
+    of_kind,
+)
 from .tolerations import implies, merge_tolerations
 
 if TYPE_CHECKING:

@@ -29,7 +29,13 @@ from ..registry.core.resourcequota.usage import (
     unsaid,
     usage,
 )
-from .configurations import collected, items, of_kind, only, text
+from .pluginconfig import (
+    collected,
+    items,
+    of_kind,
+    only,
+    text,
+)
 
 if TYPE_CHECKING:
     from ..admission.attributes import AdmissionContext

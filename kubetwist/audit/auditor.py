@@ -11,8 +11,8 @@ from twisted.logger import Logger
 
 from ..api.resource import UserInfo
 from ..interfaces import IAuditBackend
+from .errors import Counts
 from .event import About, Event, shown_peer
-from .failures import Counts
 from .policy import NONE, Policy
 from .trail import Trail
 

@@ -12,8 +12,8 @@ from twisted.internet.interfaces import IDelayedCall
 from zope.interface import implementer
 
 from ..interfaces import IAuditOutput
+from .errors import Failures
 from .event import Event
-from .failures import Failures
 from .logfile import LogFile, PartlyWritten, StandardOutput
 from .truncation import TOO_LARGE, Limits, fitted
 

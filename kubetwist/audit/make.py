@@ -12,14 +12,21 @@ from twisted.logger import Logger
 from ..api.flagvalues import FlagValues
 from ..interfaces import IAuditBackend, IAuditOutput
 from .auditor import Auditor
-from .batching import Batching, BatchSettings, Blocking
-from .failures import Counts, Failures
+from .buffered import (
+    Batching,
+    BatchSettings,
+    Blocking,
+)
+from .errors import (
+    Counts,
+    Failures,
+)
 from .modes import BATCH, BLOCKING_STRICT
 from .policy import BadPolicy, Policy, read_policy
 from .truncation import Limits
 
 if TYPE_CHECKING:
-    from .context import AuditContext
+    from .dependencies import AuditContext
 
 _log = Logger()
 

@@ -13,8 +13,8 @@ from zope.interface import implementer
 from ..client.responses import check_answer
 from ..client.retrying import Backoff, with_backoff
 from ..interfaces import IAuditOutput
+from .errors import Failures
 from .event import Event, event_list
-from .failures import Failures
 from .truncation import TOO_LARGE, Limits, fitted, parted
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from ..api.times import posix_now
 from ..interfaces import IAuthenticator
 from ..metrics.registry import Distribution, Reading
 from ._claims import user_of_claims
-from ._oidckeys import (
+from ._jwks import (
     Provider,
     get,
 )

@@ -34,7 +34,7 @@ from ._lastused import LastUsed
 from ._tokenparts import decode_part
 from .bearer import bearer_token
 from .errors import AuthenticationFailed
-from .tally import TokenTally
+from .metrics import TokenTally
 from .union import TokenAlone, authenticated
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from ..client.reviews import review_status
 from ..interfaces import IAuthenticator
 from .bearer import bearer_token
 from .errors import AuthenticationFailed
-from .tally import TokenTally
+from .metrics import TokenTally
 from .union import TokenAlone, authenticated
 
 if TYPE_CHECKING:

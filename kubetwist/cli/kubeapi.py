@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import ClassVar
 
 from ..logs.verbosity import Verbosity
-from ..metrics.shown import Shown
+from ..metrics.options import Shown
 from .commandline import HELP, FlagOptions
 from .flags import auditing, authentication, metrics
 from .flagtable import FLAGS

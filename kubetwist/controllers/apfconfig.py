@@ -16,7 +16,10 @@ from ..api import times
 from ..api.errors import APIStatusError
 from ..api.requestscope import RequestScope
 from ..api.resource import JSONObject
-from ..flowcontrol.levels import FlowControl, dangling
+from ..flowcontrol.controller import (
+    FlowControl,
+    dangling,
+)
 from ..registry.flowcontrol.bootstrap import FAIRNESS_TELLER
 from ..registry.generic.bootstrap import apply_status
 from ..storage.errors import StorageError

@@ -35,7 +35,7 @@ from ..authentication.certificates import (
     Pool,
     user_of,
 )
-from ..authentication.frontproxy import (
+from ..authentication.requestheader import (
     FrontProxy,
     ProxyHeaders,
 )

@@ -66,7 +66,7 @@ from ._resources import (
 if TYPE_CHECKING:
     from ..controllers.aggregation.apiservices import Aggregation
     from ..controllers.machinery.manager import RunningControllers
-    from ..flowcontrol.levels import FlowControl
+    from ..flowcontrol.controller import FlowControl
     from ..registry.customresources.crd import CustomVersion
     from ..registry.customresources.served import ServedResource
 

@@ -39,7 +39,7 @@ def with_authentication(
     Set C{request.user}, or answer 401.
 
     @param private: Fields that only authenticators may see, and what the names of others begin with: as
-        L{ProxyHeaders.private<kubetwist.authentication.frontproxy.ProxyHeaders.private>} has it.
+        L{ProxyHeaders.private<kubetwist.authentication.requestheader.ProxyHeaders.private>} has it.
     @param now: Tells the time, in seconds since whenever.
     """
     authenticate = authenticator.authenticate

@@ -10,8 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ..api import times
-from .levels import FlowControl, Level
-from .queues import QueueState, Ticket
+from .controller import (
+    FlowControl,
+    Level,
+)
+from .queueset import (
+    QueueState,
+    Ticket,
+)
 
 _LEVELS: Final = (
     *("PriorityLevelName", "ActiveQueues", "IsIdle", "IsQuiescing", "WaitingRequests", "ExecutingRequests"),

@@ -68,8 +68,8 @@ class KubeRequest(Request):
     @ivar queued_for: Those of them that it waited for its turn.
     @ivar trace: Its place in a trace, see L{kubetwist.filters.tracing}; L{None} where requests are not traced.
     @ivar times: Seconds by what they went into, see L{kubetwist.api.latency}; L{None} when that is not measured.
-    @ivar ticket: Its seat, or its place in a queue: L{kubetwist.flowcontrol.queues.Ticket}.
-    @ivar assigned: Whose flow it belongs to: L{kubetwist.flowcontrol.levels.Assignment}.
+    @ivar ticket: Its seat, or its place in a queue: L{kubetwist.flowcontrol.queueset.Ticket}.
+    @ivar assigned: Whose flow it belongs to: L{kubetwist.flowcontrol.controller.Assignment}.
     @ivar waiting_handler: What answers it when it has a seat.
     @ivar fresh: The caches are known to have come to where the storage was when it came.
     @ivar staleness: A failure: why that could not be found out.

@@ -48,7 +48,7 @@ class RequestInfo:
     @ivar parts: The path from the resource on.
     @ivar long_running: Whether no deadline applies.
     @ivar counted: Where requests like this are counted, once that is known; a server shares these with no other.
-    @ivar flow: Likewise, whose flow the last of them was in: see L{kubetwist.filters.fairness}.
+    @ivar flow: Likewise, whose flow the last of them was in: see L{kubetwist.filters.priorityandfairness}.
     """
 
     __slots__ = (

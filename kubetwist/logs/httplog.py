@@ -15,9 +15,9 @@ from twisted.logger import Logger
 from ..api.latency import ADMISSION, ETCD, MUTATING_WEBHOOK, QUEUE, SERIALIZATION, VALIDATING_WEBHOOK
 from ..metrics.requests import verb_of
 from ..metrics.requesttypes import MeasuredInfo, MeasuredRequest
-from .lines import tell
 from .ratelimit import RateLimiter
 from .redaction import LONGEST_AGENT, LONGEST_ID, cut, safe_uri
+from .structured import tell
 from .verbosity import ACCESS, Verbosity
 
 #: Seconds from which on a request took long.

@@ -15,7 +15,7 @@ class Named(Protocol):
 
 
 class AssignedRequest(Protocol):
-    """The flow that a request belongs to: L{kubetwist.flowcontrol.levels.Assignment}."""
+    """The flow that a request belongs to: L{kubetwist.flowcontrol.controller.Assignment}."""
 
     @property
     def level(self) -> Named:

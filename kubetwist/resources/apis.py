@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from ..admission.chain import AdmissionChain
 from ..admission.configuration import read_configurations
-from ..admission.selection import build_chain
+from ..admission.plugins import build_chain
 from ..api.resource import JSONObject
 from ..controllers.aggregation.apiservices import Aggregation
 from ..controllers.aggregation.autoregister import Registration
 from ..controllers.customresources import DefinitionController
 from ..flowcontrol.computing import Computing
-from ..flowcontrol.levels import FlowControl
+from ..flowcontrol.controller import FlowControl
 from ..metrics.streams import StreamMetrics
 from ..registry.admissioncontext import ServerAdmissionContext
 from ..registry.assembly import RegistryOptions, ResourceRegistry

@@ -12,9 +12,9 @@ from ..controllers.aggregation.apiservices import Aggregation
 from ..controllers.apfconfig import GROUP as FAIRNESS
 from ..controllers.apfconfig import FairnessConfiguration
 from ..controllers.serviceaccounts.legacytokentracking import TokenTracking
+from ..flowcontrol.collectors import tell_of
 from ..flowcontrol.computing import freeze
-from ..flowcontrol.levels import FlowControl
-from ..flowcontrol.readings import tell_of
+from ..flowcontrol.controller import FlowControl
 from ..registry.assembly import ResourceRegistry
 from ..registry.core.namespace.bootstrap import system_namespaces
 from ..registry.core.service.bootstrap import kubernetes_service

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..controllers.aggregation.apiservices import Aggregation
     from ..controllers.machinery.election import ElectedControllers
     from ..controllers.machinery.manager import RunningControllers
-    from ..flowcontrol.levels import FlowControl
+    from ..flowcontrol.controller import FlowControl
     from ..registry.assembly import ResourceRegistry
     from ..resources.customresources import CustomResources
     from ..resources.handlers.watch import Flusher

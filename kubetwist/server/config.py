@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from twisted.internet.defer import Deferred
 
-from ..authentication.frontproxy import ProxyHeaders
+from ..authentication.requestheader import ProxyHeaders
 from ..authorization.webhookmetrics import WebhookTally
 from ..client.factory import Outgoing
 from ..flowcontrol.turns import Turns

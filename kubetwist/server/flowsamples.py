@@ -51,7 +51,7 @@ _SERIES: Final[dict[str, tuple[str, Sequence[str], Sequence[float]]]] = {
 
 
 class FlowSamples:
-    """Looks at a L{kubetwist.flowcontrol.levels.FlowControl}."""
+    """Looks at a L{kubetwist.flowcontrol.controller.FlowControl}."""
 
     def __init__(
         self, flow: Any, reactor: Any, in_flight: Callable[[], tuple[int, int]], limits: tuple[int, int]

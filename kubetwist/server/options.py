@@ -10,7 +10,7 @@ from twisted.python.usage import Options
 from ..api.flagvalues import FlagValues
 from ..api.resource import JSONObject
 from ..logs.verbosity import Verbosity
-from ..metrics.shown import Shown
+from ..metrics.options import Shown
 
 
 class ServerOptions(FlagValues, Protocol):

@@ -14,11 +14,11 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ..authentication.tally import token_readings
+from ..authentication.metrics import token_readings
 from ..interfaces import IAuthenticatorUnion, IAuthorizerUnion
 from ..metrics.later import Later
+from ..metrics.options import together
 from ..metrics.registry import Distribution, Reading, Registry
-from ..metrics.shown import together
 from ..storage.wrappers import innermost
 from .version import git_version, version_document
 

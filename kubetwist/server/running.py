@@ -23,8 +23,8 @@ from ..authentication.signinlinks import LIFETIME
 from ..authentication.union import authenticated
 from ..filters.authorization import WHY
 from ..filters.consistency import Consistency
+from ..filters.handlerchain import with_filters
 from ..filters.memory import with_memory_limit
-from ..filters.stack import with_filters
 from ..http.connection.bodyshares import MAX_BODY
 from ..http.connection.ciphers import openssl_ciphers
 from ..http.connection.memorylimit import MemoryGuard, make_guard
@@ -63,7 +63,7 @@ from .serverchecks import ServerChecks
 if TYPE_CHECKING:
     from twisted.web.resource import Resource
 
-    from ..flowcontrol.levels import FlowControl
+    from ..flowcontrol.controller import FlowControl
     from .credentials.tlscontext import ServerContext
 
 #: Seconds that clients are given to take what was written for them, when the server stops.
@@ -174,7 +174,7 @@ class APIServer:
         )
         handler = _for_browsers(handler, options)
         if options["shutdown-send-retry-after"]:
-            from ..filters.stopping import with_retry_after
+            from ..filters.retryafter import with_retry_after
 
             handler = with_retry_after(handler, lambda: self._refusing)
         if config.sessions is not None:
@@ -249,7 +249,10 @@ class APIServer:
 
         @return: What puts it in front of a handler, and what is told of requests that are over.
         """
-        from ..filters.fairness import InFlight, with_priority_and_fairness
+        from ..filters.priorityandfairness import (
+            InFlight,
+            with_priority_and_fairness,
+        )
 
         options, apis = self._options, self.apis
         reading, changing = options["max-requests-inflight"], options["max-mutating-requests-inflight"]

@@ -137,7 +137,7 @@ class UnderTwist:
         """Text, as the reference writes, even where nobody looks at a terminal; unless JSON is asked for."""
         from twisted.logger import LogLevel
 
-        from ..logs.lines import file_observer
+        from ..logs.structured import file_observer
 
         parent, verbosity = self._options.parent, self._options.verbosity
         assert parent is not None, "the server runs under twist"

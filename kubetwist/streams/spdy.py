@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.failure import Failure
 
-from .inlet import Inlet
+from .framedprotocol import Inlet
 from .spdyframes import (
     CANCEL,
     GOAWAY_OK,

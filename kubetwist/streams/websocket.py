@@ -12,7 +12,7 @@ from wsproto.frame_protocol import CloseReason
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.failure import Failure
 
-from .inlet import Inlet
+from .framedprotocol import Inlet
 
 #: The end, and nothing went wrong.
 NORMAL: Final = 1000

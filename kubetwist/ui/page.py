@@ -16,7 +16,10 @@ from twisted.internet.threads import deferToThreadPool
 from ..authentication.sessions import SessionAuthenticator
 from ..http.request import Handler, KubeRequest
 from .assets import SWAGGER_UI, UI, Asset, Assets, read_assets
-from .signingin import SESSION, SigningIn
+from .session import (
+    SESSION,
+    SigningIn,
+)
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor

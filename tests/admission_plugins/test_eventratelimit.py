@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from zope.interface.verify import verifyObject
 
-from kubetwist.admission_plugins.configurations import InvalidConfiguration
 from kubetwist.admission_plugins.eventratelimit import EventRateLimit, TokenBucket
+from kubetwist.admission_plugins.pluginconfig import InvalidConfiguration
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.interfaces import IValidatingAdmission

@@ -12,8 +12,8 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from zope.interface.verify import verifyObject
 
 from kubetwist.admission.chain import AdmissionChain
-from kubetwist.admission_plugins.configurations import InvalidConfiguration
 from kubetwist.admission_plugins.imagepolicywebhook import Durations, ImagePolicyWebhook, Reviews, read_status
+from kubetwist.admission_plugins.pluginconfig import InvalidConfiguration
 from kubetwist.api.errors import APIStatusError
 from kubetwist.client.factory import Outgoing
 from kubetwist.interfaces import IValidatingAdmission

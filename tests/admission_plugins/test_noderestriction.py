@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.admission_plugins.noderestriction} and L{kubetwist.admission_plugins.nodeidentities}."""
+"""Tests for L{kubetwist.admission_plugins.noderestriction} and L{kubetwist.admission_plugins.nodecredentials}."""
 
 from __future__ import annotations
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.selection import ORDER, installed
+from kubetwist.admission.plugins import (
+    ORDER,
+    installed,
+)
 
 #: As kube-apiserver v1.36.2 has them: C{True} for those that are on by default.
 PLUGINS = {

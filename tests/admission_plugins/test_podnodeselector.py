@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from zope.interface.verify import verifyObject
 
-from kubetwist.admission_plugins.configurations import InvalidConfiguration
+from kubetwist.admission_plugins.pluginconfig import InvalidConfiguration
 from kubetwist.admission_plugins.podnodeselector import PodNodeSelector, parse_labels
 from kubetwist.api.errors import APIStatusError
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission

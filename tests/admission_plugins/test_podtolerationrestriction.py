@@ -8,7 +8,7 @@ import orjson
 
 from zope.interface.verify import verifyObject
 
-from kubetwist.admission_plugins.configurations import InvalidConfiguration
+from kubetwist.admission_plugins.pluginconfig import InvalidConfiguration
 from kubetwist.admission_plugins.podtolerationrestriction import PodTolerationRestriction
 from kubetwist.api.resource import JSONObject
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission

@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred, ensureDeferred
 
-from kubetwist.admission_plugins.configurations import InvalidConfiguration
+from kubetwist.admission_plugins.pluginconfig import InvalidConfiguration
 from kubetwist.admission_plugins.resourcequota import ResourceQuota
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions, UpdateOptions

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
 from kubetwist.audit.auditor import Auditor
-from kubetwist.audit.failures import Counts
+from kubetwist.audit.errors import Counts
 from kubetwist.http.requestinfo import request_info_of
 
 from .events import Kept, event

@@ -13,8 +13,11 @@ from twisted.internet import reactor as the_reactor
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.trial.unittest import TestCase
 
+from kubetwist.audit.errors import (
+    Counts,
+    Failures,
+)
 from kubetwist.audit.event import Payload
-from kubetwist.audit.failures import Counts, Failures
 from kubetwist.audit.log import LogOutput
 from kubetwist.audit.logfile import LogFile, PartlyWritten, Rotation, StandardOutput
 from kubetwist.audit.truncation import Limits

@@ -11,7 +11,10 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.audit.auditor import Auditor
-from kubetwist.audit.batching import Batching, Blocking
+from kubetwist.audit.buffered import (
+    Batching,
+    Blocking,
+)
 from kubetwist.audit.make import make_auditor
 from kubetwist.audit.policy import REQUEST
 from kubetwist.cli.kubeapi import Options

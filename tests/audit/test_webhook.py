@@ -9,8 +9,15 @@ from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
-from kubetwist.audit.batching import Batching, BatchSettings, Blocking
-from kubetwist.audit.failures import Counts, Failures
+from kubetwist.audit.buffered import (
+    Batching,
+    BatchSettings,
+    Blocking,
+)
+from kubetwist.audit.errors import (
+    Counts,
+    Failures,
+)
 from kubetwist.audit.truncation import Limits
 from kubetwist.audit.webhook import WebhookOutput
 from kubetwist.client.httpclient import WebhookClient

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.selection import build_chain
+from kubetwist.admission.plugins import build_chain
 from kubetwist.api.resource import UserInfo
 from kubetwist.api.times import use_clock
 from kubetwist.controllers.machinery.client import Client

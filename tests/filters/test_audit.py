@@ -19,9 +19,9 @@ from kubetwist.api.latency import ETCD, Spending, times
 from kubetwist.api.resource import UserInfo
 from kubetwist.audit.auditedrequest import PATIENCE, audited_request
 from kubetwist.audit.auditor import Auditor
-from kubetwist.audit.failures import Counts
+from kubetwist.audit.errors import Counts
 from kubetwist.audit.policy import read_policy
-from kubetwist.filters.stack import with_filters
+from kubetwist.filters.handlerchain import with_filters
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import KubeSite, traverse
 from kubetwist.resources.cacheddocuments import answer_error

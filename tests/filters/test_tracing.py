@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.authorization import Decision, Verdict
 from kubetwist.api.resource import UserInfo
-from kubetwist.filters.stack import with_filters
+from kubetwist.filters.handlerchain import with_filters
 from kubetwist.filters.tracing import RequestTracing
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import KubeSite, traverse

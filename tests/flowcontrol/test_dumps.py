@@ -9,9 +9,12 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
+from kubetwist.flowcontrol.controller import FlowControl
 from kubetwist.flowcontrol.dumps import dump_levels, dump_queues, dump_requests
-from kubetwist.flowcontrol.levels import FlowControl
-from kubetwist.flowcontrol.queues import Limits, Ticket
+from kubetwist.flowcontrol.queueset import (
+    Limits,
+    Ticket,
+)
 from kubetwist.flowcontrol.turns import Turns
 from kubetwist.http.requestinfo import request_info_of
 

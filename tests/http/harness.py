@@ -15,7 +15,7 @@ from twisted.web.server import NOT_DONE_YET
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import UserInfo
-from kubetwist.filters.stack import with_filters
+from kubetwist.filters.handlerchain import with_filters
 from kubetwist.http.request import Handler, KubeRequest
 from kubetwist.http.site import KubeSite, traverse
 

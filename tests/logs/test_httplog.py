@@ -16,7 +16,7 @@ from twisted.internet.threads import deferToThread
 from twisted.logger import globalLogPublisher
 from twisted.trial.unittest import TestCase
 
-from kubetwist.logs.lines import file_observer
+from kubetwist.logs.structured import file_observer
 from kubetwist.server import running
 from kubetwist.testing import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin

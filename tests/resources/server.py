@@ -13,7 +13,7 @@ from twisted.internet.task import Clock
 
 from kubetwist.admission.chain import AdmissionChain
 from kubetwist.api.resource import UserInfo
-from kubetwist.filters.stack import with_filters
+from kubetwist.filters.handlerchain import with_filters
 from kubetwist.http.site import traverse
 from kubetwist.registry.assembly import AdmissionFactory, RegistryOptions, ResourceRegistry
 from kubetwist.registry.core.servercontext import ServerContext

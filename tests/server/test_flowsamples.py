@@ -7,9 +7,12 @@ from typing import Any
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.flowcontrol.levels import Level
-from kubetwist.flowcontrol.queues import Limits, QueueSet
-from kubetwist.flowcontrol.sharing import LevelLimits
+from kubetwist.flowcontrol.concurrencyallocation import LevelLimits
+from kubetwist.flowcontrol.controller import Level
+from kubetwist.flowcontrol.queueset import (
+    Limits,
+    QueueSet,
+)
 from kubetwist.metrics.registry import Distribution, Watermark
 from kubetwist.server.flowsamples import INTERVAL, FlowSamples
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from twisted.internet.task import deferLater
 
-from kubetwist.authentication import _oidckeys as oidckeys
+from kubetwist.authentication import _jwks as oidckeys
 from kubetwist.testing.webhooks import Call, Reply, WebhookServer
 from tests.oidcissuer import KEYS, Issuer
 from tests.server.test_running import ServerCase, reactor

@@ -8,7 +8,7 @@ from typing import Any
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.filters.stack import with_filters
+from kubetwist.filters.handlerchain import with_filters
 from kubetwist.http.site import traverse
 from kubetwist.metrics.registry import Registry
 from kubetwist.server.chain import NotFound

@@ -11,7 +11,10 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.streams import spdy
-from kubetwist.streams.inlet import MAX_WAITING, PORTION
+from kubetwist.streams.framedprotocol import (
+    MAX_WAITING,
+    PORTION,
+)
 from kubetwist.streams.spdy import (
     OPEN_TIMEOUT,
     ConnectionGone,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.streams.inlet import PORTION
+from kubetwist.streams.framedprotocol import PORTION
 from kubetwist.streams.websocket import GOODBYE, WebSocketConnection
 from tests.streams.wires import FULL, Wire, pump
 

@@ -13,7 +13,7 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.authentication.sessions import SessionAuthenticator, Sessions
 from kubetwist.authentication.signinlinks import SignInLinks
 from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
-from kubetwist.filters.stack import with_filters
+from kubetwist.filters.handlerchain import with_filters
 from kubetwist.http.site import traverse
 from kubetwist.ui.page import with_pages
 from tests.http.harness import Allow, Answer, Client, Leaf, echo, make_site

@@ -1,7 +1,7 @@
 from kubetwist.server.plugins import AuthenticatorFactory
 
 page_sessions = AuthenticatorFactory("PageSessions", 10, "kubetwist.authentication.sessions:make", ("enable-ui",))
-front_proxy = AuthenticatorFactory("FrontProxy", 50, "kubetwist.authentication.frontproxy:make")
+front_proxy = AuthenticatorFactory("FrontProxy", 50, "kubetwist.authentication.requestheader:make")
 client_certificates = AuthenticatorFactory("ClientCertificates", 100, "kubetwist.authentication.certificates:make")
 token_file = AuthenticatorFactory("TokenFile", 200, "kubetwist.authentication.tokenfile:make", ("token-auth-file",))
 service_accounts = AuthenticatorFactory("ServiceAccountTokens", 300, "kubetwist.authentication.serviceaccounts:make")

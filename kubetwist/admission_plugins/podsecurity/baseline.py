@@ -8,7 +8,7 @@ from typing import Final
 from ...api.go.quote import quoted
 from ...api.podspecs import containers
 from ...api.resource import JSONObject
-from .finding import (
+from .checkresult import (
     Finding,
     PodCheck,
     bad_containers,

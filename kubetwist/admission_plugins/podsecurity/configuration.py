@@ -11,7 +11,13 @@ from ...api.errors import Cause, duplicate, invalid
 from ...api.jsontypes import JSONValue
 from ...api.names import is_dns1123_label_problems, is_dns1123_subdomain_problems
 from ...api.resource import JSONObject
-from ..configurations import collected, items, of_kind, only, text
+from ..pluginconfig import (
+    collected,
+    items,
+    of_kind,
+    only,
+    text,
+)
 from .levels import LATEST, MODES, PRIVILEGED, LevelVersion, Policy, level_problem, parse_version
 
 _API_VERSIONS: Final = tuple(f"pod-security.admission.config.k8s.io/{one}" for one in ("v1", "v1beta1", "v1alpha1"))

@@ -18,10 +18,14 @@ from ...api.podspecs import TEMPLATES, pod_template
 from ...api.resource import GroupKind
 from ...interfaces import IMeasuredAdmission, IValidatingAdmission
 from ...metrics.registry import Reading
-from ..configurations import minor
+from ..pluginconfig import minor
 from .configuration import load
+from .evaluation import (
+    IGNORED,
+    Judge,
+    Judgement,
+)
 from .existing import LONGEST, MOST_PODS, ExistingPods
-from .judgement import IGNORED, Judge, Judgement
 from .levels import PREFIX, LevelVersion
 from .metrics import PodSecurityTally
 from .standards import Standards

@@ -7,7 +7,7 @@ from typing import Final
 
 from ...api.resource import JSONObject
 from .baseline import bad_seccomp
-from .finding import (
+from .checkresult import (
     Finding,
     PodCheck,
     bad_containers,

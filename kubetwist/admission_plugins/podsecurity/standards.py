@@ -9,7 +9,10 @@ from attrs import frozen
 
 from ...api.resource import JSONObject
 from . import baseline, restricted
-from .finding import Finding, PodCheck
+from .checkresult import (
+    Finding,
+    PodCheck,
+)
 from .levels import BASELINE, PRIVILEGED, LevelVersion
 
 

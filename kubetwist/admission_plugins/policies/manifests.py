@@ -19,7 +19,10 @@ from ...api.objectmeta import creation_causes
 from ...api.resource import GroupVersionKind, JSONObject
 from ...registry.generic.codec import Codec
 from ...registry.strategies import strategy_for
-from ..configurations import InvalidConfiguration, of_kind
+from ..pluginconfig import (
+    InvalidConfiguration,
+    of_kind,
+)
 
 if TYPE_CHECKING:
     from ...registry.admissioncontext import ServerAdmissionContext

@@ -15,7 +15,7 @@ from typing import Final
 from ...api.decoding import BodyError, decode_yaml
 from ...api.errors import Cause, invalid
 from ...api.flagvalues import FlagValues
-from ...metrics.shown import Shown
+from ...metrics.options import Shown
 from ..flagtypes import STRING, STRINGS, Kind, flag_group
 
 _LABEL: Final = "[a-zA-Z_][a-zA-Z0-9_]*"

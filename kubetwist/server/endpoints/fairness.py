@@ -6,8 +6,8 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
+from ...flowcontrol.controller import FlowControl
 from ...flowcontrol.dumps import dump_levels, dump_queues, dump_requests
-from ...flowcontrol.levels import FlowControl
 from ...http.request import TEXT, KubeRequest
 
 PATH = "/debug/api_priority_and_fairness"

@@ -16,8 +16,8 @@ from ...http.request import KubeRequest
 from ...http.responses import GZIP_LEVEL, accepts_gzip
 from ...metrics.baseline import Baseline
 from ...metrics.exposition import CONTENT_TYPE, process_readings, render
+from ...metrics.options import Shown
 from ...metrics.registry import Registry
-from ...metrics.shown import Shown
 from ...registry.generic.deprecations import deprecation_warning
 from ...resources.mux import Layer
 

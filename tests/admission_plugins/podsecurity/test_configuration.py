@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubetwist.admission_plugins.configurations import InvalidConfiguration
+from kubetwist.admission_plugins.pluginconfig import InvalidConfiguration
 from tests.admission_plugins.fakes import pod
 from tests.admission_plugins.podsecurity.plugintools import PodSecurityTestCase
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from kubetwist.admission_plugins.podsecurity.judgement import IGNORED, is_significant
+from kubetwist.admission_plugins.podsecurity.evaluation import (
+    IGNORED,
+    is_significant,
+)
 from kubetwist.api.podspecs import TEMPLATES
 from kubetwist.api.resource import JSONObject, UserInfo
 from tests.admission_plugins.fakes import Context, every_container, pod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kubetwist.admission_plugins.configurations import InvalidConfiguration
+from kubetwist.admission_plugins.pluginconfig import InvalidConfiguration
 from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
 from tests.admission_plugins.policies.policycase import GROUP, MAPS, PolicyTestCase
 

@@ -6,9 +6,9 @@ import json
 
 from kubetwist.audit.auditedrequest import audited_request
 from kubetwist.audit.auditor import Auditor
-from kubetwist.audit.failures import Counts
+from kubetwist.audit.errors import Counts
 from kubetwist.audit.policy import read_policy
-from kubetwist.filters.stack import with_filters
+from kubetwist.filters.handlerchain import with_filters
 from kubetwist.http.site import traverse
 from kubetwist.resources.handlers import read as reads
 from kubetwist.schema.protobuf.encoding import envelope

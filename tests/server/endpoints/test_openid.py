@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.filters.stack import with_filters
+from kubetwist.filters.handlerchain import with_filters
 from kubetwist.http.site import traverse
 from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys
 from kubetwist.resources.mux import Layer

@@ -11,7 +11,7 @@ from kubetwist.authorization.abac import ABAC, read_policies
 from kubetwist.authorization.node import NodeAuthorizer
 from kubetwist.authorization.union import AuthorizerUnion, PrivilegedGroup
 from kubetwist.filters.authorization import WHY
-from kubetwist.filters.stack import with_filters
+from kubetwist.filters.handlerchain import with_filters
 from kubetwist.http.site import traverse
 from kubetwist.registry.core.node.graph import NodeGraph
 from kubetwist.registry.rbac.ruleresolver import GROUP

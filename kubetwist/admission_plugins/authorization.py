@@ -1,0 +1,35 @@
+"""How plugins ask the authorizer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..admission.attributes import AdmissionAttributes
+from ..admission.decisions import decide
+from ..api.authorization import (
+    AuthorizerAttributes,
+    Decision,
+    Verdict,
+)
+
+
+async def verdict(attributes: AdmissionAttributes, verb: str, **what: Any) -> Verdict:
+    """
+    What the authorizer says of the sender of a request; without any authorizer, all is allowed.
+
+    @param what: Fields of L{AuthorizerAttributes}.
+    """
+    authorizer = attributes.context.authorizer
+    if authorizer is None:
+        return Verdict(Decision.ALLOW)
+    question = AuthorizerAttributes(attributes.user, verb, **what)
+    return await decide(authorizer, question)
+
+
+async def may_with_signer(attributes: AdmissionAttributes, verb: str, signer: str) -> bool:
+    """Whether the sender may do something with a signer, or with all signers of its domain."""
+    for name in (signer, f"{signer.split('/', 1)[0]}/*"):
+        found = await verdict(attributes, verb, group="certificates.k8s.io", version="*", resource="signers", name=name)
+        if found.decision is Decision.ALLOW:
+            return True
+    return False

@@ -1,0 +1,99 @@
+"""What the configurations of plugins have in common: their kinds, and that nothing in them may be unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from ..admission.attributes import AdmissionContext
+from ..api.errors import (
+    Cause,
+    aggregate,
+)
+from ..api.jsontypes import JSONValue
+from ..api.resource import JSONObject
+
+#: Lists in a configuration may not be longer.
+MOST_ITEMS: Final = 10_000
+
+
+class InvalidConfiguration(ValueError):
+    """The configuration of a plugin can not be used; says why."""
+
+
+def minor(server: AdmissionContext) -> int:
+    """The C{36} of release 1.36, for plugins that not every release has."""
+    return int(server.release.partition(".")[2])
+
+
+def of_kind(configuration: JSONValue, kind: str, api_versions: Collection[str], fields: Collection[str]) -> JSONObject:
+    """
+    Make sure that a configuration is of a kind, and has no fields but these.
+
+    @param configuration: As decoded from JSON or YAML.
+    @raise InvalidConfiguration: It is not.
+    """
+    if not isinstance(configuration, dict):
+        raise InvalidConfiguration(f"expected {kind}, got {type(configuration).__name__}")
+    found, version = configuration.get("kind"), configuration.get("apiVersion")
+    if found != kind or version not in api_versions:
+        raise InvalidConfiguration(f'no kind "{found}" is registered for version "{version}"; it is {kind}')
+    return only(configuration, {"kind", "apiVersion", *fields}, "")
+
+
+def only(value: JSONValue, fields: Collection[str], path: str) -> JSONObject:
+    """
+    An object that has no fields but these; an empty one for nothing.
+
+    @raise InvalidConfiguration: It is something else.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidConfiguration(f"{path or 'the configuration'}: expected an object")
+    unknown = [f'unknown field "{path}{"." if path else ""}{name}"' for name in value if name not in fields]
+    if unknown:
+        raise InvalidConfiguration(f"strict decoding error: {', '.join(unknown)}")
+    return value
+
+
+def items(value: JSONValue, path: str) -> list[JSONValue]:
+    """
+    A list; an empty one for nothing.
+
+    @raise InvalidConfiguration: It is something else, or too long.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise InvalidConfiguration(f"{path}: expected a list")
+    if len(value) > MOST_ITEMS:
+        raise InvalidConfiguration(f"{path}: more than {MOST_ITEMS} items")
+    return value
+
+
+def text(value: JSONValue, path: str) -> str:
+    """
+    A string; C{""} for nothing.
+
+    @raise InvalidConfiguration: It is something else.
+    """
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InvalidConfiguration(f"{path}: expected a string")
+    return value
+
+
+@contextmanager
+def collected() -> Iterator[list[Cause]]:
+    """
+    Gather what is wrong.
+
+    @raise InvalidConfiguration: Something was.
+    """
+    causes: list[Cause] = []
+    yield causes
+    if causes:
+        raise InvalidConfiguration(aggregate(causes).removeprefix(": "))

@@ -1,0 +1,177 @@
+"""
+Proxies that have authenticated whom they speak for, and say so in headers.
+
+@see: kubernetes, C{apiserver/pkg/authentication/request/headerrequest}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from attrs import frozen
+
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ..api.flagvalues import FlagValues
+from ..api.identityheaders import (
+    OddHeader,
+    check_names,
+    extra_key,
+    single,
+    text,
+)
+from ..api.resource import UserInfo
+from ..interfaces import IAuthenticator
+from .certificates import (
+    Authorities,
+    BadAuthorities,
+    Pool,
+    client_authorities,
+    common_name,
+    read_authorities,
+    watched_authorities,
+)
+from .errors import (
+    AuthenticationFailed,
+    RequestRefused,
+)
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+    from ..interfaces import IAuthenticationRequest
+    from ._context import AuthenticationContext
+
+_log = Logger()
+
+#: What such headers are called everywhere; nobody behind the authenticators gets to see them.
+_STANDARD: Final = ("x-remote-user", "x-remote-uid", "x-remote-group")
+_STANDARD_EXTRA: Final = "x-remote-extra-"
+
+
+@frozen
+class ProxyHeaders:
+    """
+    Where proxies say whom they speak for; names of fields in lower case.
+
+    @ivar extra: What names begin with.
+    """
+
+    user: tuple[bytes, ...] = ()
+    uid: tuple[bytes, ...] = ()
+    group: tuple[bytes, ...] = ()
+    extra: tuple[bytes, ...] = ()
+
+    @classmethod
+    def of(cls, options: FlagValues) -> ProxyHeaders:
+        """Those of the flags C{--requestheader-...}."""
+        return cls(
+            *(
+                tuple(name.strip().lower().encode() for name in options[f"requestheader-{flag}"])
+                for flag in ("username-headers", "uid-headers", "group-headers", "extra-headers-prefix")
+            )
+        )
+
+    def private(self) -> tuple[frozenset[bytes], tuple[bytes, ...]]:
+        """
+        What no handler may see, whoever sent it: these and the usual ones.
+
+        @return: Names, and what names begin with.
+        """
+        exact = {*self.user, *self.uid, *self.group, *(name.encode() for name in _STANDARD)}
+        prefixes = {*self.extra, _STANDARD_EXTRA.encode()}
+        return frozenset(exact), tuple(sorted(prefixes))
+
+
+@implementer(IAuthenticator)
+class FrontProxy:
+    """Believes the headers of those who have a certificate of some authorities, and an allowed name."""
+
+    def __init__(self, authorities: Authorities, headers: ProxyHeaders, allowed: tuple[str, ...] = ()) -> None:
+        """
+        @param allowed: Common names; all are, when there are none.
+        """
+        self._authorities = authorities
+        self._headers = headers
+        self._allowed = allowed
+        self._exact = frozenset((*headers.user, *headers.uid, *headers.group))
+
+    def authenticate(self, request: IAuthenticationRequest) -> UserInfo | None:
+        """@see: L{IAuthenticator.authenticate}."""
+        shown = self._authorities.shown_by(request)
+        if shown.certificate is None:
+            return None
+        if self._allowed:
+            name = common_name(shown.certificate)
+            if name not in self._allowed:
+                raise AuthenticationFailed(f"x509: subject with cn={name} is not in the allowed list")
+        try:
+            return self._user(request.fields)
+        except OddHeader as error:
+            raise RequestRefused(f"a proxy sent what can not be trusted: {error}") from error
+
+    def _user(self, fields: Mapping[bytes, Sequence[bytes]]) -> UserInfo | None:
+        headers = self._headers
+        check_names(fields, self._exact, headers.extra)
+        user = next((value for name in headers.user if (value := single(fields, name))), "")
+        if not user:
+            return None
+        uid = next((value for name in headers.uid if (value := single(fields, name))), "")
+        groups = [text(name, value) for name in headers.group for value in fields.get(name, ()) if value]
+        extra: dict[str, tuple[str, ...]] = {}
+        for prefix in headers.extra:
+            for name, values in fields.items():
+                if name.startswith(prefix):
+                    key = extra_key(name, prefix)
+                    extra[key] = (*extra.get(key, ()), *(text(name, value) for value in values))
+        return UserInfo(user, uid, tuple(groups), extra)
+
+
+def _warn(options: FlagValues) -> None:
+    for flag, kind, usual in (
+        ("username-headers", "header", "X-Remote-User"),
+        ("group-headers", "header", "X-Remote-Group"),
+        ("extra-headers-prefix", "header prefix", "X-Remote-Extra-"),
+    ):
+        given = options[f"requestheader-{flag}"]
+        if given and usual.lower() not in (name.lower() for name in given):
+            _log.warn(
+                "--requestheader-{flag} is set without specifying the standard {usual} {kind} - API aggregation will"
+                " not work",
+                flag=flag,
+                usual=usual,
+                kind=kind,
+            )
+
+
+def make(options: FlagValues, server: AuthenticationContext) -> FrontProxy | None:
+    """
+    As C{--requestheader-client-ca-file} and its kin have it.
+
+    @raise BadAuthorities: The file can not be used, or its authorities vouch for users, too.
+    """
+    _warn(options)
+    if not options["requestheader-client-ca-file"]:
+        return None
+    path = Path(options["requestheader-client-ca-file"])
+    authorities = watched_authorities(server, [path], "--requestheader-client-ca-file")
+    allowed = options["requestheader-allowed-names"]
+    if not allowed:
+        users = {_bytes(one) for one in Pool(read_authorities(client_authorities(options))).certificates}
+        if any(_bytes(one) in users for one in authorities.pool.certificates):
+            raise BadAuthorities(
+                "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates;"
+                " --requestheader-allowed-names must be specified to ensure regular client certificates cannot set"
+                " authenticating proxy headers for arbitrary users"
+            )
+    return FrontProxy(authorities, ProxyHeaders.of(options), allowed)
+
+
+def _bytes(certificate: Certificate) -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    content: bytes = certificate.public_bytes(Encoding.DER)
+    return content

@@ -1,0 +1,112 @@
+"""
+The filters in front of every server, in their order.
+
+A filter takes the handler behind it and gives one that does its part first. A request goes through from the last line
+of L{with_filters} to the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from twisted.internet.interfaces import IReactorTime
+
+from ..authentication.requestheader import ProxyHeaders
+from ..http.request import Handler
+from ..interfaces import (
+    IAuthenticator,
+    IAuthorizer,
+)
+from .audit import with_audit
+from .auditid import with_audit_id
+from .authentication import with_authentication
+from .authorization import with_authorization
+from .bodies import (
+    by_head,
+    with_body,
+)
+from .cachecontrol import with_cache_control
+from .deadline import with_deadline
+from .denials import DenialLog
+from .impersonation import with_impersonation
+from .latencytrackers import with_measuring
+from .panicrecovery import with_panic_recovery
+from .requestinfo import with_request_info
+
+if TYPE_CHECKING:
+    from ..audit.auditor import Auditor
+    from ..metrics.requests import RequestMetrics
+    from .consistency import Consistency
+    from .tracing import RequestTracing
+
+
+def with_filters(
+    handler: Handler,
+    *,
+    reactor: IReactorTime,
+    authenticator: IAuthenticator,
+    authorizer: IAuthorizer,
+    request_timeout: float = 60.0,
+    proxy_headers: ProxyHeaders | None = None,
+    constrained_impersonation: bool = True,
+    auditor: Auditor | None = None,
+    metrics: RequestMetrics | None = None,
+    limit: Callable[[Handler], Handler] | None = None,
+    consistency: Consistency | None = None,
+    memory: Callable[[Handler], Handler] | None = None,
+    tracing: RequestTracing | None = None,
+) -> Handler:
+    """
+    Put the filters in front of C{handler}.
+
+    @param request_timeout: Seconds for requests that are not long-running.
+    @param proxy_headers: Names of the headers of authenticating proxies, if not the default ones.
+    @param constrained_impersonation: Whether constrained impersonation is enabled.
+    @param limit: Wraps a handler with priority and fairness.
+    @param consistency: Delays requests until this server's caches are as new as the storage; L{None} for a single
+        server.
+    @param memory: Wraps a handler with the memory limit; L{None} without one.
+    @param metrics: Counts requests; the site reports their end.
+    @param tracing: Creates spans for requests; the site reports their end.
+    @param auditor: Audits requests, which are L{AuditedRequest<kubetwist.audit.auditedrequest.AuditedRequest>}s then.
+    """
+
+    def behind(name: str, handler: Handler, *, again: bool = False) -> Handler:
+        return handler if tracing is None else tracing.behind(name, handler, again=again)
+
+    denials = DenialLog(reactor.seconds)
+    handler = with_measuring(handler)
+    if metrics is not None:
+        handler = metrics.after_authorization(handler)
+    allowed = handler
+    handler = with_authorization(behind("authorization", handler), authorizer, denials)
+    if consistency is not None:
+        handler = consistency.in_front(behind("consistency", handler))
+    if limit is not None:
+        handler = limit(behind("priorityandfairness", handler))
+        allowed = limit(behind("priorityandfairness", allowed, again=True))
+    # Refused requests need no body, and waiting for a body needs no seat.
+    early = with_authorization(behind("authorization", with_body(allowed), again=True), authorizer, denials)
+    if consistency is not None:
+        early = consistency.in_front(behind("consistency", early, again=True))
+    handler = by_head(handler, early)
+    if memory is not None:
+        handler = memory(handler)
+    impersonation = "constrainedimpersonation" if constrained_impersonation else "impersonation"
+    handler = with_impersonation(behind(impersonation, handler), authorizer, constrained_impersonation, denials)
+    if auditor is not None:
+        handler = with_audit(behind("audit", handler), auditor)
+    if tracing is not None:
+        handler = tracing.after_authentication(handler)
+    handler = with_authentication(handler, authenticator, (proxy_headers or ProxyHeaders()).private())
+    if consistency is not None:
+        handler = consistency.before_authentication(handler)
+    handler = with_deadline(handler, reactor, request_timeout)
+    handler = with_cache_control(handler)
+    handler = with_request_info(handler)
+    handler = with_panic_recovery(handler)
+    handler = with_audit_id(handler)
+    if tracing is not None:
+        handler = tracing.in_front(handler)
+    return handler

@@ -1,0 +1,129 @@
+"""
+What operators have said that is to be shown: without some series, with hidden ones, with few values of some labels.
+
+All of it is done when somebody asks for the series; what counts knows nothing of it.
+
+@see: kubernetes/component-base, C{metrics/options.go}, C{metrics/api/v1/config.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from attrs import evolve, field, frozen
+
+from .registry import (
+    Distribution,
+    Reading,
+)
+from .stability import (
+    deprecated_in,
+    described,
+    is_hidden,
+    level_of,
+)
+
+#: What a value of a label becomes that is not among those allowed.
+UNEXPECTED: Final = "unexpected"
+
+Values = list[tuple[tuple[str, ...], "float | Distribution"]]
+
+
+@frozen
+class Shown:
+    """
+    What is shown.
+
+    @ivar release: Which one this server is as.
+    @ivar disabled: Names of series that are not.
+    @ivar allowed: By a series and one of its labels, the values that the label may have.
+    @ivar hidden: Whether series are shown, too, that the release hides.
+    """
+
+    release: tuple[int, int]
+    disabled: frozenset[str] = frozenset()
+    allowed: Mapping[tuple[str, str], frozenset[str]] = field(factory=dict)
+    hidden: bool = False
+
+    def select(self, readings: Iterable[Reading]) -> Iterator[Reading]:
+        """
+        Those of some series that are shown, as they are, and what there is to say of series themselves.
+
+        @param readings: Each name once.
+        """
+        registered: dict[tuple[str, ...], float] = {}
+        withheld = unexpected = 0
+        for reading in readings:
+            name = reading.name
+            if not self._shows(name):
+                withheld += 1
+                continue
+            level = level_of(name)
+            if level:
+                key = (level, deprecated_in(name))
+                registered[key] = registered.get(key, 0.0) + 1
+            values = list(reading.values)
+            restricted = [self.allowed.get((name, label)) for label in reading.labels] if self.allowed else ()
+            if any(restricted):
+                values, others = _restrict(reading.kind, values, restricted)
+                unexpected += others
+            yield evolve(reading, text=described(name, reading.text, self.release), values=values)
+        yield from self._of_series(registered, withheld, unexpected)
+
+    def _shows(self, name: str) -> bool:
+        return name not in self.disabled and (self.hidden or not is_hidden(name, self.release))
+
+    def _of_series(self, registered: dict[tuple[str, ...], float], withheld: int, unexpected: int) -> Iterator[Reading]:
+        for name, text, labels, values in (
+            (
+                "registered_metrics_total",
+                "Series that are shown, by how far they can be relied on.",
+                ("stability_level", "deprecated_version"),
+                list(registered.items()),
+            ),
+            ("disabled_metrics_total", "Series that are switched off.", (), [((), float(len(self.disabled)))]),
+            ("hidden_metrics_total", "Series that are there, and not shown.", (), [((), float(withheld))]),
+            (
+                "cardinality_enforcement_unexpected_categorizations_total",
+                "How often something was counted with a value of a label that is not among those allowed.",
+                (),
+                [((), float(unexpected))],
+            ),
+        ):
+            if self._shows(name):
+                yield Reading(name, "counter", described(name, text, self.release), labels, values)
+
+
+def _restrict(kind: str, values: Values, restricted: Sequence[frozenset[str] | None]) -> tuple[Values, int]:
+    """
+    Values with nothing but allowed ones in their labels; what is the same then is put together.
+
+    @return: And how many observations, or how much of counters, had others.
+    """
+    found: dict[tuple[str, ...], float | Distribution] = {}
+    unexpected = 0
+    for labels, value in values:
+        wanted = tuple(
+            label if allowed is None or label in allowed else UNEXPECTED
+            for label, allowed in zip(labels, restricted, strict=True)
+        )
+        if wanted != labels:
+            unexpected += value.count if isinstance(value, Distribution) else int(value) if kind == "counter" else 0
+        found[wanted] = _sum(found.get(wanted), value)
+    return list(found.items()), unexpected
+
+
+def _sum(one: float | Distribution | None, other: float | Distribution) -> float | Distribution:
+    if isinstance(other, Distribution):
+        return together([one, other] if isinstance(one, Distribution) else [other])
+    return other + one if isinstance(one, (int, float)) else other
+
+
+def together(parts: Sequence[Distribution]) -> Distribution:
+    """One histogram of all that was observed in several with the same bounds, one at least."""
+    whole = Distribution(parts[0].bounds)
+    for part in parts:
+        whole.sum += part.sum
+        whole.counts = [sum(pair) for pair in zip(whole.counts, part.counts, strict=True)]
+    return whole

@@ -1,0 +1,187 @@
+"""Tests for L{kubetwist.admission.plugins}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import define
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase, TestCase
+from zope.interface import implementer
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission.factory import AdmissionPluginFactory
+from kubetwist.admission.plugins import (
+    ORDER,
+    UnknownPlugins,
+    build_chain,
+    installed,
+)
+from kubetwist.interfaces import IAdmissionPluginFactory, IMutatingAdmission, IValidatingAdmission
+from kubetwist.registry.admissioncontext import ServerAdmissionContext
+from kubetwist.registry.stores import Stores
+from kubetwist.server.errors import StartError
+from kubetwist.testing.trial import KubeAPIMixin
+from tests.admission.plugins import Mutating, Nothing
+
+#: What of the reference's plugins is off by default: its own table says so.
+OFF = frozenset(
+    (
+        "AlwaysAdmit",
+        "NamespaceAutoProvision",
+        "NamespaceExists",
+        "LimitPodHardAntiAffinityTopology",
+        "NodeRestriction",
+        "AlwaysPullImages",
+        "ImagePolicyWebhook",
+        "PodNodeSelector",
+        "PodTolerationRestriction",
+        "EventRateLimit",
+        "ExtendedResourceToleration",
+        "OwnerReferencesPermissionEnforcement",
+        "DenyServiceExternalIPs",
+        "AlwaysDeny",
+    )
+)
+
+
+@implementer(IAdmissionPluginFactory)
+@define
+class Factory:
+    """Makes one of them."""
+
+    name: str
+    default: bool = True
+    after: str = ""
+
+    def make(self, server: Any, configuration: Any) -> Mutating:
+        """Make it."""
+        return Mutating(self.name)
+
+
+@implementer(IValidatingAdmission)
+class _Nameless:
+    """A plugin without the attribute C{name}."""
+
+    def handles(self, operation: str) -> bool:
+        return True
+
+    def validate(self, attributes: Any) -> None:
+        return None
+
+
+class BuildTests(SynchronousTestCase):
+    """Tests for L{build_chain}."""
+
+    def names(self, *factories: Any, enabled: tuple[str, ...] = (), disabled: tuple[str, ...] = ()) -> list[str]:
+        """The plugins of a chain."""
+        chain = build_chain(enabled, disabled, Nothing(), only=factories)
+        return [plugin.name for plugin in chain.plugins]
+
+    def test_order(self) -> None:
+        """The order is the reference's, whatever order plugins are found or named in; others come before webhooks."""
+        found = [Factory(name) for name in ("Zebra", "ResourceQuota", "Apple", "NamespaceLifecycle", "LimitRanger")]
+        expected = ["NamespaceLifecycle", "LimitRanger", "Apple", "Zebra", "ResourceQuota"]
+        self.assertEqual(self.names(*found), expected)
+        self.assertEqual(self.names(*reversed(found), enabled=("Zebra", "Apple")), expected)
+        self.assertEqual(len(set(ORDER)), len(ORDER))
+
+    def test_after(self) -> None:
+        """A plugin can say whom it comes after: a built-in one, which need not be there, or another."""
+        found = [Factory("B", after="A"), Factory("A", after="LimitRanger"), Factory("C"), Factory("Priority")]
+        self.assertEqual(self.names(*found), ["A", "B", "Priority", "C"])
+        for lost in (Factory("X", after="Y"), Factory("X", after="X")):
+            with self.assertRaisesRegex(UnknownPlugins, "^admission plugin"):
+                self.names(lost)
+
+    def test_reference(self) -> None:
+        """The built-in plugins have their defaults as in the reference."""
+        for name, factory in installed().items():
+            if name in ORDER:
+                self.assertEqual(factory.default, name not in OFF, name)
+
+    def test_broken(self) -> None:
+        """A plugin that can not be made stops the server with one line."""
+
+        class Bad(Factory):
+            def make(self, server: Any, configuration: Any) -> Mutating:
+                raise ValueError(f"no\n  {configuration}")
+
+        class Liar(Factory):
+            def make(self, server: Any, configuration: Any) -> Mutating:
+                return Mutating("Other")
+
+        class Incomplete(Factory):
+            def make(self, server: Any, configuration: Any) -> Any:
+                return _Nameless()
+
+        missing = AdmissionPluginFactory("Missing", "kubetwist.nowhere:Missing")
+        for factory, text in (
+            (Bad("Bad"), 'couldn\'t init admission plugin "Bad": no {}'),
+            (Liar("Liar"), 'couldn\'t init admission plugin "Liar": it calls itself Other'),
+            (
+                Incomplete("Incomplete"),
+                'couldn\'t init admission plugin "Incomplete": _Nameless lacks the attribute name of'
+                " IValidatingAdmission (As in --enable-admission-plugins.)",
+            ),
+            (missing, "couldn't init admission plugin \"Missing\": No module named 'kubetwist.nowhere'"),
+        ):
+            with self.assertRaises(UnknownPlugins) as caught:
+                build_chain((), (), Nothing(), {"Bad": {}}, only=[factory])
+            self.assertEqual(str(caught.exception), text)
+
+    def test_overlap(self) -> None:
+        """A plugin can not be switched on and off."""
+        with self.assertRaisesRegex(UnknownPlugins, r"\[On\] in enable-admission-plugins and disable-.* overlapped"):
+            self.names(Factory("On"), enabled=("On",), disabled=("On",))
+
+    def test_switches(self) -> None:
+        """What is on by default can be switched off, and the rest on."""
+        found = [Factory("On"), Factory("Off", default=False)]
+        self.assertEqual(self.names(*found), ["On"])
+        self.assertEqual(self.names(*found, enabled=("Off",)), ["Off", "On"])
+        self.assertEqual(self.names(*found, disabled=("On",)), [])
+
+    def test_unknown(self) -> None:
+        """A name that no plugin has stops the server; a plugin of the reference that is not here may be off."""
+        for switches in ({"enabled": ("Nope",)}, {"disabled": ("Nope",)}, {"enabled": ("PodSecurity",)}):
+            with self.assertRaises(UnknownPlugins):
+                self.names(Factory("On"), **switches)
+        self.assertEqual(self.names(Factory("On"), disabled=("PodSecurity",)), ["On"])
+
+    def test_twice(self) -> None:
+        """Two plugins of one name stop the server."""
+        with self.assertRaisesRegex(UnknownPlugins, "two admission plugins are called On"):
+            self.names(Factory("On"), Factory("On"))
+
+    def test_built_in(self) -> None:
+        """The built-in plugins are found as anybody's would be, and are what their factories say."""
+        clock = Clock()
+        context = ServerAdmissionContext(Stores(), clock)
+        every = [name for name in installed() if name in ORDER and name not in ("EventRateLimit", "ImagePolicyWebhook")]
+        chain = build_chain(every, (), context)
+        names = [plugin.name for plugin in chain.plugins if plugin.name in ORDER]
+        self.assertEqual(names, [name for name in ORDER if name in every])
+        self.assertEqual(set(ORDER) - set(installed()), set())
+        for plugin in chain.plugins:
+            provided = [one for one in (IMutatingAdmission, IValidatingAdmission) if one.providedBy(plugin)]
+            self.assertTrue(provided, plugin.name)
+            for one in provided:
+                verifyObject(one, plugin)
+        factory = AdmissionPluginFactory(
+            "NamespaceLifecycle", "kubetwist.admission_plugins.namespacelifecycle:NamespaceLifecycle"
+        )
+        verifyObject(IAdmissionPluginFactory, factory)
+        self.assertEqual(factory.make(Nothing(), None).name, "NamespaceLifecycle")
+
+
+class StartTests(KubeAPIMixin, TestCase):
+    """Tests for flags that name plugins."""
+
+    async def test_names(self) -> None:
+        """Plugins that are not there can not be switched on or off."""
+        for flag in ("enable", "disable"):
+            with self.assertRaises(StartError) as caught:
+                await self.startKubeAPI(f"--{flag}-admission-plugins=Nope")
+            self.assertEqual(str(caught.exception), f'{flag}-admission-plugins plugin "Nope" is unknown')

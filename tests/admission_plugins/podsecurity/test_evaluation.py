@@ -1,0 +1,109 @@
+"""Tests for L{kubetwist.admission_plugins.podsecurity.evaluation}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission_plugins.podsecurity.configuration import Configuration, load
+from kubetwist.admission_plugins.podsecurity.evaluation import (
+    Judge,
+    is_significant,
+)
+from kubetwist.admission_plugins.podsecurity.levels import PREFIX, LevelVersion
+from kubetwist.admission_plugins.podsecurity.standards import Standards
+from kubetwist.api.podspecs import PodTemplate
+from kubetwist.api.resource import JSONObject
+from tests.admission_plugins.fakes import every_container, pod
+
+CONFIGURATION = {
+    "kind": "PodSecurityConfiguration",
+    "apiVersion": "pod-security.admission.config.k8s.io/v1",
+    "exemptions": {"namespaces": ["free"], "usernames": ["root"], "runtimeClasses": ["boxed"]},
+}
+
+
+def judge(configuration: JSONObject | None = None) -> Judge:
+    """A judge of release 1.36."""
+    return Judge(Configuration() if configuration is None else load(configuration), Standards(36))
+
+
+def labels(**modes: str) -> dict[str, str]:
+    """Labels of a namespace."""
+    return {f"{PREFIX}{mode}": level for mode, level in modes.items()}
+
+
+class JudgeTests(SynchronousTestCase):
+    """Tests for L{Judge}."""
+
+    def test_pod(self) -> None:
+        """What is enforced refuses; what is audited or warned of is noted, and nothing is warned of that is refused."""
+        bad = pod(hostNetwork=True)
+        refused = judge().pod(labels(enforce="baseline"), bad, None)
+        self.assertEqual(refused.refusal, 'violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)')
+        self.assertEqual((refused.warnings, refused.decided), ([], [("enforce", LevelVersion("baseline"), False)]))
+        noted = judge().pod(labels(audit="baseline", warn="baseline"), bad, None)
+        would = 'would violate PodSecurity "baseline:latest": host namespaces (hostNetwork=true)'
+        self.assertEqual((noted.refusal, noted.warnings), ("", [would]))
+        self.assertEqual(noted.notes["audit-violations"], would)
+
+    def test_template(self) -> None:
+        """A template is never refused, only warned of."""
+        template = PodTemplate({}, {"hostNetwork": True, "containers": []}, "")
+        judgement = judge().template(labels(enforce="baseline"), template)
+        self.assertEqual((judgement.refusal, len(judgement.warnings)), ("", 1))
+        self.assertEqual(judge().template(labels(enforce="baseline"), None).warnings, [])
+
+    def test_exempt(self) -> None:
+        """Namespaces, users and runtime classes of the configuration are exempt, which is noted."""
+        strict = judge(CONFIGURATION)
+        for namespace, user, why in (("free", "x", "namespace"), ("ns", "root", "user")):
+            exempt = strict.exempt(namespace, user)
+            assert exempt is not None
+            self.assertEqual(exempt.notes, {"exempt": why})
+        self.assertIsNone(strict.exempt("ns", "x"))
+        boxed = strict.pod(labels(enforce="baseline"), pod(hostNetwork=True, runtimeClassName="boxed"), None)
+        self.assertEqual((boxed.refusal, boxed.notes), ("", {"exempt": "runtimeClass"}))
+
+    def test_settled(self) -> None:
+        """Where all is allowed no pod has to be looked at."""
+        settled = judge().settled({})
+        assert settled is not None
+        self.assertEqual(settled.notes, {"enforce-policy": "privileged:latest"})
+        self.assertIsNone(judge().settled(labels(warn="baseline")))
+
+    def test_namespace(self) -> None:
+        """The pods of a namespace are looked at when its level becomes stricter, and only then."""
+        baseline, restricted = labels(enforce="baseline"), labels(enforce="restricted")
+        self.assertEqual(judge().namespace("n", restricted, baseline).enforced, LevelVersion("restricted"))
+        self.assertIsNone(judge().namespace("n", baseline, restricted).enforced)
+        self.assertIsNone(judge().namespace("n", restricted, None).enforced)
+        self.assertEqual(len(judge().namespace("n", labels(enforce="x"), baseline).causes), 1)
+        self.assertEqual(judge().namespace("n", labels(enforce="x"), labels(enforce="x")).causes, [])
+
+    def test_exempt_namespace(self) -> None:
+        """The labels of an exempt namespace do nothing, which is warned of."""
+        judgement = judge(CONFIGURATION).namespace("free", labels(enforce="baseline"), None)
+        self.assertEqual(
+            judgement.warnings,
+            ['namespace "free" is exempt from Pod Security, and the policy (enforce=baseline:latest) will be ignored'],
+        )
+
+
+class SignificanceTests(SynchronousTestCase):
+    """Tests for L{is_significant}."""
+
+    def test_images(self) -> None:
+        """Another image, in a container of any kind, is significant; other changes are not."""
+        for kind in ("initContainers", "containers", "ephemeralContainers"):
+            changed = every_container()
+            changed["spec"][kind][0]["image"] = "other"
+            self.assertTrue(is_significant(changed, every_container()), kind)
+        self.assertFalse(is_significant(every_container(env=[{"name": "A"}]), every_container()))
+
+    def test_fewer(self) -> None:
+        """A container more or less is significant; ephemeral ones that are missing are not."""
+        for kind, expected in (("initContainers", True), ("containers", True), ("ephemeralContainers", False)):
+            changed = every_container()
+            changed["spec"][kind] = []
+            self.assertEqual(is_significant(changed, every_container()), expected, kind)
+            self.assertTrue(is_significant(every_container(), changed), kind)

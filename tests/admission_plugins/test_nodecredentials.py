@@ -1,0 +1,182 @@
+"""Tests for L{kubetwist.admission_plugins.nodecredentials}."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from functools import cache
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
+
+from kubetwist.api.resource import JSONObject
+from kubetwist.registry.core.pod.references import MIRROR_ANNOTATION
+from tests.admission_plugins.nodetools import NodeRestrictionTestCase
+
+CERTIFICATES = "certificates.k8s.io"
+
+
+@cache
+def signing_request(*names: str, signer: str = "kubernetes.io/kubelet-serving") -> JSONObject:
+    """A CertificateSigningRequest for these common names."""
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name) for name in names])
+    key = ec.generate_private_key(ec.SECP256R1())
+    request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, SHA256())
+    pem = request.public_bytes(Encoding.PEM)
+    return {"metadata": {"name": "csr"}, "spec": {"signerName": signer, "request": b64encode(pem).decode()}}
+
+
+class TokenTests(NodeRestrictionTestCase):
+    """Tokens of service accounts."""
+
+    def token(self, name: str = "mine", uid: str = "pod-uid", audiences: tuple[str, ...] = (), **ref: str) -> str:
+        """Why no token is given for a pod."""
+        reference = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid, **ref}
+        request = {"metadata": {}, "spec": {"audiences": list(audiences), "boundObjectRef": reference}}
+        return self.refusal("CREATE", "serviceaccounts/token", request, name="robot")
+
+    def volumes(self, *volumes: JSONObject) -> None:
+        """Give the pod volumes."""
+        self.cluster.objects["pods", "mine"]["spec"]["volumes"] = list(volumes)
+
+    def test_pod(self) -> None:
+        """A kubelet asks for tokens that end with a pod of its node."""
+        self.volumes({"name": "v", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}})
+        self.assertEqual(self.token(), "")
+        for why, reference in (
+            ("node requested token not bound to a pod", {"kind": "Secret"}),
+            ("node requested token not bound to a pod", {"name": ""}),
+            ("node requested token not bound to a pod", {"apiVersion": "v2"}),
+            ("node requested token with a pod binding without a uid", {"uid": ""}),
+            ('404 pod "gone" not found', {"name": "gone"}),
+            (
+                "the UID in the bound object reference (x) does not match the UID in record."
+                " The object might have been deleted and then recreated",
+                {"uid": "x"},
+            ),
+            (
+                "node requested token bound to a pod scheduled on a different node",
+                {"name": "theirs", "uid": "other-uid"},
+            ),
+        ):
+            self.assertEqual(self.token(**reference), why)
+        unbound = {"metadata": {}, "spec": {"audiences": []}}
+        why = "node requested token not bound to a pod"
+        self.assertEqual(self.refusal("CREATE", "serviceaccounts/token", unbound, name="robot"), why)
+        self.assertEqual(self.refusal("UPDATE", "serviceaccounts", unbound, unbound, name="robot"), "")
+
+    def test_audience(self) -> None:
+        """Tokens are for audiences that a projected volume of the pod names, one at a time."""
+        self.volumes({"name": "v", "projected": {"sources": [{"serviceAccountToken": {"audience": "vault"}}]}})
+        self.assertEqual(self.token(audiences=("vault",)), "")
+        for audiences in ((), ("other",)):
+            self.assertEqual(
+                self.token(audiences=audiences),
+                f'audience "{audiences[0] if audiences else ""}" not found in pod spec volume,'
+                " system:node:one is not authorized to request tokens for this audience",
+            )
+        self.assertEqual(self.token(audiences=("a", "b")), "node may only request 0 or 1 audiences")
+
+    def test_drivers(self) -> None:
+        """Or for audiences that the CSI driver of a volume asks for, inline or behind a claim."""
+        self.cluster.add("csidrivers", "d", tokenRequests=[{"audience": "cloud"}])
+        self.cluster.add("persistentvolumes", "v", csi={"driver": "d"})
+        for claim in ("data", "mine-e"):
+            self.cluster.add("persistentvolumeclaims", claim, volumeName="v")
+        self.cluster.add("persistentvolumeclaims", "pending")
+        for volume in (
+            {"name": "v", "csi": {"driver": "d"}},
+            {"name": "v", "persistentVolumeClaim": {"claimName": "data"}},
+            {"name": "e", "ephemeral": {"volumeClaimTemplate": {}}},
+        ):
+            self.volumes({"name": "x", "emptyDir": {}}, volume)
+            self.assertEqual(self.token(audiences=("cloud",)), "")
+            self.assertNotEqual(self.token(audiences=("other",)), "")
+        self.volumes({"name": "v", "persistentVolumeClaim": {"claimName": "pending"}})
+        self.assertIn("not found in pod spec volume", self.token(audiences=("cloud",)))
+
+    def test_missing(self) -> None:
+        """What can not be looked at is told, unless another volume needs the audience."""
+        none = {"name": "v", "persistentVolumeClaim": {"claimName": "none"}}
+        self.volumes(none)
+        start = 'error validating audience "x":'
+        self.assertEqual(self.token(audiences=("x",)), f'{start} persistentvolumeclaim "none" not found')
+        self.cluster.add("persistentvolumeclaims", "none", volumeName="gone")
+        self.assertEqual(self.token(audiences=("x",)), f'{start} persistentvolume "gone" not found')
+        self.volumes({"name": "v", "csi": {"driver": "d"}})
+        self.assertEqual(self.token(audiences=("x",)), f'{start} csidriver.storage.k8s.io "d" not found')
+        self.volumes(none, {"name": "t", "projected": {"sources": [{"serviceAccountToken": {"audience": "x"}}]}})
+        self.assertEqual(self.token(audiences=("x",)), "")
+
+    def test_authorized(self) -> None:
+        """Or for audiences that the node is allowed to ask for, for pulling images."""
+        self.cluster.allowed = {"registry"}
+        self.assertEqual(self.token(audiences=("registry",)), "")
+        (asked,) = self.cluster.asked
+        self.assertEqual(
+            (asked.verb, asked.group, asked.resource, asked.namespace, asked.name),
+            ("request-serviceaccounts-token-audience", "", "registry", "ns", "robot"),
+        )
+
+
+class CertificateTests(NodeRestrictionTestCase):
+    """Certificates."""
+
+    def test_signing_requests(self) -> None:
+        """A kubelet asks for certificates of kubelets in its own name only."""
+        csr = f"certificatesigningrequests.{CERTIFICATES}"
+        why = "can only create a node CSR with CN=system:node:one"
+        self.assertEqual(self.refusal("CREATE", csr, signing_request("system:node:one")), "")
+        for names in (("system:node:two",), (), ("system:node:one", "system:node:two")):
+            self.assertEqual(self.refusal("CREATE", csr, signing_request(*names)), why)
+        self.assertEqual(self.refusal("CREATE", csr, signing_request("x", signer="example.com/x")), "")
+        for request in ("", "@@@", b64encode(b"-----BEGIN X-----").decode()):
+            spec = {"signerName": "kubernetes.io/kubelet-serving", "request": request}
+            self.assertIn("unable to parse csr: ", self.refusal("CREATE", csr, {"metadata": {}, "spec": spec}))
+
+    def test_pod_certificates(self) -> None:
+        """A kubelet asks for certificates of pods as they run on it."""
+        spec = {
+            "nodeName": "one",
+            "nodeUID": "node-uid",
+            "podName": "mine",
+            "podUID": "pod-uid",
+            "serviceAccountName": "robot",
+            "serviceAccountUID": "account-uid",
+        }
+        kind = f"podcertificaterequests.{CERTIFICATES}"
+
+        def refusal(**changes: str) -> str:
+            return self.refusal("CREATE", kind, {"metadata": {"name": "r"}, "spec": {**spec, **changes}})
+
+        self.assertEqual(refusal(), "")
+        whose = 'PodCertificateRequest for pod "ns/mine"'
+        for why, changes in (
+            ('PodCertificateRequest.Spec.NodeName="two", which is not the requesting node "one"', {"nodeName": "two"}),
+            (f'500 {whose} names node UID "x", inconsistent with the running node ("node-uid")', {"nodeUID": "x"}),
+            (
+                '500 while retrieving pod "ns/gone" named in the PodCertificateRequest: pod "gone" not found',
+                {"podName": "gone"},
+            ),
+            (f'500 {whose} contains pod UID ("x") which differs from running pod "pod-uid"', {"podUID": "x"}),
+            (
+                'pod "ns/theirs" is not running on node "one" named in the PodCertificateRequest',
+                {"podName": "theirs", "podUID": "other-uid"},
+            ),
+            (
+                f'{whose} contains serviceAccountName ("x") that differs from running pod ("robot")',
+                {"serviceAccountName": "x"},
+            ),
+            (
+                f'500 {whose} names service account UID "x", which differs from the running service account'
+                ' ("account-uid")',
+                {"serviceAccountUID": "x"},
+            ),
+        ):
+            self.assertEqual(refusal(**changes), why)
+        self.cluster.objects["pods", "mine"]["metadata"]["annotations"] = {MIRROR_ANNOTATION: "x"}
+        self.assertEqual(refusal(), 'pod "ns/mine" is a mirror pod')
+        self.assertEqual(self.refusal("DELETE", kind, name="r"), "unexpected operation DELETE")
+        self.assertEqual(self.refusal("CREATE", f"{kind}/status", {}, name="r"), "unexpected subresource status")

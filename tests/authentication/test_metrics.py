@@ -1,0 +1,43 @@
+"""Tests for L{kubetwist.authentication.metrics}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.authentication.metrics import (
+    TokenTally,
+    token_readings,
+)
+from tests.metrics.reading import told
+
+
+class TallyTests(SynchronousTestCase):
+    """Tests for L{TokenTally}."""
+
+    def test_together(self) -> None:
+        """The numbers of several authenticators are added up."""
+        one, other = TokenTally(), TokenTally()
+        one.looked_up(True, 0.001)
+        one.looked_up(False, 0.2, "ok")
+        other.looked_up(False, 0.3, "error")
+        other.asking = 2
+        for use in ("stale_tokens", "stale_tokens", "valid_tokens"):
+            other.count(use)
+        found = told(*token_readings([one, other]))
+        totals = {
+            dict(labels)["status"]: count for labels, count in found["authentication_token_cache_request_total"].items()
+        }
+        self.assertEqual(totals, {"hit": 1, "miss": 2})
+        fetched = {
+            dict(labels)["status"]: count for labels, count in found["authentication_token_cache_fetch_total"].items()
+        }
+        self.assertEqual(fetched, {"ok": 1, "error": 1})
+        self.assertEqual(list(found["authentication_token_cache_active_fetch_count"].values()), [2])
+        self.assertEqual(found["serviceaccount_stale_tokens_total"], {(): 2})
+        self.assertEqual(found["serviceaccount_legacy_tokens_total"], {(): 0})
+        seconds = found["authentication_token_cache_request_duration_seconds_sum"]
+        self.assertAlmostEqual(seconds[(("status", "miss"),)], 0.5)
+
+    def test_none(self) -> None:
+        """Without authenticators that remember tokens there are no such series."""
+        self.assertEqual(list(token_readings([])), [])

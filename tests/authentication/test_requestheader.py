@@ -1,0 +1,186 @@
+"""Tests for L{kubetwist.authentication.requestheader}."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from kubetwist.api.resource import UserInfo
+from kubetwist.authentication import requestheader as frontproxy
+from kubetwist.authentication.anonymous import Anonymous
+from kubetwist.authentication.certificates import Authorities, BadAuthorities, ClientCertificates, Pool, user_of
+from kubetwist.authentication.errors import AuthenticationFailed, RequestRefused
+from kubetwist.authentication.requestheader import (
+    FrontProxy,
+    ProxyHeaders,
+)
+from kubetwist.authentication.union import AuthenticatorUnion
+from kubetwist.cli.kubeapi import Options
+from kubetwist.interfaces import IAuthenticator
+from kubetwist.server.watchedfiles import WatchedFiles
+from tests.certificates import Request, root, subject
+
+FLAGS = (
+    "--requestheader-username-headers=X-Remote-User,X-Other-User",
+    "--requestheader-uid-headers=X-Remote-Uid",
+    "--requestheader-group-headers=X-Remote-Group",
+    "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+)
+
+
+def options(*flags: str) -> Options:
+    """A command line, read."""
+    made = Options()
+    made.parseOptions([*FLAGS, *flags])
+    return made
+
+
+class FrontProxyTests(SynchronousTestCase):
+    """Tests for L{FrontProxy}."""
+
+    def setUp(self) -> None:
+        """An authority of proxies, and one proxy."""
+        self.root = root("proxies")
+        self.proxy = self.root.issue(subject("proxy"))
+        headers = ProxyHeaders.of(options())
+        self.known = FrontProxy(Authorities(Pool(self.root.pem)), headers, ("proxy",))
+        verifyObject(IAuthenticator, self.known)
+
+    def user(self, **fields: Any) -> UserInfo | None:
+        """Whom the proxy speaks for."""
+        return self.known.authenticate(Request(self.proxy, **fields))
+
+    def refused(self, **fields: Any) -> str:
+        """Why nobody believes it."""
+        return str(self.assertRaises(RequestRefused, self.user, **fields))
+
+    def test_user(self) -> None:
+        """The headers name the user, its uid, all of its groups and what else is known."""
+        fields = {
+            "x_remote_user": "alice",
+            "x_remote_uid": "u-1",
+            "x_remote_group": ["a", "b", ""],
+            "x_remote_extra_acme.com%2Fproject": ["x", "y"],
+            "x_remote_extra_bad%zz": "z",
+        }
+        extra = {"acme.com/project": ("x", "y"), "bad%zz": ("z",)}
+        self.assertEqual(self.user(**fields), UserInfo("alice", "u-1", ("a", "b"), extra))
+
+    def test_first_name(self) -> None:
+        """Of several configured headers the first that says something counts."""
+        self.assertEqual(self.user(x_remote_user="", x_other_user="bob"), UserInfo("bob"))
+        self.assertEqual(self.user(x_remote_user="alice", x_other_user="bob"), UserInfo("alice"))
+
+    def test_no_name(self) -> None:
+        """A proxy that names nobody speaks for nobody, whatever else it says."""
+        self.assertIsNone(self.user(x_remote_group="system:masters"))
+
+    def test_repeated(self) -> None:
+        """Two names, or two uids, are refused: it would depend on the reader which of them counts."""
+        self.assertIn("X-Remote-User is repeated", self.refused(x_remote_user=["alice", "bob"]))
+        self.assertIn("X-Remote-Uid is repeated", self.refused(x_remote_user="alice", x_remote_uid=["u", "v"]))
+
+    def test_odd(self) -> None:
+        """So is what others may take for these headers, and what is no text."""
+        request = Request(self.proxy, x_remote_user="alice")
+        for name in (b"x_remote_user", b"x-remote_group", b"x_remote-extra-k"):
+            request.fields[name] = [b"system:masters"]
+            error = self.assertRaises(RequestRefused, self.known.authenticate, request)
+            self.assertIn("can be taken for X-Remote-", str(error))
+            del request.fields[name]
+        request.fields[b"x_other"] = request.fields[b"x-remote-extra-a_b"] = [b"x"]
+        self.assertEqual(self.known.authenticate(request), UserInfo("alice", extra={"a_b": ("x",)}))
+        self.assertIn("control characters", self.refused(x_remote_user="al\x01ice"))
+        self.assertIn("not UTF-8", self.refused(x_remote_user="alice", x_remote_group="\xff"))
+
+    def test_refusal_is_final(self) -> None:
+        """No other credential of such a request makes it good, and it is not anonymous."""
+        users = ClientCertificates(Authorities(Pool(self.root.pem), user_of))
+        union = AuthenticatorUnion([self.known, users], Anonymous())
+        request = Request(self.proxy, x_remote_user=["alice", "bob"])
+        self.assertRaises(RequestRefused, union.authenticate, request)
+
+    def test_no_certificate(self) -> None:
+        """Without a certificate of those authorities, and an allowed name in it, headers are nobody's."""
+        self.assertIsNone(self.known.authenticate(Request(x_remote_user="alice")))
+        for shown in (root("proxies").issue(subject("proxy")), self.root.issue(subject("other"))):
+            error = self.assertRaises(
+                AuthenticationFailed, self.known.authenticate, Request(shown, x_remote_user="alice")
+            )
+            self.assertNotIsInstance(error, RequestRefused)
+
+    def test_any_name(self) -> None:
+        """Without a list of names all are allowed."""
+        self.known = FrontProxy(Authorities(Pool(self.root.pem)), ProxyHeaders.of(options()))
+        self.proxy = self.root.issue(subject("other"))
+        self.assertEqual(self.user(x_remote_user="alice"), UserInfo("alice"))
+
+    def test_users_beside(self) -> None:
+        """Each authority is good for its own only: users name themselves, and proxies do not."""
+        users = root("users")
+        union = AuthenticatorUnion([self.known, ClientCertificates(Authorities(Pool(users.pem), user_of))], Anonymous())
+        alice = users.issue(subject("alice"))
+        self.assertEqual(union.authenticate(Request(alice, x_remote_user="root")).name, "alice")
+        self.assertEqual(union.authenticate(Request(self.proxy, x_remote_user="bob")).name, "bob")
+        self.assertRaises(AuthenticationFailed, union.authenticate, Request(self.proxy))
+
+
+class PrivateTests(SynchronousTestCase):
+    """Tests for L{ProxyHeaders.private}."""
+
+    def test_usual(self) -> None:
+        """The usual headers are private even where no proxy is believed."""
+        exact, prefixes = ProxyHeaders().private()
+        self.assertLessEqual({b"x-remote-user", b"x-remote-uid", b"x-remote-group"}, exact)
+        self.assertTrue(b"x-remote-extra-k".startswith(prefixes))
+
+    def test_own(self) -> None:
+        """So are those that the flags name."""
+        exact, _ = ProxyHeaders.of(options()).private()
+        self.assertIn(b"x-other-user", exact)
+
+
+class MakeTests(SynchronousTestCase):
+    """Tests for L{frontproxy.make}."""
+
+    def make(self, *flags: str) -> FrontProxy | None:
+        """What flags make, with an own authority of users in the data directory."""
+        self.users = root("users")
+        data = Path(self.mktemp())
+        (data / "pki").mkdir(parents=True)
+        (data / "pki" / "ca.crt").write_bytes(self.users.pem)
+        self.file = data / "proxies.crt"
+        self.file.write_bytes(root("proxies").pem + self.more)
+        server: Any = type("Server", (), {"client_authorities": [], "files": WatchedFiles(Clock())})
+        self.server = server
+        flags = tuple(flag.replace("FILE", str(self.file)) for flag in flags)
+        return frontproxy.make(options(f"--data-dir={data}", *flags), server)
+
+    more = b""
+
+    def test_off(self) -> None:
+        """Without --requestheader-client-ca-file there is none, whatever else is said."""
+        self.assertIsNone(self.make())
+
+    def test_on(self) -> None:
+        """With it there is one, whose authorities clients are told of."""
+        self.assertIsInstance(self.make("--requestheader-client-ca-file=FILE"), FrontProxy)
+        self.assertEqual(len(self.server.client_authorities), 1)
+
+    def test_bad_file(self) -> None:
+        """A file that can not be used is refused."""
+        self.assertRaises(BadAuthorities, self.make, "--requestheader-client-ca-file=/nowhere")
+
+    def test_overlap(self) -> None:
+        """An authority of both users and proxies needs names of proxies."""
+        made = self.make()
+        self.more = self.users.pem
+        self.patch(frontproxy, "client_authorities", lambda options: [self.file])
+        error = self.assertRaises(BadAuthorities, self.make, "--requestheader-client-ca-file=FILE")
+        self.assertIn("contain overlapping certificates", str(error))
+        made = self.make("--requestheader-client-ca-file=FILE", "--requestheader-allowed-names=proxy")
+        self.assertIsInstance(made, FrontProxy)

@@ -1,0 +1,58 @@
+"""Tests for L{kubetwist.filters.latencytrackers}."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.latency import ETCD, QUEUE, times
+from kubetwist.filters.latencytrackers import with_measuring
+
+
+def request(**values: Any) -> Any:
+    """A request, as far as it matters here."""
+    given = {"audit": None, "queued_for": 0.0, "times": None, "info": SimpleNamespace(long_running=False)}
+    return SimpleNamespace(**{**given, **values})
+
+
+class MeasuringTests(SynchronousTestCase):
+    """Tests for L{with_measuring}."""
+
+    def test_measured(self) -> None:
+        """What a handler spends is in the request; the context is as before afterwards."""
+
+        def spend(request: Any) -> None:
+            found = times.get()
+            assert found is not None
+            found[ETCD] = 1.0
+
+        one = request(queued_for=0.5)
+        with_measuring(spend)(one)
+        self.assertEqual(one.times, {QUEUE: 0.5, ETCD: 1.0})
+        self.assertIsNone(times.get())
+
+    def test_audited(self) -> None:
+        """Where there is an audit its trail is told."""
+        trail = SimpleNamespace(times={})
+        one = request(audit=trail)
+        with_measuring(lambda request: None)(one)
+        self.assertIs(one.times, trail.times)
+
+    def test_failure(self) -> None:
+        """The context is restored also when the handler fails."""
+
+        def fail(request: Any) -> None:
+            raise ValueError
+
+        with self.assertRaises(ValueError):
+            with_measuring(fail)(request())
+        self.assertIsNone(times.get())
+
+    def test_long_running(self) -> None:
+        """Watches and the like are not measured."""
+        seen: list[Any] = []
+        one = request(info=SimpleNamespace(long_running=True))
+        with_measuring(lambda request: seen.append(times.get()))(one)
+        self.assertEqual((seen, one.times), ([None], None))

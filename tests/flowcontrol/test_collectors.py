@@ -1,0 +1,56 @@
+"""Tests for L{kubetwist.flowcontrol.collectors}."""
+
+from __future__ import annotations
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import UserInfo
+from kubetwist.flowcontrol.collectors import tell_of
+from kubetwist.flowcontrol.controller import FlowControl
+from kubetwist.flowcontrol.turns import Turns
+from kubetwist.http.requestinfo import request_info_of
+from kubetwist.metrics.registry import Registry
+from tests.metrics.reading import read
+
+BOTH = (("flow_schema", "catch-all"), ("priority_level", "catch-all"))
+
+
+class ReadingTests(SynchronousTestCase):
+    """Tests for what C{/metrics} has of priority and fairness."""
+
+    def setUp(self) -> None:
+        """Have the levels that are always there, and a registry that reads them."""
+        clock = Clock()
+        self.flow = FlowControl(clock, 20, 15.0, Turns(clock))
+        self.registry = Registry()
+        tell_of(self.flow, self.registry)
+
+    def found(self, name: str) -> dict[tuple[tuple[str, str], ...], float]:
+        """The samples of a series."""
+        return read(self.registry).get(f"apiserver_flowcontrol_{name}", {})
+
+    def test_levels(self) -> None:
+        """Each level has its limits; the seats that it has are between the lower and the upper one."""
+        for name in ("nominal_limit_seats", "lower_limit_seats", "upper_limit_seats", "current_limit_seats"):
+            self.assertEqual(
+                {dict(labels)["priority_level"] for labels in self.found(name)}, {"catch-all", "exempt"}, name
+            )
+        level = (("priority_level", "catch-all"),)
+        self.assertLessEqual(self.found("lower_limit_seats")[level], self.found("current_limit_seats")[level])
+        self.assertLessEqual(self.found("current_limit_seats")[level], self.found("upper_limit_seats")[level])
+
+    def test_requests(self) -> None:
+        """Requests are counted for their schema and level; those that had a seat at once are counted, too."""
+        tally = self.flow.classify(UserInfo("u"), request_info_of(b"GET", b"/api/v1/pods")).tally
+        tally.easy = 3
+        tally.full = 2
+        self.assertEqual(self.found("dispatched_requests_total"), {BOTH: 3})
+        self.assertEqual(self.found("rejected_requests_total"), {(*BOTH, ("reason", "queue-full")): 2})
+        waited = self.found("request_wait_duration_seconds_count")
+        self.assertEqual(list(waited.values()), [3])
+
+    def test_nothing_rejected(self) -> None:
+        """Reasons for which nothing was rejected have no series."""
+        self.flow.classify(UserInfo("u"), request_info_of(b"GET", b"/api/v1/pods"))
+        self.assertEqual(self.found("rejected_requests_total"), {})

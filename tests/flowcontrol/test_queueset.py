@@ -1,0 +1,184 @@
+"""Queues of a priority level."""
+
+from __future__ import annotations
+
+from collections import Counter
+from hashlib import blake2b
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.flowcontrol.queueset import (
+    Limits,
+    QueueSet,
+    Ticket,
+    deal,
+)
+
+
+class DealTests(SynchronousTestCase):
+    """Hands of queues."""
+
+    @given(st.integers(0, (1 << 128) - 1), st.integers(1, 200), st.integers(1, 12))
+    def test_hands(self, entropy: int, queues: int, size: int) -> None:
+        """A hand has so many different queues of those there are, and is always the same for a flow."""
+        hand = list(deal(entropy, queues, size))
+        self.assertEqual(len(set(hand)), min(size, queues))
+        self.assertTrue(all(0 <= one < queues for one in hand))
+        self.assertEqual(hand, list(deal(entropy, queues, size)))
+
+    def test_even(self) -> None:
+        """Every queue is dealt about as often as any other."""
+        entropies = (int.from_bytes(blake2b(b"%d" % number).digest()[:16]) for number in range(20_000))
+        dealt = Counter(one for entropy in entropies for one in deal(entropy, 16, 4))
+        self.assertEqual(len(dealt), 16)
+        self.assertLess(max(dealt.values()) / min(dealt.values()), 1.2)
+
+
+class QueueTests(SynchronousTestCase):
+    """Who is next."""
+
+    def setUp(self) -> None:
+        """Two seats, four queues."""
+        self.queues = QueueSet(Limits(2, 4, 1, 10))
+        self.now = 0.0
+
+    def waiting(self, what: object, queue: int, seats: int = 1) -> Ticket:
+        """A request that waits in a queue."""
+        ticket = Ticket(what, seats, self.now)
+        self.assertTrue(self.queues.enqueue(ticket, iter([queue])))
+        return ticket
+
+    def order(self) -> list[object]:
+        """Whose turn it is, one after the other; each takes as long as any other."""
+        found = []
+        while (ticket := self.queues.next(self.now)) is not None:
+            found.append(ticket.what)
+            self.now += 0.01
+            self.queues.end(ticket, self.now)
+        return found
+
+    def test_flows_take_turns(self) -> None:
+        """A flow with many requests does not keep another one with few from its turn."""
+        for number in range(6):
+            self.waiting(f"a{number}", 0)
+        for number in range(2):
+            self.waiting(f"b{number}", 1)
+        self.assertEqual(self.order()[:4], ["a0", "b0", "a1", "b1"])
+
+    def test_wide(self) -> None:
+        """What takes more seats counts for more: the other flow gets more turns."""
+        for number in range(8):
+            self.waiting(f"w{number}", 0, seats=2)
+            self.waiting(f"n{number}", 1)
+        order = self.order()
+        narrow = sum(str(what).startswith("n") for what in order[:9])
+        self.assertGreaterEqual(narrow, 5)
+
+    def test_nobody_saves_up(self) -> None:
+        """A flow that was away takes turns with the others when it comes back, and does not go first for long."""
+        self.queues.adjust(Limits(2, 4, 1, 20))
+        for number in range(20):
+            self.waiting(f"a{number}", 0)
+        for _ in range(10):
+            ticket = self.queues.next(self.now)
+            assert ticket is not None
+            self.now += 0.01
+            self.queues.end(ticket, self.now)
+        for number in range(4):
+            self.waiting(f"b{number}", 1)
+        order = [str(what)[0] for what in self.order()[:8]]
+        self.assertLessEqual(abs(order.count("a") - order.count("b")), 1)
+
+    def test_seats(self) -> None:
+        """No more seats are taken than there are, but by one that is wider than all of them, alone."""
+        first = self.waiting("a", 0, seats=2)
+        self.waiting("b", 1)
+        self.assertIs(self.queues.next(self.now), first)
+        self.assertIsNone(self.queues.next(self.now))
+        self.queues.end(first, 1.0)
+        wide = self.waiting("c", 2, seats=5)
+        second = self.queues.next(1.0)
+        assert second is not None
+        self.assertIsNone(self.queues.next(1.0))
+        self.queues.end(second, 1.1)
+        self.assertIs(self.queues.next(1.1), wide)
+
+    def test_kept_seats(self) -> None:
+        """Of those who want one seat some pass the wide ones, as many as there are seats kept for them."""
+        queues = self.queues = QueueSet(Limits(4, 4, 1, 10, kept=1))
+        first = self.waiting("first", 0, seats=3)
+        self.waiting("second", 0, seats=3)
+        self.assertIs(queues.next(0.0), first)
+        self.assertTrue(queues.passes())
+        self.assertIsNone(queues.next(0.0))
+        narrow = [self.waiting(number, 1) for number in range(2)]
+        self.assertFalse(queues.passes())
+        self.assertIs(queues.next(0.0), narrow[0])
+        self.assertEqual((queues.executing, queues.kept, queues.narrow), (4, 1, 1))
+        self.assertIsNone(queues.next(0.0))
+        queues.end(narrow[0], 0.1)
+        self.assertIs(queues.next(0.1), narrow[1])
+        queues.end(first, 0.2)
+        second = queues.next(0.2)
+        assert second is not None
+        self.assertEqual(second.what, "second")
+        for one in narrow[1], second:
+            queues.end(one, 0.3)
+        self.assertEqual((queues.executing, queues.kept, queues.waiting, queues.narrow), (0, 0, 0, 0))
+
+    def test_full(self) -> None:
+        """A queue that is full takes no more; a level without queues takes none."""
+        for number in range(10):
+            self.waiting(number, 0)
+        self.assertFalse(self.queues.enqueue(Ticket("x", 1, 0.0), iter([0])))
+        self.assertTrue(self.queues.enqueue(Ticket("y", 1, 0.0), iter([0, 1])))
+        self.assertFalse(QueueSet(Limits(1)).enqueue(Ticket("z", 1, 0.0), iter([])))
+        self.assertEqual(self.queues.rejected, 1)
+
+    def test_leaving(self) -> None:
+        """Who waits no longer is not waited for; those who have waited too long are found."""
+        first, second = self.waiting("a", 0), self.waiting("b", 0)
+        self.now = 5.0
+        third = self.waiting("c", 0)
+        self.assertEqual(self.queues.overdue(1.0), [first, second])
+        self.assertTrue(self.queues.leave(first))
+        self.assertFalse(self.queues.leave(first))
+        self.assertEqual(self.queues.oldest(), 0.0)
+        self.assertTrue(self.queues.leave(second))
+        self.assertIs(self.queues.next(6.0), third)
+        self.assertFalse(self.queues.leave(third))
+        self.assertEqual((self.queues.waiting, self.queues.executing), (0, 1))
+
+    def test_adjusting(self) -> None:
+        """Limits change while requests wait; none is lost."""
+        for queue in range(4):
+            self.waiting(queue, queue)
+        self.queues.adjust(Limits(1, 2, 1, 1))
+        self.assertEqual(sorted(map(int, map(str, self.order()))), [0, 1, 2, 3])
+
+    @settings(max_examples=60)
+    @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3), st.integers(0, 2)), max_size=60))
+    def test_accounts(self, steps: list[tuple[int, int, int]]) -> None:
+        """Whatever comes and goes: seats and waiting requests are counted right, and all get their turn."""
+        queues, running, now, entered = QueueSet(Limits(4, 4, 1, 100, kept=1)), [], 0.0, 0
+        for queue, seats, action in steps:
+            now += 0.01
+            if action < 2:
+                entered += queues.enqueue(Ticket(entered, seats, now), iter([queue]))
+            elif running:
+                queues.end(running.pop(0), now)
+            while (ticket := queues.next(now)) is not None:
+                running.append(ticket)
+            self.assertEqual(queues.executing, sum(ticket.seats for ticket in running))
+            self.assertEqual(queues.kept, sum(ticket.kept for ticket in running))
+            self.assertTrue(queues.executing - queues.kept <= 3 or len(running) - queues.kept == 1)
+            self.assertLessEqual(queues.kept, 1)
+        while running:
+            queues.end(running.pop(), now)
+            while (ticket := queues.next(now)) is not None:
+                running.append(ticket)
+        self.assertEqual((queues.waiting, queues.executing), (0, 0))
+        self.assertEqual(queues.dispatched, entered)

@@ -1,0 +1,59 @@
+"""Tests for L{kubetwist.flowcontrol.workestimator}."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.query import parse_query
+from kubetwist.flowcontrol.controller import Level
+from kubetwist.flowcontrol.workestimator import seats
+from kubetwist.http.requestinfo import request_info_of
+
+WIDE = Level("wide", "", False, {}, widest=8)
+EXEMPT = Level("exempt", "", True, {})
+
+
+def wanted(path: str, count: int = 100, size: int = 10_000, level: Level = WIDE) -> int:
+    """The seats of a GET where there are so many objects of such a size."""
+    uri = path.encode()
+    _, _, query = uri.partition(b"?")
+    request: Any = SimpleNamespace(info=request_info_of(b"GET", uri), uri=uri, query=parse_query(query))
+    return seats(request, level, lambda group, resource: (count, size) if resource == "pods" else None)
+
+
+class SeatTests(SynchronousTestCase):
+    """Tests for L{seats}."""
+
+    def test_lists(self) -> None:
+        """A list takes a seat for every 100,000 bytes that it reads, rounded up, but no more than its level allows."""
+        for count, expected in ((0, 1), (1, 1), (10, 1), (11, 2), (40, 4), (10_000, 8)):
+            self.assertEqual(wanted("/api/v1/pods", count), expected, count)
+
+    def test_exempt(self) -> None:
+        """Lists hold a megabyte at a time, also those of exempt levels: ten seats."""
+        self.assertEqual(wanted("/api/v1/pods", 10_000, level=EXEMPT), 10)
+
+    def test_limit(self) -> None:
+        """A page counts as the objects that it has; a limit that is none, or larger than the list, does not matter."""
+        for limit, expected in (("1", 1), ("25", 3), ("0", 8), ("", 8), ("x", 8), ("1000", 8), ("9" * 50, 8)):
+            self.assertEqual(wanted(f"/api/v1/pods?limit={limit}"), expected, limit)
+
+    def test_one_object(self) -> None:
+        """What is about one object, or about something that is not stored here, takes one seat."""
+        self.assertEqual(wanted("/api/v1/namespaces/n/pods/p"), 1)
+        self.assertEqual(wanted("/api/v1/pods?fieldSelector=metadata.name%3Dp"), 1)
+        self.assertEqual(wanted("/api/v1/nodes"), 1)
+
+    def test_watches(self) -> None:
+        """A watch counts as a list if it begins with the objects that there are."""
+        for query, expected in (
+            ("resourceVersion=5", 1),
+            ("", 8),
+            ("resourceVersion=0", 8),
+            ("resourceVersion=5&sendInitialEvents=true", 8),
+            ("resourceVersion=5&sendInitialEvents=false", 1),
+        ):
+            self.assertEqual(wanted(f"/api/v1/pods?watch=true&{query}"), expected, query)
