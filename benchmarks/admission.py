@@ -20,9 +20,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 from zope.interface import implementer
 
-from kubetwist.admission.attributes import AdmissionAttributes, AdmissionContext
 from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission.plugins import build_chain
+from kubetwist.api.admission import (
+    AdmissionAttributes,
+    AdmissionContext,
+)
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.resource import JSONObject, UserInfo

@@ -486,7 +486,7 @@ class IMutatingAdmission(IAdmissionPlugin):
         It is called again, within the same request, when a plugin after it has changed the object, and so must find
         nothing more to do in what it has seen before.
 
-        @param attributes: L{kubetwist.admission.attributes.AdmissionAttributes}.
+        @param attributes: L{kubetwist.api.admission.AdmissionAttributes}.
         @return: L{None}, or something to wait for: the method may be C{async}.
         @raise APIStatusError: The request is refused; C{attributes.forbidden(why)} makes the usual one.
         """
@@ -518,7 +518,7 @@ class IAdmissionPluginFactory(Interface):
         """
         Build the plugin.
 
-        @param server: What plugins may use: L{kubetwist.admission.attributes.AdmissionContext}.
+        @param server: What plugins may use: L{kubetwist.api.admission.AdmissionContext}.
         @param configuration: Its part of --admission-control-config-file, decoded; L{None} without one.
         @raise Exception: It can not be made so; the server does not start, and says why.
         """

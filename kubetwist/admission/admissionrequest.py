@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..api.admission import AdmissionAttributes
 from ..api.resource import GroupVersionKind, GroupVersionResource, JSONObject
 from ..api.users import user_object
-from .attributes import AdmissionAttributes
 from .matching.equivalents import Form
 
 

@@ -13,6 +13,11 @@ from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from ..api.admission import (
+    OPERATIONS,
+    AdmissionAttributes,
+    Reinvocation,
+)
 from ..api.errors import APIStatusError
 from ..api.frozen import frozen
 from ..api.latency import ADMISSION, Spending
@@ -24,7 +29,6 @@ from ._timeout import (
     Hung,
     within,
 )
-from .attributes import OPERATIONS, AdmissionAttributes, Reinvocation
 
 if TYPE_CHECKING:
     from ..interfaces import IAdmissionPlugin

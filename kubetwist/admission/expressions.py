@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from attrs import define, field, frozen
 
+from ..api.admission import AdmissionAttributes
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
 from ..api.errors import Cause, internal, invalid
 from ..api.resource import JSONObject
 from ..cel.admission import OUT_OF_BUDGET
-from .attributes import AdmissionAttributes
 
 if TYPE_CHECKING:
     from ..cel.environment import Environment, Program

@@ -14,7 +14,7 @@ from ..api.jsontypes import JSONValue
 from ..interfaces import IAdmissionPlugin, IAdmissionPluginFactory
 
 if TYPE_CHECKING:
-    from .attributes import AdmissionContext
+    from ..api.admission import AdmissionContext
 
 
 @implementer(IPlugin, IAdmissionPluginFactory)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from twisted.plugin import getPlugins
 
+from ..api.admission import AdmissionContext
 from ..api.jsontypes import JSONValue
 from ..api.providers import interface_error
 from ..interfaces import (
@@ -14,7 +15,6 @@ from ..interfaces import (
     IMutatingAdmission,
     IValidatingAdmission,
 )
-from .attributes import AdmissionContext
 from .chain import AdmissionChain
 from .configuration import BadAdmission
 from .traced import TracedChain

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..api.admission import AdmissionAttributes
 from ..tracing.spans import Span, current, within
-from .attributes import AdmissionAttributes
 from .chain import AdmissionChain
 
 

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes
+from ..api.admission import AdmissionAttributes
 from ..api.errors import Cause, aggregate, not_supported
 from ..api.podspecs import containers
 from ..api.resource import JSONObject

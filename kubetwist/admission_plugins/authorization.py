@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..admission.attributes import AdmissionAttributes
 from ..admission.decisions import decide
+from ..api.admission import AdmissionAttributes
 from ..api.authorization import (
     AuthorizerAttributes,
     Decision,

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes
+from ..api.admission import AdmissionAttributes
 from ..api.go.quote import quoted
 from ..interfaces import IValidatingAdmission
 from .authorization import may_with_signer

@@ -11,7 +11,7 @@ from cryptography.x509.oid import NameOID
 
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes
+from ..api.admission import AdmissionAttributes
 from ..api.users import MASTERS
 from ..interfaces import IValidatingAdmission
 

@@ -8,12 +8,12 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes
+from ..api.admission import AdmissionAttributes
 from ..api.jsontypes import JSONValue
 from ..interfaces import IMutatingAdmission
 
 if TYPE_CHECKING:
-    from ..admission.attributes import AdmissionContext
+    from ..api.admission import AdmissionContext
 
 TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 

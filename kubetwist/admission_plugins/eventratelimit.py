@@ -10,7 +10,7 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes
+from ..api.admission import AdmissionAttributes
 from ..api.errors import APIStatusError, Cause, invalid, not_supported
 from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
@@ -24,7 +24,7 @@ from .pluginconfig import (
 )
 
 if TYPE_CHECKING:
-    from ..admission.attributes import AdmissionContext
+    from ..api.admission import AdmissionContext
 
 _API_VERSION: Final = "eventratelimit.admission.k8s.io/v1alpha1"
 #: How many namespaces, users or sources are remembered where the configuration does not say.

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes
+from ..api.admission import AdmissionAttributes
 from ..api.errors import APIStatusError
 from ..api.jsontypes import JSONValue
 from ..api.podspecs import DEBUGGING, containers

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes
+from ..api.admission import AdmissionAttributes
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
@@ -17,7 +17,7 @@ from ..interfaces import IValidatingAdmission
 from .pluginconfig import minor
 
 if TYPE_CHECKING:
-    from ..admission.attributes import AdmissionContext
+    from ..api.admission import AdmissionContext
 
 _GROUP: Final = "scheduling.k8s.io"
 

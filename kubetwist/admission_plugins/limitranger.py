@@ -9,7 +9,7 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes
+from ..api.admission import AdmissionAttributes
 from ..api.podspecs import declared
 from ..api.quantity import Quantity
 from ..api.resource import JSONObject

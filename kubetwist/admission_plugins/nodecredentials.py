@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from typing import TYPE_CHECKING, Final
 
-from ..admission.attributes import (
+from ..api.admission import (
     CREATE,
     AdmissionAttributes,
 )

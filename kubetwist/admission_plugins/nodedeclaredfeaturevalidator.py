@@ -9,7 +9,7 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes
+from ..api.admission import AdmissionAttributes
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
 from ..api.quantity import Quantity
@@ -19,7 +19,7 @@ from ..registry.core.pod.resources import amounts
 from .pluginconfig import minor
 
 if TYPE_CHECKING:
-    from ..admission.attributes import AdmissionContext
+    from ..api.admission import AdmissionContext
 
 
 @implementer(IValidatingAdmission)

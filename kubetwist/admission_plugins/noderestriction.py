@@ -16,7 +16,12 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ..admission.attributes import CREATE, DELETE, UPDATE, AdmissionAttributes
+from ..api.admission import (
+    CREATE,
+    DELETE,
+    UPDATE,
+    AdmissionAttributes,
+)
 from ..api.errors import APIStatusError
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes
+from ..api.admission import AdmissionAttributes
 from ..api.authorization import Decision
 from ..api.errors import APIStatusError
 from ..api.resource import GroupVersion, JSONObject

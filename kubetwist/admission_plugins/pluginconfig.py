@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from ..admission.attributes import AdmissionContext
+from ..api.admission import AdmissionContext
 from ..api.errors import (
     Cause,
     aggregate,

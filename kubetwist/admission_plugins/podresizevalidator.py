@@ -8,7 +8,7 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes
+from ..api.admission import AdmissionAttributes
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
 from ..api.quantity import Quantity
@@ -17,7 +17,7 @@ from ..registry.core.pod.resources import pod_amounts
 from .pluginconfig import minor
 
 if TYPE_CHECKING:
-    from ..admission.attributes import AdmissionContext
+    from ..api.admission import AdmissionContext
 
 #: What is compared, and in which power of ten it is told.
 _COMPARED: Final = (("cpu", -3), ("memory", 0))

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes
+from ..api.admission import AdmissionAttributes
 from ..api.decoding import decode_json, json_type
 from ..api.errors import APIStatusError
 from ..api.jsontypes import JSONValue
@@ -24,7 +24,7 @@ from .pluginconfig import (
 from .tolerations import implies, merge_tolerations
 
 if TYPE_CHECKING:
-    from ..admission.attributes import AdmissionContext
+    from ..api.admission import AdmissionContext
 
 _DEFAULTS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
 _ALLOWED: Final = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"

@@ -11,7 +11,10 @@ from attrs import Factory, frozen
 from twisted.internet.defer import DeferredLock
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes, Commit
+from ..api.admission import (
+    AdmissionAttributes,
+    Commit,
+)
 from ..api.errors import APIStatusError, Cause, required
 from ..api.jsontypes import JSONValue
 from ..api.quantity import Quantity
@@ -38,7 +41,7 @@ from .pluginconfig import (
 )
 
 if TYPE_CHECKING:
-    from ..admission.attributes import AdmissionContext
+    from ..api.admission import AdmissionContext
 
 _ZERO: Final = Quantity.parse("0")
 _API_VERSIONS: Final = (

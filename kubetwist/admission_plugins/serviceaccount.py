@@ -9,7 +9,7 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes
+from ..api.admission import AdmissionAttributes
 from ..api.errors import APIStatusError
 from ..api.names import generate_name
 from ..api.podspecs import DEBUGGING, containers, declared

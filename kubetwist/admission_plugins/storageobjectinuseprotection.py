@@ -8,7 +8,7 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes
+from ..api.admission import AdmissionAttributes
 from ..interfaces import IMutatingAdmission
 
 _FINALIZERS: Final = {

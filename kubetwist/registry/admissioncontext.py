@@ -1,4 +1,4 @@
-"""What admission plugins see of a server: L{kubetwist.admission.attributes.AdmissionContext} over its stores."""
+"""What admission plugins see of a server: L{kubetwist.api.admission.AdmissionContext} over its stores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from twisted.internet.interfaces import IReactorTime
 
-from ..admission.attributes import Commit
+from ..api.admission import Commit
 from ..api.errors import APIStatusError
 from ..api.options import CreateOptions
 from ..api.requestscope import RequestScope
@@ -34,7 +34,7 @@ class ServerAdmissionContext:
     """
     What admission plugins see of this server.
 
-    Methods without docstrings here are described by L{kubetwist.admission.attributes.AdmissionContext}.
+    Methods without docstrings here are described by L{kubetwist.api.admission.AdmissionContext}.
 
     @ivar stores: The stores; those of built-in resources are there before the first write.
     @ivar definitions: The types of the release; L{None} in servers that know no types.
@@ -73,11 +73,11 @@ class ServerAdmissionContext:
 
     @property
     def release(self) -> str:
-        """See L{kubetwist.admission.attributes.AdmissionContext.release}."""
+        """See L{kubetwist.api.admission.AdmissionContext.release}."""
         return NEWEST if self.definitions is None else self.definitions.minor
 
     async def appears(self, group: str, resource: str, namespace: str, name: str, seconds: float) -> JSONObject | None:
-        """See L{kubetwist.admission.attributes.AdmissionContext.appears}."""
+        """See L{kubetwist.api.admission.AdmissionContext.appears}."""
         store = self.stores.loaded(group, resource)
         if store is None:
             return None
@@ -85,7 +85,7 @@ class ServerAdmissionContext:
         return None if record is None else seen(record)
 
     async def create(self, group: str, resource: str, namespace: str, obj: JSONObject) -> None:
-        """See L{kubetwist.admission.attributes.AdmissionContext.create}."""
+        """See L{kubetwist.api.admission.AdmissionContext.create}."""
         store = self.stores.get(group, resource)
         store.strategy.default(obj)
         await store.create(RequestScope(namespace), obj, CreateOptions())
@@ -99,7 +99,7 @@ class ServerAdmissionContext:
         names: Sequence[str],
         change: Callable[[JSONObject], None],
     ) -> int:
-        """See L{kubetwist.admission.attributes.AdmissionContext.commit_with}."""
+        """See L{kubetwist.api.admission.AdmissionContext.commit_with}."""
         store = self.stores.get(group, resource)
         for _ in range(ATTEMPTS):
             writes = [write for name in names if (write := self._amendment(store, namespace, name, change))]

@@ -77,7 +77,7 @@ class Stores:
         return iter(self._stores.values())
 
     def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """See L{kubetwist.admission.attributes.AdmissionContext.lookup}."""
+        """See L{kubetwist.api.admission.AdmissionContext.lookup}."""
         store = self.loaded(group, resource)
         if store is None:
             return None
@@ -85,7 +85,7 @@ class Stores:
         return None if record is None else orjson.loads(record.item)
 
     def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """See L{kubetwist.admission.attributes.AdmissionContext.view}."""
+        """See L{kubetwist.api.admission.AdmissionContext.view}."""
         store = self.loaded(group, resource)
         if store is None:
             return None
@@ -103,19 +103,19 @@ class Stores:
         return None if store is None else store.cache
 
     def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
-        """See L{kubetwist.admission.attributes.AdmissionContext.lookup_all}."""
+        """See L{kubetwist.api.admission.AdmissionContext.lookup_all}."""
         return [orjson.loads(record.item) for record in self._records(group, resource, namespace)]
 
     def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
-        """See L{kubetwist.admission.attributes.AdmissionContext.views}."""
+        """See L{kubetwist.api.admission.AdmissionContext.views}."""
         return [seen(record) for record in self._records(group, resource, namespace)]
 
     def loaders(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
-        """See L{kubetwist.admission.attributes.AdmissionContext.loaders}."""
+        """See L{kubetwist.api.admission.AdmissionContext.loaders}."""
         return [partial(orjson.loads, record.item) for record in self._records(group, resource, namespace)]
 
     def resources_of(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
-        """See L{kubetwist.admission.attributes.AdmissionContext.resources_of}."""
+        """See L{kubetwist.api.admission.AdmissionContext.resources_of}."""
         found = [
             (store.info.resource, store.info.namespaced)
             for store in self._stores.values()
@@ -134,7 +134,7 @@ class Stores:
         return found
 
     async def load(self, group: str, resource: str) -> bool:
-        """See L{kubetwist.admission.attributes.AdmissionContext.load}."""
+        """See L{kubetwist.api.admission.AdmissionContext.load}."""
         if (group, resource) in self._stores:
             return True
         served = self.custom.get(f"{resource}.{group}")

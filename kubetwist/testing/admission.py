@@ -9,7 +9,12 @@ from typing import Any
 import orjson
 from attrs import define, field
 
-from ..admission.attributes import AdmissionAttributes, AdmissionContext, Commit, Reinvocation
+from ..api.admission import (
+    AdmissionAttributes,
+    AdmissionContext,
+    Commit,
+    Reinvocation,
+)
 from ..api.errors import APIStatusError
 from ..api.frozen import frozen
 from ..api.options import CreateOptions, DeleteOptions, UpdateOptions
@@ -19,7 +24,7 @@ from ..api.resource import GroupResource, GroupVersion, JSONObject, UserInfo
 @define
 class StubServer:
     """
-    What a plugin may ask of the server, L{kubetwist.admission.attributes.AdmissionContext}: some objects.
+    What a plugin may ask of the server, L{kubetwist.api.admission.AdmissionContext}: some objects.
 
     @ivar objects: By group, resource, namespace and name.
     @ivar kinds: By group, version and kind, the resource, and whether it is namespaced.

@@ -11,8 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
-from kubetwist.admission.attributes import AdmissionAttributes
 from kubetwist.admission.chain import AdmissionChain
+from kubetwist.api.admission import AdmissionAttributes
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import UserInfo
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission

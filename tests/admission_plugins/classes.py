@@ -7,7 +7,7 @@ from typing import Any
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.attributes import AdmissionAttributes
+from kubetwist.api.admission import AdmissionAttributes
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.frozen import frozen
 from kubetwist.api.resource import JSONObject, UserInfo

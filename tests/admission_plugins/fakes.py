@@ -15,8 +15,8 @@ from twisted.internet.defer import ensureDeferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.attributes import AdmissionAttributes
 from kubetwist.admission.chain import AdmissionChain
+from kubetwist.api.admission import AdmissionAttributes
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.frozen import frozen
@@ -53,7 +53,7 @@ class Rights:
 
 @define
 class Context:
-    """L{kubetwist.admission.attributes.AdmissionContext} of a few objects."""
+    """L{kubetwist.api.admission.AdmissionContext} of a few objects."""
 
     objects: dict[tuple[str, str, str, str], JSONObject] = field(factory=dict)
     kinds: dict[tuple[str, str, str], list[tuple[str, bool]]] = field(factory=dict)

@@ -7,8 +7,8 @@ from typing import Any
 from twisted.internet.defer import Deferred, ensureDeferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.attributes import AdmissionAttributes
 from kubetwist.admission_plugins.noderestriction import NodeRestriction
+from kubetwist.api.admission import AdmissionAttributes
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import JSONObject, UserInfo
@@ -40,7 +40,7 @@ class Cluster:
         return obj
 
     def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """As L{kubetwist.admission.attributes.AdmissionContext}."""
+        """As L{kubetwist.api.admission.AdmissionContext}."""
         return self.objects.get((resource, name))
 
     def authorize(self, question: AuthorizerAttributes) -> Deferred[Verdict]:

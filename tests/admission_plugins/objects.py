@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kubetwist.admission.attributes import AdmissionAttributes
+from kubetwist.api.admission import AdmissionAttributes
 from kubetwist.api.frozen import frozen
 from kubetwist.api.resource import JSONObject, UserInfo
 from tests.admission_plugins.fakes import Context

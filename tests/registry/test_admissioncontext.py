@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from kubetwist.admission.attributes import AdmissionContext
+from kubetwist.api.admission import AdmissionContext
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.storage import Write
 from kubetwist.storage.errors import RevisionConflict

@@ -6,7 +6,10 @@ from typing import Any
 
 from zope.interface import implementer
 
-from kubetwist.admission.attributes import AdmissionAttributes, AdmissionContext
+from kubetwist.api.admission import (
+    AdmissionAttributes,
+    AdmissionContext,
+)
 from kubetwist.api.podspecs import containers, pod_template
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
 

@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from attrs import define
 
+from ...api.admission import (
+    CREATE,
+    UPDATE,
+    AdmissionAttributes,
+)
 from ...api.errors import APIStatusError
 from ...api.resource import GroupResource, GroupVersionResource, JSONObject
 from ...api.selectors import LabelSelector, SelectorError, label_selector_from_object
-from ..attributes import CREATE, UPDATE, AdmissionAttributes
 from .equivalents import Form
 from .rules import Rule
 

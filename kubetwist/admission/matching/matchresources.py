@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from ...api.admission import AdmissionAttributes
 from ...api.resource import JSONObject
-from ..attributes import AdmissionAttributes
 from .equivalents import Form
 from .matcher import Selection
 from .rules import Rule

@@ -7,8 +7,8 @@ from typing import Final
 
 from attrs import frozen
 
+from ...api.admission import AdmissionAttributes
 from ...api.resource import GroupVersionResource, JSONObject
-from ..attributes import AdmissionAttributes
 
 _NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")
 #: What configures admission is not admitted by what it configures: nobody shall lock everybody out.

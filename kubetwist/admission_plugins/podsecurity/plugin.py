@@ -10,7 +10,7 @@ from attrs import field, frozen
 from twisted.internet.task import deferLater
 from zope.interface import implementer
 
-from ...admission.attributes import AdmissionAttributes
+from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
 from ...api.jsontypes import JSONValue
@@ -31,7 +31,7 @@ from .metrics import PodSecurityTally
 from .standards import Standards
 
 if TYPE_CHECKING:
-    from ...admission.attributes import AdmissionContext
+    from ...api.admission import AdmissionContext
 
 #: After how many pods others get a turn: a few milliseconds' work.
 _SLICE: Final = 50

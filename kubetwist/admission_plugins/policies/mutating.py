@@ -14,10 +14,13 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ...admission.attributes import AdmissionAttributes, Reinvocation
 from ...admission.expressions import ConditionsFailed, Expression, Names, OutOfBudget, Request, authorizer_of, settled
 from ...admission.matching.equivalents import Form
 from ...admission.reinvocation import Rounds, dumped, replace
+from ...api.admission import (
+    AdmissionAttributes,
+    Reinvocation,
+)
 from ...api.errors import APIStatusError
 from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind, JSONObject

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from zope.interface import implementer
 
 from ...admission.admissionrequest import request_object
-from ...admission.attributes import AdmissionAttributes
 from ...admission.expressions import Compiler, Conditions, Evaluation, Names, Request, namespace_object
 from ...admission.matching.equivalents import Form
 from ...admission.matching.matchresources import Matching
 from ...admission.matching.rules import exempt
+from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.resource import GroupResource, GroupVersionKind, JSONObject
 from ...interfaces import IWatchSink

@@ -17,7 +17,6 @@ from attrs import define, field, frozen
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from ...admission.attributes import AdmissionAttributes
 from ...admission.expressions import (
     ConditionsFailed,
     Expression,
@@ -28,6 +27,7 @@ from ...admission.expressions import (
     authorizer_of,
     settled,
 )
+from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject

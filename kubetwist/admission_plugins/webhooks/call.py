@@ -11,8 +11,8 @@ import orjson
 
 from twisted.logger import Logger
 
-from ...admission.attributes import AdmissionAttributes
 from ...admission.matching.equivalents import Form
+from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
 from ...api.jsontypes import JSONValue

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from ...admission import expressions
 from ...admission.admissionrequest import request_object
-from ...admission.attributes import AdmissionAttributes
 from ...admission.expressions import Compiler, ConditionsFailed, Evaluation, Names, Request, authorizer_of, settled
 from ...admission.matching.equivalents import Form
+from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
 from ...cel.admission import MATCH_BUDGET, request_value

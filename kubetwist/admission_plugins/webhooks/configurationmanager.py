@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from zope.interface import implementer
 
-from ...admission.attributes import AdmissionAttributes
+from ...api.admission import AdmissionAttributes
 from ...interfaces import IWatchSink
 from ...storage.errors import StorageUnavailable
 

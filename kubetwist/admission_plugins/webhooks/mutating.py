@@ -9,9 +9,12 @@ import orjson
 
 from twisted.logger import Logger
 
-from ...admission.attributes import AdmissionAttributes, Reinvocation
 from ...admission.matching.equivalents import Form
 from ...admission.reinvocation import Rounds, dumped, replace
+from ...api.admission import (
+    AdmissionAttributes,
+    Reinvocation,
+)
 from ...api.decoding import BodyError, decode_json
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted

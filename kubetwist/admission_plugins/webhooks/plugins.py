@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from zope.interface import implementer
 
-from ...admission.attributes import AdmissionAttributes
+from ...api.admission import AdmissionAttributes
 from ...api.jsontypes import JSONValue
 from ...interfaces import IMeasuredAdmission, IMutatingAdmission, IValidatingAdmission
 from ...metrics.registry import Reading

@@ -11,8 +11,8 @@ import orjson
 from attrs import field, frozen
 
 from ...admission.admissionrequest import request_object
-from ...admission.attributes import AdmissionAttributes
 from ...admission.matching.equivalents import Form
+from ...api.admission import AdmissionAttributes
 from ...api.decoding import BodyError, decode_json, json_type
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted

@@ -11,8 +11,8 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...admission.attributes import AdmissionAttributes
 from ...admission.matching.equivalents import Form
+from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...admission.attributes import CONNECT, CREATE, AdmissionAttributes
+from ...api.admission import (
+    CONNECT,
+    CREATE,
+    AdmissionAttributes,
+)
 from ...api.errors import APIStatusError
 from ...api.options import CreateOptions
 from ...api.requestscope import RequestScope
@@ -13,7 +17,7 @@ from ...api.resource import GroupVersionKind, JSONObject
 from .resourceinfo import ResourceInfo
 
 if TYPE_CHECKING:
-    from ...admission.attributes import AdmissionContext
+    from ...api.admission import AdmissionContext
     from .environment import StoreEnvironment
     from .resourceinfo import ResourceInfo
 

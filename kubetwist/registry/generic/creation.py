@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from ...admission.attributes import AdmissionAttributes
 from ...api import objectmeta, times
+from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError, Cause, invalid
 from ...api.names import generate_name, path_segment_problems
 from ...api.options import CreateOptions, WriteOptions

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from ...admission.attributes import AdmissionContext
 from ...admission.chain import AdmissionChain
+from ...api.admission import AdmissionContext
 from ...api.resource import JSONObject
 from ...interfaces import IStorageBackend
 from ...storage.cache.reader import Codec

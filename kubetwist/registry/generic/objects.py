@@ -10,7 +10,11 @@ import orjson
 
 from zope.interface import alsoProvides
 
-from ...admission.attributes import AdmissionAttributes, Charge, Commit
+from ...api.admission import (
+    AdmissionAttributes,
+    Charge,
+    Commit,
+)
 from ...api.errors import APIStatusError, Cause
 from ...api.latency import ETCD, Spending
 from ...api.options import DeleteOptions, WriteOptions

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 from attrs import frozen
 
-from ...admission.attributes import AdmissionAttributes
 from ...api import objectmeta
+from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError, Cause, Tolerated, invalid
 from ...api.jsonequality import same_json
 from ...api.options import WriteOptions

@@ -7,7 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
-from kubetwist.admission.attributes import AdmissionAttributes
+from kubetwist.api.admission import AdmissionAttributes
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
 from tests.resources.server import Server, config_map, pod

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from zope.interface import implementer
 
-from ....admission.attributes import AdmissionAttributes
 from ....api import times
+from ....api.admission import AdmissionAttributes
 from ....api.errors import APIStatusError, aggregate
 from ....api.options import CreateOptions, UpdateOptions
 from ....api.requestscope import RequestScope

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from attrs import evolve
 
-from ....admission.attributes import AdmissionAttributes, Charge
+from ....api.admission import (
+    AdmissionAttributes,
+    Charge,
+)
 from ....api.errors import APIStatusError
 from ....api.options import WriteOptions
 from ....api.requestscope import RequestScope

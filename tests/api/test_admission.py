@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.admission.attributes} and L{kubetwist.api.frozen}."""
+"""Tests for L{kubetwist.api.admission} and L{kubetwist.api.frozen}."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.attributes import AdmissionAttributes
+from kubetwist.api.admission import AdmissionAttributes
 from kubetwist.api.frozen import frozen, thawed
 from kubetwist.api.options import CreateOptions, DeleteOptions, UpdateOptions
 from kubetwist.api.resource import GroupVersionKind, UserInfo

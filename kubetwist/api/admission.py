@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Protocol
 
-from ..api.authorization import Authorizer
-from ..api.errors import APIStatusError
-from ..api.frozen import frozen
-from ..api.names import is_qualified_name
-from ..api.options import DeleteOptions, WriteOptions, options_object
-from ..api.resource import GroupResource, GroupVersionKind, GroupVersionResource, JSONObject, UserInfo
-from ..api.storage import Write
+from .authorization import Authorizer
+from .errors import APIStatusError
+from .frozen import frozen
+from .names import is_qualified_name
+from .options import (
+    DeleteOptions,
+    WriteOptions,
+    options_object,
+)
+from .resource import (
+    GroupResource,
+    GroupVersionKind,
+    GroupVersionResource,
+    JSONObject,
+    UserInfo,
+)
+from .storage import Write
 
 CREATE: Final = "CREATE"
 UPDATE: Final = "UPDATE"
