@@ -1,0 +1,55 @@
+"""Tests for L{kubetwist.registry.apiextensions.apiapproval}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.apiextensions.apiapproval import ANNOTATION, approval, approval_causes, is_protected
+
+URL = "https://github.com/kubernetes/kubernetes/pull/1"
+
+
+def definition(said: str | None = None, group: str = "x.k8s.io") -> dict[str, Any]:
+    """A definition with an approval."""
+    annotations = {} if said is None else {ANNOTATION: said}
+    return {"metadata": {"annotations": annotations}, "spec": {"group": group}}
+
+
+class ApprovalTests(SynchronousTestCase):
+    """Tests for approvals of definitions in the community's groups."""
+
+    def test_groups(self) -> None:
+        """The community's groups are two domains and all below them."""
+        for group in ("k8s.io", "x.k8s.io", "kubernetes.io", "a.b.kubernetes.io"):
+            self.assertTrue(is_protected(group), group)
+        for group in ("example.com", "notk8s.io", "k8s.io.example.com", ""):
+            self.assertFalse(is_protected(group), group)
+        self.assertIsNone(approval(definition(group="example.com")))
+
+    def test_conditions(self) -> None:
+        """The condition tells whether there is an approval, and which."""
+        for said, status, reason in (
+            (None, "False", "MissingAnnotation"),
+            (URL, "True", "ApprovedAnnotation"),
+            ("unapproved, an experiment", "False", "UnapprovedAnnotation"),
+            ("nonsense", "False", "InvalidAnnotation"),
+            ("https://[", "False", "InvalidAnnotation"),
+        ):
+            found = approval(definition(said))
+            assert found is not None
+            self.assertEqual(found[:2], (status, reason), said)
+
+    def test_refused(self) -> None:
+        """A new definition needs an approval, or has to say that there is none."""
+        self.assertEqual([cause.reason for cause in approval_causes(definition(), None)], ["FieldValueRequired"])
+        self.assertEqual([cause.reason for cause in approval_causes(definition("x"), None)], ["FieldValueInvalid"])
+        for said in (URL, "unapproved"):
+            self.assertEqual(approval_causes(definition(said), None), [])
+
+    def test_as_before(self) -> None:
+        """What is wrong already may stay so; it may not become so."""
+        self.assertEqual(approval_causes(definition(), definition()), [])
+        self.assertEqual(approval_causes(definition("x"), definition("y")), [])
+        self.assertEqual(len(approval_causes(definition(), definition(URL))), 1)

@@ -1,0 +1,72 @@
+"""Tests for L{kubetwist.registry.core.pod.gates}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.core.pod.gates import drop_disabled_fields, drop_disabled_status, drop_of_template
+from tests.registry.strategytools import copy
+
+SOURCES = [{"clusterTrustBundle": {}, "secret": {}}, {"podCertificate": {}}]
+SPEC: dict[str, Any] = {
+    "containers": [
+        {"name": "a", "lifecycle": {"stopSignal": "SIGUSR1"}},
+        {"name": "b", "lifecycle": {"stopSignal": "SIGUSR1", "preStop": {}}},
+    ],
+    "volumes": [{"name": "v", "projected": {"sources": SOURCES}}],
+    "schedulingGroup": {"podGroupName": "g"},
+}
+
+
+class SpecTests(SynchronousTestCase):
+    """Tests for L{drop_disabled_fields}."""
+
+    def test_dropped(self) -> None:
+        """What is behind closed gates is dropped, and a lifecycle that has nothing else."""
+        spec = copy(SPEC)
+        drop_disabled_fields(spec, None, ())
+        self.assertNotIn("schedulingGroup", spec)
+        self.assertEqual(spec["containers"], [{"name": "a"}, {"name": "b", "lifecycle": {"preStop": {}}}])
+        self.assertEqual(spec["volumes"][0]["projected"]["sources"], [{"secret": {}}, {}])
+
+    def test_open(self) -> None:
+        """What is behind an open gate stays."""
+        spec = copy(SPEC)
+        drop_disabled_fields(spec, None, ("GenericWorkload", "ContainerStopSignals"))
+        self.assertEqual(spec["containers"], SPEC["containers"])
+        self.assertIn("schedulingGroup", spec)
+
+    def test_there(self) -> None:
+        """What a pod has already it keeps, each field by itself."""
+        spec = copy(SPEC)
+        drop_disabled_fields(spec, {"schedulingGroup": {"podGroupName": "other"}}, ())
+        self.assertIn("schedulingGroup", spec)
+        self.assertNotIn("lifecycle", spec["containers"][0])
+
+    def test_templates(self) -> None:
+        """Templates are pods; one without a spec is left alone."""
+        template = {"spec": copy(SPEC)}
+        drop_of_template(template, None, ())
+        self.assertNotIn("schedulingGroup", template["spec"])
+        drop_of_template(None, None, ())
+        drop_of_template({}, None, ())
+
+
+class StatusTests(SynchronousTestCase):
+    """Tests for L{drop_disabled_status}."""
+
+    def status(self) -> dict[str, Any]:
+        """A status with all that is behind gates."""
+        mounts = [{"name": "v", "volumeStatus": {"image": {}}}]
+        return {"nodeAllocatableResourceClaimStatuses": [{}], "containerStatuses": [{"volumeMounts": mounts}]}
+
+    def test_dropped(self) -> None:
+        """What is behind closed gates is dropped, unless it is there."""
+        status = self.status()
+        drop_disabled_status(status, {}, ())
+        self.assertEqual(status, {"containerStatuses": [{"volumeMounts": [{"name": "v"}]}]})
+        status = self.status()
+        drop_disabled_status(status, self.status(), ())
+        self.assertEqual(status, self.status())

@@ -1,0 +1,28 @@
+"""Tests for L{kubetwist.registry.generic.keys}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.registry.generic.keys import check_key
+
+
+class KeyTests(SynchronousTestCase):
+    """Tests for L{check_key}."""
+
+    def test_good(self) -> None:
+        """A name, with a namespace or outside of all, can be looked up."""
+        check_key("a")
+        check_key("a", "ns")
+
+    def test_bad(self) -> None:
+        """Missing parts, and names that could lead elsewhere, are a bad request."""
+        for name, namespace, message in (
+            ("a", "", "Namespace parameter required."),
+            ("", "ns", "Name parameter required."),
+            ("a/b", "ns", "Name parameter invalid: \"a/b\": may not contain '/'"),
+            ("..", None, "Name parameter invalid: \"..\": may not be '..'"),
+        ):
+            error = self.assertRaises(APIStatusError, check_key, name, namespace)
+            self.assertEqual((error.code, error.message), (400, message))

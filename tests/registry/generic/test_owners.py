@@ -1,0 +1,45 @@
+"""Tests for L{kubetwist.registry.generic.owners}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.requestscope import RequestScope
+from kubetwist.registry.generic.owners import drop_repeated_owners
+
+ONE, OTHER = ({"kind": "X", "name": name, "uid": name} for name in "ab")
+
+
+class OwnerTests(SynchronousTestCase):
+    """Tests for L{drop_repeated_owners}."""
+
+    def setUp(self) -> None:
+        """Keep warnings."""
+        self.warned: list[str] = []
+        self.scope = RequestScope(warn=self.warned.append)
+
+    def test_once(self) -> None:
+        """Owners that differ in the order of their keys only are one, and the client is warned."""
+        repeated = dict(reversed(ONE.items()))
+        meta: dict[str, Any] = {"ownerReferences": [ONE, OTHER, repeated]}
+        drop_repeated_owners(self.scope, meta)
+        self.assertEqual(meta["ownerReferences"], [ONE, OTHER])
+        [text] = self.warned
+        self.assertTrue(text.endswith("duplicate UID(s) observed: a"), text)
+        self.assertNotIn("after mutating admission", text)
+
+    def test_patched(self) -> None:
+        """Of a patch's result it is said when it was looked at."""
+        drop_repeated_owners(self.scope, {"ownerReferences": [ONE, dict(ONE)]}, patched=True)
+        self.assertIn("contains duplicate entries after mutating admission happens;", self.warned[0])
+
+    def test_nothing(self) -> None:
+        """Different owners stay as they are, without a warning."""
+        owners = [ONE, OTHER, {**ONE, "controller": True}]
+        meta = {"ownerReferences": owners}
+        drop_repeated_owners(self.scope, meta)
+        drop_repeated_owners(self.scope, {})
+        self.assertIs(meta["ownerReferences"], owners)
+        self.assertEqual(self.warned, [])

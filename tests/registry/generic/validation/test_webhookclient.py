@@ -1,0 +1,67 @@
+"""Tests for L{kubetwist.registry.generic.validation.webhookclient}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import LONGEST_CAUSES, Cause
+from kubetwist.registry.generic.validation.webhookclient import webhook_service, webhook_url
+
+
+def url_messages(text: str, https: bool = True) -> list[str]:
+    """What is wrong with a URL."""
+    causes: list[Cause] = []
+    webhook_url(text, "u", https, causes)
+    return [cause.message for cause in causes]
+
+
+def service_fields(**service: Any) -> list[str]:
+    """The fields of a service that something is wrong with."""
+    causes: list[Cause] = []
+    webhook_service({"name": "s", "namespace": "n", "port": 443, **service}, "s", causes)
+    return [cause.field for cause in causes]
+
+
+class URLTests(SynchronousTestCase):
+    """Tests for L{webhook_url}."""
+
+    def test_urls(self) -> None:
+        """A URL has HTTPS and a host, and nothing but a path behind it."""
+        self.assertEqual(url_messages("https://example.com:8443/hook"), [])
+        for text, part in (
+            ("http://example.com", "'https' is the only allowed URL scheme"),
+            ("https:///hook", "host must be specified"),
+            ("https://u:p@example.com", "user information is not permitted"),
+            ("https://example.com/#f", "fragments are not permitted"),
+            ("https://example.com/?q=1", "query parameters are not permitted"),
+            ("https://exa mple.com", "url must be a valid URL"),
+        ):
+            [message] = url_messages(text)
+            self.assertIn(part, message)
+
+    def test_plain(self) -> None:
+        """Where HTTPS is not needed HTTP will do."""
+        self.assertEqual(url_messages("http://example.com", https=False), [])
+
+
+class ServiceTests(SynchronousTestCase):
+    """Tests for L{webhook_service}."""
+
+    def test_parts(self) -> None:
+        """A service has a name, a namespace and a port; as in the reference, the one is told of for the other."""
+        self.assertEqual(service_fields(path="/a/b.c"), [])
+        self.assertEqual(service_fields(name=""), ["s.namespace"])
+        self.assertEqual(service_fields(namespace=""), ["s.name"])
+        self.assertEqual(service_fields(port=0), ["s.port"])
+
+    def test_paths(self) -> None:
+        """A path begins with a slash and has no empty parts."""
+        for path in ("a", "//", "/a//b", "/A b"):
+            self.assertEqual(set(service_fields(path=path)), {"s.path"}, path)
+
+    def test_bounded(self) -> None:
+        """A long path with many mistakes is not told of without end."""
+        path = "/" + "//" * 20_000
+        self.assertLess(len(service_fields(path=path)), LONGEST_CAUSES // len(path) + 5)
