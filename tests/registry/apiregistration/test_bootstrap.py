@@ -1,0 +1,36 @@
+"""Tests for L{kubetwist.registry.apiregistration.bootstrap}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import GroupVersion
+from kubetwist.registry.apiregistration.bootstrap import AUTOMANAGED, api_service
+from kubetwist.registry.strategies import strategy_for
+
+
+class ServiceTests(SynchronousTestCase):
+    """Tests for L{api_service}."""
+
+    def test_group(self) -> None:
+        """An APIService is named after what it is about, and says that the server made it."""
+        found = api_service(GroupVersion("apps", "v1"), 100, 15, "onstart")
+        self.assertEqual(found["metadata"], {"name": "v1.apps", "labels": {AUTOMANAGED: "onstart"}})
+        self.assertEqual(
+            found["spec"], {"version": "v1", "groupPriorityMinimum": 100, "versionPriority": 15, "group": "apps"}
+        )
+
+    def test_core(self) -> None:
+        """That of the core group has no group, and a name that ends with a dot."""
+        found = api_service(GroupVersion("", "v1"), 18000, 1, "onstart")
+        self.assertEqual(found["metadata"]["name"], "v1.")
+        self.assertNotIn("group", found["spec"])
+
+    def test_valid(self) -> None:
+        """What the server makes passes validation."""
+        strategy = strategy_for("apiregistration.k8s.io", "APIService")
+        for group_version in (GroupVersion("", "v1"), GroupVersion("apps", "v1beta1")):
+            found = api_service(group_version, 100, 15, "true")
+            strategy.default(found)
+            self.assertEqual(list(strategy.validate(found)), [])
+            self.assertEqual(list(strategy.names_for(found)(found["metadata"]["name"], False)), [])

@@ -1,0 +1,24 @@
+"""Tests for L{kubetwist.registry.apiserverinternal.printers}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.printers import cells
+from tests.registry.printertools import NOW, made
+
+
+class RowTests(SynchronousTestCase):
+    """Rows of StorageVersions."""
+
+    def test_storage_version(self) -> None:
+        """A row has the version that all servers encode in, and that of the first three."""
+        servers = [{"apiServerID": f"s{number}", "encodingVersion": "v1"} for number in range(5)]
+        obj = made({"status": {"commonEncodingVersion": "v1", "storageVersions": servers}})
+        found = cells("internal.apiserver.k8s.io", "StorageVersion", obj, NOW)
+        self.assertEqual(found, ["x", "v1", "s0=v1,s1=v1,s2=v1 + 2 more...", "3m"])
+
+    def test_none(self) -> None:
+        """Without servers there is no common version."""
+        found = cells("internal.apiserver.k8s.io", "StorageVersion", made(), NOW)
+        self.assertEqual(found[1], "<unset>")

@@ -1,0 +1,17 @@
+"""Tests for L{kubetwist.registry.authentication.strategy}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.registry.strategytools import defaulted
+
+
+class TokenRequestTests(SynchronousTestCase):
+    """Tests for the strategy of token requests."""
+
+    def test_hour(self) -> None:
+        """Tokens are good for an hour unless it is said otherwise."""
+        self.assertEqual(defaulted("authentication.k8s.io", "TokenRequest")["spec"], {"expirationSeconds": 3600})
+        spec = {"expirationSeconds": 600, "audiences": ["a"]}
+        self.assertEqual(defaulted("authentication.k8s.io", "TokenRequest", spec=spec)["spec"], spec)

@@ -1,0 +1,29 @@
+"""Tests for L{kubetwist.registry.policy.strategy}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.strategies import strategy_for
+from tests.registry.strategytools import defaulted, made
+
+
+class StrategyTests(SynchronousTestCase):
+    """Tests for the strategy of PodDisruptionBudgets."""
+
+    def test_status(self) -> None:
+        """A new budget allows nothing yet, and has counted nothing."""
+        obj = made("policy", "PodDisruptionBudget", status={"disruptionsAllowed": 5})
+        self.assertEqual(
+            obj["status"], {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
+        )
+
+    def test_names(self) -> None:
+        """A name is any part of a path."""
+        strategy = strategy_for("policy", "PodDisruptionBudget")
+        self.assertEqual(list(strategy.name_problems("A_b c", False)), [])
+        self.assertEqual(len(strategy.name_problems("a/b", False)), 1)
+
+    def test_spec(self) -> None:
+        """The spec is there, if only an empty one."""
+        self.assertEqual(defaulted("policy", "PodDisruptionBudget")["spec"], {})
