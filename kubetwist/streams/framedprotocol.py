@@ -20,6 +20,14 @@ F = TypeVar("F")
 
 
 @implementer(IPushProducer)
+def ignore_pressure(full: bool) -> None:
+    """Do nothing."""
+
+
+def ignore() -> None:
+    """Do nothing."""
+
+
 class Inlet(Protocol, Generic[F]):
     """
     A connection whose protocol has frames.
@@ -33,7 +41,12 @@ class Inlet(Protocol, Generic[F]):
 
     transport: Any
 
-    def __init__(self, reactor: IReactorTime) -> None:
+    def __init__(
+        self,
+        reactor: IReactorTime,
+        on_pressure: Callable[[bool], object] = ignore_pressure,
+        on_gone: Callable[[], object] = ignore,
+    ) -> None:
         self._reactor = reactor
         self._holds: set[object] = set()
         self._watched: set[object] = set()
@@ -45,8 +58,8 @@ class Inlet(Protocol, Generic[F]):
         self._leaving = False
         self._gone: Failure | None = None
         self._over = False
-        self.on_pressure: Callable[[bool], None] = lambda full: None
-        self.on_gone: Callable[[], None] = lambda: None
+        self.on_pressure = on_pressure
+        self.on_gone = on_gone
 
     # What a protocol says of itself.
 

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.failure import Failure
 
-from .framedprotocol import Inlet
+from .framedprotocol import Inlet, ignore, ignore_pressure
 from .spdyframes import (
     CANCEL,
     GOAWAY_OK,
@@ -129,12 +129,17 @@ class SPDYConnection(Inlet[Frame]):
         server: bool = False,
         accept: Callable[[SPDYStream], bool] | None = None,
         max_streams: int = MAX_STREAMS,
+        on_pressure: Callable[[bool], object] = ignore_pressure,
+        on_gone: Callable[[], object] = ignore,
     ) -> None:
         """
         @param accept: Is shown a stream that the other side begins. It sets the listener and says L{True} to accept
             it; without it, all are refused.
+        @param max_streams: How many streams of the other side may be open.
+        @param on_pressure: See L{Inlet}.
+        @param on_gone: See L{Inlet}.
         """
-        super().__init__(reactor)
+        super().__init__(reactor, on_pressure, on_gone)
         self._reader = FrameReader()
         self._writer = FrameWriter()
         self._accept = accept

@@ -64,15 +64,13 @@ class Translator:
         self._over = False
         self._client_gone = False
         self._releasing = False
-        self._spdy = SPDYConnection(reactor)
+        self._spdy = SPDYConnection(reactor, on_pressure=self._kubelet_pressure)
         self._connected = False
         self._moved = reactor.seconds()
         self._idle: IDelayedCall = reactor.callLater(IDLE_TIMEOUT, self._check_idle)
-        self.websocket = WebSocketConnection(reactor, self)
+        self.websocket = WebSocketConnection(reactor, self, on_pressure=self._client_pressure)
         # What the client sends is for streams that must be there first.
         self.websocket.hold(_OPENING, watch=True)
-        self.websocket.on_pressure = self._client_pressure
-        self._spdy.on_pressure = self._kubelet_pressure
 
     async def run(self, client: StreamingClient, target: bytes, fields: Sequence[tuple[bytes, bytes]]) -> int:
         """

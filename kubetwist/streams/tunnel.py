@@ -109,12 +109,10 @@ class _Ends:
     """
 
     def __init__(self, reactor: IReactorTime) -> None:
-        self.websocket = WebSocketConnection(reactor, self)
         self.backend = _Backend(self)
+        self.websocket = WebSocketConnection(reactor, self, on_pressure=self.backend.hold, on_gone=self._client_lost)
         self.over: Deferred[None] = Deferred()
         self._client_gone = False
-        self.websocket.on_pressure = self.backend.hold
-        self.websocket.on_gone = self._client_lost
 
     def message_received(self, data: bytes, finished: bool) -> None:
         """See L{kubetwist.streams.websocket.WebSocketListener}."""

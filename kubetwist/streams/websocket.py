@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
 from wsproto.connection import Connection, ConnectionState, ConnectionType
@@ -12,7 +12,7 @@ from wsproto.frame_protocol import CloseReason
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.failure import Failure
 
-from .framedprotocol import Inlet
+from .framedprotocol import Inlet, ignore, ignore_pressure
 
 #: The end, and nothing went wrong.
 NORMAL: Final = 1000
@@ -41,11 +41,22 @@ class WebSocketListener(Protocol):
 class WebSocketConnection(Inlet[Event]):
     """One connection."""
 
-    def __init__(self, reactor: IReactorTime, listener: WebSocketListener, *, client: bool = False) -> None:
+    def __init__(
+        self,
+        reactor: IReactorTime,
+        listener: WebSocketListener,
+        *,
+        client: bool = False,
+        on_pressure: Callable[[bool], object] = ignore_pressure,
+        on_gone: Callable[[], object] = ignore,
+    ) -> None:
         """
+        @param listener: Receives messages.
         @param client: Whether this is the side that has asked.
+        @param on_pressure: See L{Inlet}.
+        @param on_gone: See L{Inlet}.
         """
-        super().__init__(reactor)
+        super().__init__(reactor, on_pressure, on_gone)
         self._listener = listener
         self._frames = Connection(ConnectionType.CLIENT if client else ConnectionType.SERVER)
         self._events: Iterator[Event] | None = None

@@ -41,9 +41,9 @@ class WatchSocket(WatchStream):
                 request.setHeader(name, value)
             request.respond_text(error.code, str(error))
             return
-        self._socket = socket = WebSocketConnection(self._reactor, self)
-        socket.on_pressure = self._pressure
-        socket.on_gone = self.stopProducing
+        self._socket = socket = WebSocketConnection(
+            self._reactor, self, on_pressure=self._pressure, on_gone=self.stopProducing
+        )
         self._calls.append(self._reactor.callLater(self._timeout, self.end, None))
         if not request.switch_protocols(handshake.fields(*handshake.protocols), socket, self.end):
             self._stop()

@@ -68,9 +68,7 @@ class _Reader:
         self._answer = answer
         self._base64 = base64
         self._producer: Any = None
-        self.socket = WebSocketConnection(reactor, self)
-        self.socket.on_pressure = self._pressure
-        self.socket.on_gone = answer.abort
+        self.socket = WebSocketConnection(reactor, self, on_pressure=self._pressure, on_gone=answer.abort)
 
     def registerProducer(self, producer: Any, streaming: bool) -> None:
         self._producer = producer
