@@ -7,19 +7,17 @@ it is not, the flag is refused with the reason.
 
 from __future__ import annotations
 
-from typing import Any
-
 from .flagtypes import BOOLEAN, NATURAL, PORT, Kind, Row
 
 
-def only(kind: Kind, *values: Any, why: str) -> Kind:
+def only(kind: Kind, *values: object, why: str) -> Kind:
     """
     What takes C{values} and nothing else.
 
     @param why: What others are told.
     """
 
-    def parse(text: str) -> Any:
+    def parse(text: str) -> object:
         value = kind.parse(text)
         if value not in values:
             raise ValueError(why)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import evolve
 
 from twisted.application.service import IService
 
+from ..api.flagvalues import FlagValues
+from ..interfaces import IServerReactor
 from .command import CommandError, CommandOptions, CommandService
 from .flagtable import FLAGS
 from .flagtypes import BOOLEAN, Flag, FlagError, parse_flags
+
+if TYPE_CHECKING:
+    from ..server.datadir import DataDirectory
 
 #: The flags of C{twist kubeapi} that say where objects are stored.
 SIDE: Final = (
@@ -74,7 +79,7 @@ class Options(CommandOptions):
 
         given = parse_flags(self.flags, arguments)
         self.update(given)
-        self.sides: dict[str, Any] = {}
+        self.sides: dict[str, FlagValues] = {}
         for side in SECTIONS:
             values = {
                 name.removeprefix(f"{side}-"): value for name, value in given.items() if name.startswith(f"{side}-")
@@ -95,13 +100,13 @@ class Side:
     @ivar prefix: Of its keys, with its last slash.
     """
 
-    def __init__(self, options: Any, reactor: Any) -> None:
+    def __init__(self, options: FlagValues, reactor: IServerReactor) -> None:
         from ..server.plugins import make_backend
 
         self._options = options
         self.prefix = options["etcd-prefix"].rstrip("/") + "/"
         self.backend = make_backend(options, reactor)
-        self._data: Any = None
+        self._data: DataDirectory | None = None
 
     async def open(self, *, source: bool) -> None:
         """

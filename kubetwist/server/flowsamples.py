@@ -12,6 +12,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from twisted.internet.interfaces import IReactorTime
+
+from ..flowcontrol.controller import FlowControl
 from ..metrics.registry import Distribution, Reading
 
 #: Seconds between two looks.
@@ -51,10 +54,14 @@ _SERIES: Final[dict[str, tuple[str, Sequence[str], Sequence[float]]]] = {
 
 
 class FlowSamples:
-    """Looks at a L{kubetwist.flowcontrol.controller.FlowControl}."""
+    """Samples how busy priority levels are."""
 
     def __init__(
-        self, flow: Any, reactor: Any, in_flight: Callable[[], tuple[int, int]], limits: tuple[int, int]
+        self,
+        flow: FlowControl,
+        reactor: IReactorTime,
+        in_flight: Callable[[], tuple[int, int]],
+        limits: tuple[int, int],
     ) -> None:
         """
         @param in_flight: Tells how many requests are open that only read, and how many others.

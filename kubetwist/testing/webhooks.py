@@ -28,6 +28,7 @@ from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from ..api.jsontypes import JSONObject, JSONValue
 from ..authentication.certificates import common_name
+from ..interfaces import IServerReactor
 from ..server.credentials.certificates import Authority, Pair, Subject
 
 #: The answer that does not come.
@@ -72,7 +73,7 @@ class WebhookServer:
 
     def __init__(
         self,
-        reactor: Any,
+        reactor: IServerReactor,
         answer: Callable[[Call], Any],
         *,
         names: tuple[str, ...] = ("127.0.0.1", "localhost"),
