@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..client.factory import Outgoing
 
 
-class AuditContext(Protocol):
+class AuditDependencies(Protocol):
     """
     The collaborators of the audit.
 

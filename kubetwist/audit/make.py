@@ -26,14 +26,14 @@ from .policy import BadPolicy, Policy, read_policy
 from .truncation import Limits
 
 if TYPE_CHECKING:
-    from .dependencies import AuditContext
+    from .dependencies import AuditDependencies
 
 _log = Logger()
 
 _MEGABYTE: Final = 1024 * 1024
 
 
-def make_auditor(options: FlagValues, server: AuditContext) -> Auditor | None:
+def make_auditor(options: FlagValues, server: AuditDependencies) -> Auditor | None:
     """
     Make it, with nothing started; L{None} when nothing is to be told, or nowhere.
 
@@ -64,7 +64,7 @@ def make_auditor(options: FlagValues, server: AuditContext) -> Auditor | None:
     return auditor[0]
 
 
-def _policy(path: str, server: AuditContext, use: Callable[[Policy], object]) -> Policy:
+def _policy(path: str, server: AuditDependencies, use: Callable[[Policy], object]) -> Policy:
     """Read the policy, now and again when it changes."""
 
     def load(contents: Sequence[bytes]) -> Policy:
@@ -84,7 +84,7 @@ def _policy(path: str, server: AuditContext, use: Callable[[Policy], object]) ->
 
 
 def _backend(
-    name: str, output: IAuditOutput, options: FlagValues, server: AuditContext, counts: Counts
+    name: str, output: IAuditOutput, options: FlagValues, server: AuditDependencies, counts: Counts
 ) -> IAuditBackend:
     mode = options[f"audit-{name}-mode"]
     if mode != BATCH:
@@ -108,7 +108,7 @@ def _limits(name: str, options: FlagValues) -> Limits | None:
     return Limits(options[f"{flag}event-size"], options[f"{flag}batch-size"])
 
 
-def _log_output(options: FlagValues, server: AuditContext, counts: Counts) -> IAuditOutput:
+def _log_output(options: FlagValues, server: AuditDependencies, counts: Counts) -> IAuditOutput:
     from .log import LogOutput
     from .logfile import LogFile, Rotation, StandardOutput
 
@@ -135,7 +135,7 @@ def _log_output(options: FlagValues, server: AuditContext, counts: Counts) -> IA
     )
 
 
-def _webhook_output(options: FlagValues, server: AuditContext, counts: Counts) -> IAuditOutput:
+def _webhook_output(options: FlagValues, server: AuditDependencies, counts: Counts) -> IAuditOutput:
     from ..client.errors import BadSettings
     from ..client.kubeconfig import BadKubeconfig, read_kubeconfig
     from .webhook import WebhookOutput
