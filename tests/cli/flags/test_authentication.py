@@ -1,0 +1,58 @@
+"""Tests for L{kubetwist.cli.flags.authentication}."""
+
+from __future__ import annotations
+
+from ..commandlines import CommandLineTestCase, parsed
+
+ISSUER = ("--oidc-issuer-url=https://issuer", "--oidc-client-id=me")
+
+
+class AuthenticationTests(CommandLineTestCase):
+    """Checks across the flags of authentication."""
+
+    def test_oidc(self) -> None:
+        """An issuer and a client are set together, and flags and a file exclude each other."""
+        text = "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set"
+        for flag in ("--oidc-issuer-url=https://issuer", "--oidc-client-id=me", "--oidc-groups-claim=groups"):
+            self.assert_refused(text, flag)
+        self.assertEqual(parsed(*ISSUER)["oidc-signing-algs"], ("RS256",))
+        self.assert_refused(
+            "authentication-config file and oidc-* flags are mutually exclusive", "--authentication-config=x", *ISSUER
+        )
+
+    def test_algorithms(self) -> None:
+        """Algorithms with a shared secret are refused; every unsupported one is named."""
+        self.assert_refused(
+            'oidc: unsupported signing alg: "HS256"; oidc: unsupported signing alg: "none"',
+            *ISSUER,
+            "--oidc-signing-algs=HS256,ES256,none",
+        )
+        self.assertEqual(parsed(*ISSUER, "--oidc-signing-algs=ES256,PS512")["oidc-signing-algs"], ("ES256", "PS512"))
+
+    def test_issuers(self) -> None:
+        """Issuers of service account tokens are not empty, and named once."""
+        self.assert_refused("service-account-issuer should not be an empty string", "--service-account-issuer=")
+        self.assert_refused(
+            'service-account-issuer "a" is already specified',
+            "--service-account-issuer=a",
+            "--service-account-issuer=b",
+            "--service-account-issuer=a",
+        )
+
+    def test_expiration(self) -> None:
+        """The longest life of tokens is between an hour and 2^32 seconds, or not limited."""
+        flag = "--service-account-max-token-expiration"
+        text = "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
+        for value in ("59m", "1193047h"):
+            self.assert_refused(text, f"{flag}={value}")
+        for value, seconds in (("0", 0), ("1h", 3600), ("1193046h", 1193046 * 3600)):
+            self.assertEqual(parsed(f"{flag}={value}")[flag.lstrip("-")], seconds)
+
+    def test_request_headers(self) -> None:
+        """Headers with uids include the one that the aggregator sends."""
+        flag = "--requestheader-uid-headers"
+        self.assert_refused(
+            f"{flag} is set without specifying the standard X-Remote-Uid header - API aggregation will not work",
+            f"{flag}=X-Uid",
+        )
+        self.assertEqual(parsed(f"{flag}=X-Uid,x-remote-uid")[flag.lstrip("-")], ("X-Uid", "x-remote-uid"))
