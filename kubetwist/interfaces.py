@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from twisted.internet.defer import Deferred
 
+    from .api.admission import AdmissionAttributes, AdmissionContext
     from .api.authorization import AuthorizerAttributes, Verdict
     from .api.flagvalues import FlagValues
     from .api.jsontypes import JSONValue
@@ -479,14 +480,13 @@ class IMeasuredAdmission(IAdmissionPlugin):
 class IMutatingAdmission(IAdmissionPlugin):
     """May change objects on their way in."""
 
-    def admit(attributes: Any) -> Awaitable[None] | None:
+    def admit(attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """
         Change C{attributes.object} in place.
 
         It is called again, within the same request, when a plugin after it has changed the object, and so must find
         nothing more to do in what it has seen before.
 
-        @param attributes: L{kubetwist.api.admission.AdmissionAttributes}.
         @return: L{None}, or something to wait for: the method may be C{async}.
         @raise APIStatusError: The request is refused; C{attributes.forbidden(why)} makes the usual one.
         """
@@ -495,7 +495,7 @@ class IMutatingAdmission(IAdmissionPlugin):
 class IValidatingAdmission(IAdmissionPlugin):
     """May refuse objects on their way in; sees them as they will be stored."""
 
-    def validate(attributes: Any) -> Awaitable[None] | None:
+    def validate(attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """
         Look, but do not touch.
 
@@ -514,11 +514,11 @@ class IAdmissionPluginFactory(Interface):
     name: str = Attribute("As in --enable-admission-plugins.")
     default: bool = Attribute("Whether it is on unless switched off.")
 
-    def make(server: Any, configuration: JSONValue) -> IAdmissionPlugin:
+    def make(server: AdmissionContext, configuration: JSONValue) -> IAdmissionPlugin:
         """
         Build the plugin.
 
-        @param server: What plugins may use: L{kubetwist.api.admission.AdmissionContext}.
+        @param server: What plugins may use of the server.
         @param configuration: Its part of --admission-control-config-file, decoded; L{None} without one.
         @raise Exception: It can not be made so; the server does not start, and says why.
         """

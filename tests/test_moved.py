@@ -18,7 +18,7 @@ from .checkout import CHECKOUT
 
 #: What plugins and tests could import in kubetwist 0.1, by the names of then.
 DOCUMENTED = {
-    "kubetwist.api.admission": ("AdmissionAttributes", "AdmissionContext"),
+    "kubetwist.admission.attributes": ("AdmissionAttributes", "AdmissionContext"),
     "kubetwist.admission.factory": ("AdmissionPluginFactory",),
     "kubetwist.api.authorization": ("AuthorizerAttributes", "Decision", "Verdict"),
     "kubetwist.api.errors": ("APIStatusError",),
