@@ -95,7 +95,7 @@ class AuditedRequest(KubeRequest):
                     trail.answered_object(body, yaml=True)
             trail.begun(code)
             waiting = self._complete()
-            if waiting is not None and not self._disconnected:
+            if waiting is not None and not self.disconnected:
                 self.held = True
                 waiting.addBoth(lambda _: KubeRequest.respond(self, code, body, content_type))
                 waiting.addErrback(self.crashed)
@@ -105,7 +105,7 @@ class AuditedRequest(KubeRequest):
     def write(self, data: bytes) -> None:
         """As L{KubeRequest.write}."""
         trail = self.audit
-        if trail is not None and not (trail.started or self.finished or self._disconnected):
+        if trail is not None and not (trail.started or self.finished or self.disconnected):
             self._note_user()
             trail.begun(self.code)
         super().write(data)
@@ -115,7 +115,7 @@ class AuditedRequest(KubeRequest):
         if self.held:
             return
         trail = self.audit
-        if trail is not None and not (trail.over or self.finished or self._disconnected):
+        if trail is not None and not (trail.over or self.finished or self.disconnected):
             trail.begun(self.code)
             waiting = self._complete()
             if waiting is not None:
@@ -130,7 +130,7 @@ class AuditedRequest(KubeRequest):
     ) -> bool:
         """As L{KubeRequest.switch_protocols}; the event is completed when the connection ends."""
         trail = self.audit
-        if trail is not None and not (trail.started or self.finished or self._disconnected or self.held):
+        if trail is not None and not (trail.started or self.finished or self.disconnected or self.held):
             self._note_user()
             trail.begun(101)
         return super().switch_protocols(fields, protocol, end)
@@ -173,7 +173,7 @@ class AuditedRequest(KubeRequest):
     def _refused(self, code: int) -> None:
         """Tell of a request that was answered before it was known whose it is."""
         refusal = self._refusal
-        if refusal is None or code not in (400, 401) or self.user is not None or self.finished or self._disconnected:
+        if refusal is None or code not in (400, 401) or self.user is not None or self.finished or self.disconnected:
             return
         self._refusal = None
         if not hasattr(self, "info"):

@@ -33,7 +33,7 @@ def with_deadline(handler: Handler, reactor: IReactorTime, longest: float) -> Ha
                     allowed = seconds
         request.deadline = reactor.seconds() + allowed
         handler(request)
-        if not (request.finished or request.held or request._disconnected):
+        if not (request.finished or request.held or request.disconnected):
             call = reactor.callLater(allowed, _expired, request)
             request.notifyFinish().addBoth(_cancel, call)
 

@@ -82,6 +82,7 @@ class KubeRequest(Request):
     @ivar body_too_large: The body went over the limit; there is none to read.
     @ivar streamed: The body, when it arrives while the request is answered.
     @ivar switched: The connection is another protocol's.
+    @ivar disconnected: The client has disconnected before the response was complete.
     @ivar terminated: The code with which the server put an end to it, in its own defence; 0 when it did not.
     """
 
@@ -114,6 +115,7 @@ class KubeRequest(Request):
     signed_in = False
     streamed: StreamedBody | None = None
     switched = False
+    disconnected = False
     terminated = 0
     method: bytes
     uri: bytes
@@ -203,7 +205,7 @@ class KubeRequest(Request):
     @property
     def over(self) -> bool:
         """Whether nothing is to be done for it any more: it is answered, or its client has gone."""
-        return bool(self.finished or self.held or self._disconnected)
+        return bool(self.finished or self.held or self.disconnected)
 
     # The request, read.
 
@@ -354,7 +356,7 @@ class KubeRequest(Request):
         An answer that comes after another, such as that of the deadline, or after the client has gone, is dropped.
         Headers set with C{setHeader} are sent too.
         """
-        if self.finished or self._disconnected or self.startedWriting:
+        if self.finished or self.disconnected or self.startedWriting:
             if self.terminated and self.site.late is not None:
                 self.site.late(code)
             return
@@ -398,12 +400,12 @@ class KubeRequest(Request):
 
     def write(self, data: bytes) -> None:
         """As L{IRequest}: send a piece of the body; the first one begins the response."""
-        if not (self.finished or self._disconnected):
+        if not (self.finished or self.disconnected):
             self.connection.send_piece(self, data)
 
     def finish(self) -> None:
         """As L{IRequest}, but harmless when the answer was given already or the client has gone."""
-        if self.finished or self._disconnected:
+        if self.finished or self.disconnected:
             return
         if not self.startedWriting:
             if not self.responseHeaders.hasHeader(b"Content-Length") and self.code not in NO_BODY_CODES:
@@ -468,14 +470,14 @@ class KubeRequest(Request):
         @param end: Called when the server stops; the connection is closed without it.
         @return: Whether it was done: not when the client has gone, or something was answered.
         """
-        if self.finished or self._disconnected or self.startedWriting or self.held:
+        if self.finished or self.disconnected or self.startedWriting or self.held:
             return False
         self.code = 101
         # Whatever else might be answered comes too late.
         self.startedWriting = self.finished = 1
         self.switched = True
         transport = self.connection.switch(self, fields, protocol)
-        if not self._disconnected:
+        if not self.disconnected:
             self.long_running(end or transport.hang_up)
         return True
 
@@ -511,7 +513,7 @@ class KubeRequest(Request):
 
     def connectionLost(self, reason: Failure) -> None:
         """The client has gone before the answer was finished."""
-        self._disconnected = True
+        self._disconnected = self.disconnected = True
         self.site.request_ended(self)
         self.channel = None
         self.producer = None

@@ -56,7 +56,7 @@ def respond_error(request: KubeRequest, error: APIStatusError, protobuf: bool = 
     @param protobuf: Whether protobuf is available, which it is not for custom resources.
     """
     forget_frames(error)
-    if request._disconnected or request.finished:
+    if request.disconnected or request.finished:
         return
     if request.startedWriting:
         request.abort()

@@ -197,7 +197,7 @@ class AnswerFault(Fault):
             self._now(request, sent, handler)
 
     def _now(self, request: KubeRequest, sent: SentRequest, handler: Handler) -> None:
-        if request._disconnected:
+        if request.disconnected:
             return
         if self._hang_up:
             request.abort()
@@ -279,7 +279,7 @@ class _DisturbedStream:
         # Events are lines, but in protobuf; there, what was written together stays together.
         json_lines = data.startswith(b"{")
         for event in data.splitlines(keepends=True) if json_lines else [data]:
-            if self._request.finished or self._request._disconnected:
+            if self._request.finished or self._request.disconnected:
                 return
             if self._left is not None and self._left <= 0:
                 self._cut()

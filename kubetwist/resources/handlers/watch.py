@@ -380,7 +380,7 @@ class WatchStream:
 
     def _finish(self) -> None:
         request = self._request
-        if not request._disconnected and not request.finished:
+        if not request.disconnected and not request.finished:
             request.unregisterProducer()
             request.finish()
 
@@ -413,7 +413,7 @@ class WatchStream:
         self._planned = False
         if self._writing or (self._paused and not self._over):
             return
-        if self._waiting and not self._request._disconnected:
+        if self._waiting and not self._request.disconnected:
             self._writing = True
             try:
                 self._write()

@@ -53,7 +53,7 @@ async def send_log(
             metrics.log_of_stranger()
         raise APIStatusError.unknown(f"Get {quoted(_url(client, target))}: {error}") from error
     except CancelledError:
-        if request._disconnected:
+        if request.disconnected:
             raise
         # The server stops, and nobody knows when a kubelet that has nothing to tell yet would answer.
         request.abort()

@@ -170,7 +170,7 @@ async def proxy_request(
         await task
     except CancelledError:
         # The client has gone, or was answered that it took too long.
-        if not (request.finished or request._disconnected):
+        if not (request.finished or request.disconnected):
             raise
 
 

@@ -146,7 +146,7 @@ class LogsResource(Resource):
                 return
             request.setHeader(b"content-security-policy", b"default-src 'none'")
             request.respond(200, page, b"text/html; charset=utf-8")
-        elif request.finished or request._disconnected or request.method == b"HEAD":
+        elif request.finished or request.disconnected or request.method == b"HEAD":
             os.close(number)
             request.setHeader(b"content-length", b"%d" % size)
             request.respond(200, b"", TEXT)
