@@ -38,7 +38,7 @@ def make_auditor(options: FlagValues, server: AuditDependencies) -> Auditor | No
     Make it, with nothing started; L{None} when nothing is to be told, or nowhere.
 
     @param options: The parsed command line, L{kubetwist.cli.kubeapi.Options}.
-    @param server: L{kubetwist.server.config.ServerConfig}.
+    @param server: The reactor, watched files and outgoing clients.
     @raise ValueError: A file that is named can not be used; says which, and why.
     """
     path, log, webhook = (
