@@ -8,7 +8,7 @@ It joins the parts of the engine, which do not know each other: requests (L{kube
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from urllib.parse import unquote_to_bytes
 
 from twisted.internet.defer import Deferred
@@ -55,20 +55,38 @@ class KubeSite(Site):
     requestFactory = KubeRequest  # type: ignore[assignment]
     timeOut = None
 
-    def __init__(self, handler: Handler, reactor: IReactorTime) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        reactor: IReactorTime,
+        *,
+        connections: Connections | None = None,
+        turns: WorkScheduler | None = None,
+        guard: MemoryGuard | None = None,
+        heads_first: bool = False,
+        streams: Sequence[Callable[[KubeRequest], bool]] = (),
+        ended: Callable[[KubeRequest], object] | None = None,
+        late: Callable[[int], object] | None = None,
+    ) -> None:
+        """
+        The parameters are attributes of this class.
+
+        @param handler: Answers requests.
+        @param connections: By default, connections without further limits.
+        """
         # There is no tree of resources in front of the filters.
         super().__init__(None, reactor=reactor, timeout=None)  # type: ignore[no-untyped-call]
         self.handler = handler
         self.open_requests: set[KubeRequest] = set()
         self.long_running: dict[KubeRequest, Callable[[], object]] = {}
         self.date: bytes = datetimeToString()
-        self.connections = Connections(reactor)
-        self.ended: Callable[[KubeRequest], object] | None = None
-        self.late: Callable[[int], object] | None = None
-        self.turns: WorkScheduler | None = None
-        self.streams: list[Callable[[KubeRequest], bool]] = []
-        self.heads_first = False
-        self.guard: MemoryGuard | None = None
+        self.connections = connections or Connections(reactor)
+        self.ended = ended
+        self.late = late
+        self.turns = turns
+        self.streams = list(streams)
+        self.heads_first = heads_first
+        self.guard = guard
         self._event_writers: dict[Callable[[], object], None] = {}
         self._tick: IDelayedCall | None = None
         self._drained: list[Deferred[None]] = []

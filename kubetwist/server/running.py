@@ -25,8 +25,9 @@ from ..filters.authorization import WHY
 from ..filters.consistency import Consistency
 from ..filters.handlerchain import with_filters
 from ..filters.memory import with_memory_limit
-from ..http.connection.bodyshares import MAX_BODY
+from ..http.connection.bodyshares import MAX_BODIES, MAX_BODY, BodyShares
 from ..http.connection.ciphers import openssl_ciphers
+from ..http.connection.connections import Connections
 from ..http.connection.memorylimit import MemoryGuard, make_guard
 from ..http.connection.memoryrelease import MemoryRelease, find_trim
 from ..http.connection.neighbours import Neighbours
@@ -207,16 +208,6 @@ class APIServer:
         guard: MemoryGuard | None,
     ) -> KubeSite:
         config, options, tracing = self.config, self._options, self.config.tracing
-        site = KubeSite(handler, self._reactor)
-        site.turns = config.turns
-        site.heads_first = True
-        site.connections.memory = MemoryRelease(self._reactor, find_trim())
-        if guard is not None:
-            site.guard = guard
-            if guard.limit:
-                site.connections.bodies.most = min(site.connections.bodies.most, guard.limit // 8)
-        site.connections.neighbours = Neighbours(options["max-connections-per-address"])
-
         told, counted = RequestLog(options.verbosity).ended, metrics.ended
 
         def ended(request: KubeRequest) -> None:
@@ -226,11 +217,24 @@ class APIServer:
             left(request)
             counted(request, now)
 
-        site.ended = ended if tracing is None else tracing.requests.and_then(ended)
-        site.late = metrics.late
+        most = MAX_BODIES if guard is None or not guard.limit else min(MAX_BODIES, guard.limit // 8)
+        site = KubeSite(
+            handler,
+            self._reactor,
+            connections=Connections(
+                self._reactor,
+                neighbours=Neighbours(options["max-connections-per-address"]),
+                bodies=BodyShares(most),
+                memory=MemoryRelease(self._reactor, find_trim()),
+            ),
+            turns=config.turns,
+            guard=guard,
+            heads_first=True,
+            streams=() if self.apis is None else self.apis.streams,
+            ended=ended if tracing is None else tracing.requests.and_then(ended),
+            late=metrics.late,
+        )
         tell_of_connections(config.metrics, site)
-        if self.apis is not None:
-            site.streams = list(self.apis.streams)
         return site
 
     # What servers of another purpose do in their own way.

@@ -76,15 +76,27 @@ class Connections:
     @ivar memory: Releases memory after connections have closed; L{None} does not.
     """
 
-    def __init__(self, reactor: IReactorTime) -> None:
+    def __init__(
+        self,
+        reactor: IReactorTime,
+        *,
+        neighbours: Neighbours | None = None,
+        bodies: BodyShares | None = None,
+        memory: MemoryRelease | None = None,
+    ) -> None:
+        """
+        @param neighbours: By default, there may be any number of connections from one place.
+        @param bodies: By default, large bodies have the usual limit.
+        @param memory: Releases memory after connections have closed; L{None} does not.
+        """
         self._reactor = reactor
         self.now: Callable[[], float] = reactor.seconds
         self.channels: set[Connection] = set()
         self.stalled: dict[Paused, float] = {}
         self.failed_handshakes = 0
-        self.neighbours = Neighbours()
-        self.bodies = BodyShares()
-        self.memory: MemoryRelease | None = None
+        self.neighbours = neighbours or Neighbours()
+        self.bodies = bodies or BodyShares()
+        self.memory = memory
         self._pipelined: deque[Connection] = deque()
 
     def connected(self, channel: Connection) -> bool:
