@@ -9,13 +9,15 @@ see the same variables. The language itself is imported when somebody has an exp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property
 from time import thread_time
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from attrs import define, field, frozen
+
+from twisted.internet.defer import Deferred
 
 from ..api.admission import AdmissionAttributes
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from ..cel.environment import Environment, Program
     from ..cel.library.authz import Authorizer
     from ..cel.types import Type
+    from ..cel.values import Value
 
 _Result = TypeVar("_Result")
 
@@ -192,7 +195,9 @@ class Request:
     namespace: JSONObject | None
     attributes: AdmissionAttributes = field(repr=False)
 
-    def for_conditions(self, names: Names, authorizer: Authorizer | None, params: JSONObject | None) -> dict[str, Any]:
+    def for_conditions(
+        self, names: Names, authorizer: Authorizer | None, params: JSONObject | None
+    ) -> dict[str, Value]:
         """
         Return the values of the variables in C{matchConditions}.
 
@@ -201,9 +206,9 @@ class Request:
         """
         return {**self.activation(names, authorizer, params), "namespaceObject": None}
 
-    def activation(self, names: Names, authorizer: Authorizer | None, params: JSONObject | None) -> dict[str, Any]:
+    def activation(self, names: Names, authorizer: Authorizer | None, params: JSONObject | None) -> dict[str, Value]:
         """The values of the variables."""
-        values: dict[str, Any] = {
+        values: dict[str, Value] = {
             "object": self.object,
             "oldObject": self.old_object,
             "namespaceObject": self.namespace,
@@ -243,7 +248,7 @@ def authorizer_of(attributes: AdmissionAttributes) -> Authorizer:
         verdict = authorizer.authorize(question)
         return verdict if isinstance(verdict, Verdict) else await verdict
 
-    def authorize(question: AuthorizerAttributes) -> Any:
+    def authorize(question: AuthorizerAttributes) -> Verdict | Deferred[Verdict] | Awaitable[Verdict]:
         # Only the reactor's thread may call authorizers: in another thread the evaluation is cancelled and repeated.
         return ask_later(question) if _in_other_thread.get() else authorizer.authorize(question)
 
@@ -314,7 +319,7 @@ class Evaluation:
 
     seconds: ClassVar[float] = 2.0
 
-    def __init__(self, values: Mapping[str, Any], variables: Mapping[str, Expression], budget: int) -> None:
+    def __init__(self, values: Mapping[str, Value], variables: Mapping[str, Expression], budget: int) -> None:
         self.budget = budget
         self._deadline = 0.0
         self._given = values
@@ -322,7 +327,7 @@ class Evaluation:
         self._spent = 0
 
     @cached_property
-    def _values(self) -> Mapping[str, Any]:
+    def _values(self) -> Mapping[str, Value]:
         if not self._variables:
             return self._given
         from ..cel.frame import LazyFields
@@ -330,10 +335,10 @@ class Evaluation:
         lazy = {name: self._variable(name, compiled) for name, compiled in self._variables.items()}
         return {**self._given, "variables": LazyFields(lazy)}
 
-    def _variable(self, name: str, compiled: Expression) -> Callable[[], Any]:
+    def _variable(self, name: str, compiled: Expression) -> Callable[[], Value]:
         from ..cel.errors import CelError, EvaluationError
 
-        def value() -> Any:
+        def value() -> Value:
             if compiled.program is None:
                 raise CelError(f'composited variable "{name}" fails to compile: {compiled.error}')
             try:

@@ -20,6 +20,7 @@ from ...storage.errors import StorageUnavailable
 from .params import BadConfiguration, ParamKind
 
 if TYPE_CHECKING:
+    from ...cel.values import Value
     from ...registry.admissioncontext import ServerAdmissionContext
     from ...storage.cache.record import Record
 
@@ -97,7 +98,7 @@ class Policy:
             return [None]
         return [*await self.kind.collect(binding.ref, namespace)]
 
-    def evaluation(self, values: dict[str, Any], budget: int) -> Evaluation:
+    def evaluation(self, values: dict[str, Value], budget: int) -> Evaluation:
         """Something to run its expressions with."""
         return Evaluation(values, self.compiler.variables, budget)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterator, Sequence
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import orjson
 from attrs import define, field, frozen
@@ -42,6 +42,7 @@ from .source import Binding, Policies, Policy, Shown
 if TYPE_CHECKING:
     from ...admission.matching.equivalents import Form
     from ...cel.library.authz import Authorizer
+    from ...cel.values import Value
     from ...registry.admissioncontext import ServerAdmissionContext
 
 #: Bytes that a message made by an expression may have.
@@ -148,7 +149,7 @@ class ValidatingPolicy(Policy):
             findings = Findings([] if self.ignores else [Failure(str(error), error="out_of_budget")])
         return findings
 
-    def _validate(self, values: dict[str, Any], findings: Findings) -> None:
+    def _validate(self, values: dict[str, Value], findings: Findings) -> None:
         evaluation = self.evaluation(values, POLICY_BUDGET)
         outcomes = [evaluation.run(one.expression) for one in self._validations]
         failed = [bool(outcome.error) or outcome.value is not True for outcome in outcomes]
@@ -174,7 +175,7 @@ class ValidatingPolicy(Policy):
             elif failed[index]:
                 findings.failures.append(Failure(one.told(made[index]), index, one.reason))
 
-    def _annotate(self, values: dict[str, Any], findings: Findings) -> None:
+    def _annotate(self, values: dict[str, Value], findings: Findings) -> None:
         if not self._annotations:
             return
         evaluation = self.evaluation(values, POLICY_BUDGET)

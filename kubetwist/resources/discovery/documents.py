@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import orjson
 
+from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersion, JSONObject
 from ...registry.kinds import Priority
 from ..servedresources import IInstalled, InstalledResource, preferred
@@ -100,7 +101,7 @@ def aggregated_discovery(
     core: bool,
     version: str,
     remote: IRemoteVersions | None = None,
-    tell: Callable[[GroupVersion], Any] | None = None,
+    tell: Callable[[GroupVersion], JSONValue] | None = None,
 ) -> JSONObject:
     """
     Everything in one document.
@@ -116,7 +117,7 @@ def aggregated_discovery(
         entries = remote.entries
         served = preferred({*served, *entries}, {**installed.priorities, **remote.priorities})
 
-    def told(group: str, one: str) -> Any:
+    def told(group: str, one: str) -> JSONValue:
         group_version = GroupVersion(group, one)
         entry = entries.get(group_version)
         if entry is not None:

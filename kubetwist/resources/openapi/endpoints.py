@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 from urllib.parse import parse_qs, unquote
 
 import orjson
@@ -19,12 +19,13 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET, Request
 
+from ...api.resource import GroupVersion
 from ...http.collaborators import DeferToThread
 from ...http.negotiation import parse_accept
 from ..cacheddocuments import Leaf, answer_bare, header
 from ..discovery.endpoints import page_not_found
 from ..remotedocuments import FAILURES
-from ..servedresources import IInstalled
+from ..servedresources import IInstalled, InstalledResource
 from .compressed import V2_PROTOBUF, V3_PROTOBUF, Packed, answer_packed, to_be_unpacked
 
 if TYPE_CHECKING:
@@ -76,19 +77,21 @@ class IRemoteDocuments(Protocol):
         """One of these."""
 
 
+T = TypeVar("T")
+#: What is served: the resources of each group-version.
+Snapshot = list[tuple[GroupVersion, tuple[InstalledResource, ...]]]
 #: Finds what others serve; L{None} as long as there are no others.
 FindRemote = Callable[[], IRemoteDocuments | None]
 
 
-class _Shelf:
+class _Shelf(Generic[T]):
     """What is built of one version of OpenAPI: at most one thread is at work on it, and all who ask wait for that."""
 
     def __init__(
         self,
         installed: IInstalled,
         run: DeferToThread,
-        build: Callable[..., Any],
-        empty: Any,
+        build: Callable[[Snapshot, T | None, Remote], T],
         remote: FindRemote,
     ) -> None:
         """
@@ -98,15 +101,15 @@ class _Shelf:
         self._run = run
         self._build = build
         self._remote = remote
-        self._built = empty
+        self._built: T | None = None
         self._generation = -1, -1
-        self._waiting: list[Deferred[Any]] | None = None
+        self._waiting: list[Deferred[T]] | None = None
 
-    def get(self) -> Any:
+    def get(self) -> T | Deferred[T]:
         """What is built, or a Deferred of it."""
-        if self._waiting is None and self._generation == self._now():
+        if self._waiting is None and self._built is not None and self._generation == self._now():
             return self._built
-        waiter: Deferred[Any] = Deferred()
+        waiter: Deferred[T] = Deferred()
         if self._waiting is None:
             self._waiting = [waiter]
             self._begin()
@@ -123,12 +126,12 @@ class _Shelf:
         generation = self._now()
         snapshot = [(one, tuple(installed.resources(one))) for one in installed.group_versions()]
         remote = self._remote()
-        specs = [] if remote is None else remote.specs()
+        specs: Remote = [] if remote is None else remote.specs()
         self._run(self._build, snapshot, self._built, specs).addCallbacks(
             self._finished, self._failed, callbackArgs=(generation,)
         )
 
-    def _finished(self, built: Any, generation: tuple[int, int]) -> None:
+    def _finished(self, built: T, generation: tuple[int, int]) -> None:
         self._built, self._generation = built, generation
         waiting, self._waiting = self._waiting or (), None
         for waiter in waiting:
@@ -156,14 +159,16 @@ class _OpenAPI(Leaf):
 
         return self.answer_from(self._run(packed.unpacked), request, answer)
 
-    def answer_from(self, found: Any, request: Request, answer: Callable[[Request, Any], bytes | int]) -> bytes | int:
+    def answer_from(
+        self, found: T | Deferred[T], request: Request, answer: Callable[[Request, T], bytes | int]
+    ) -> bytes | int:
         """Answer any method, at once or when what is to be answered with is there."""
         if not isinstance(found, Deferred):
             return answer(request, found)
         gone: list[object] = []
         request.notifyFinish().addErrback(gone.append)
 
-        def ready(result: Any) -> None:
+        def ready(result: T) -> None:
             if not gone:
                 self._send(request, answer(request, result))
 
@@ -200,10 +205,8 @@ class OpenAPIV2(_OpenAPI):
         @param remote: What is served by others, if there are any.
         """
         super().__init__(run)
-        self._json = _Shelf(installed, run, lambda now, before, others: builder().v2(now, others), None, remote)
-        self._protobuf = _Shelf(
-            installed, run, lambda now, before, others: builder().v2_protobuf(now, others), None, remote
-        )
+        self._json = _Shelf(installed, run, lambda now, before, others: builder().v2(now, others), remote)
+        self._protobuf = _Shelf(installed, run, lambda now, before, others: builder().v2_protobuf(now, others), remote)
 
     def render(self, request: Request) -> bytes | int:
         """Answer any method."""
@@ -236,7 +239,7 @@ class OpenAPIV3(_OpenAPI):
         """
         super().__init__(run)
         # What others serve has documents of its own.
-        self._shelf = _Shelf(installed, run, lambda now, before, _: builder().v3(now, before), {}, lambda: None)
+        self._shelf = _Shelf(installed, run, lambda now, before, _: builder().v3(now, before or {}), lambda: None)
         self._now = now
         self._remote = remote
         #: By name: of which document, and that in protobuf.
