@@ -18,7 +18,7 @@ from ...registry.generic.codec import Codec
 from ...registry.generic.fieldmanager.manager import built_in_field_manager
 from ...registry.generic.parts import status_rules
 from ...registry.generic.store import Store
-from ...registry.generic.updates import UpdateRules
+from ...registry.generic.updates import UpdateRules, other_uid
 from ...storage.cache.record import Record
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Client:
             assert stored is not None, "a patch makes nothing"
             meta = stored["metadata"]
             if uid and meta.get("uid") != uid:
-                raise store.other_uid(store.key(namespace, name), {"uid": uid, "name": name}, meta)
+                raise other_uid(store, store.key(namespace, name), {"uid": uid, "name": name}, meta)
             if revision and meta.get("resourceVersion") != str(revision):
                 raise APIStatusError.modified(store.group_resource, name)
             # What is given to those who change it is theirs; ownership compares with what was there.

@@ -11,8 +11,7 @@ from ...api.options import DeleteOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...storage.cache.record import Record
-from ...storage.errors import KeyNotFound, RevisionConflict
-from ..generic import deletion
+from ..generic import deletion, removal
 from ..generic.store import Store
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -36,15 +35,21 @@ class DefinitionStore(Store):
             empty = {"metadata": {"name": key, "uid": "", "creationTimestamp": None}, "spec": {}, "status": {}}
             return Record.from_draft(key, revision, self.draft(empty))
 
-    async def delete_once(
+    async def begin_deletion(
         self, scope: RequestScope, key: str, record: Record, options: DeleteOptions
-    ) -> tuple[Any, bool]:
-        """Mark a definition that is not marked yet; go the usual way with others."""
+    ) -> tuple[Any, bool] | None:
+        """
+        Mark a definition that is not marked yet.
+
+        As one of a collection, a definition is deleted without regard to its objects, as the reference does it.
+        """
+        if scope.collection:
+            return None
         old = self.load(record)
         deletion.check_first_preconditions(options, old["metadata"], self.group_resource, record.name)
         if old["metadata"].get("deletionTimestamp"):
-            return await super().delete_once(scope, key, record, options)
-        await self.admit_deletion(scope, record, options)
+            return None
+        await removal.admit_deletion(self, scope, record, options)
         obj = self.load(record)
         meta = obj["metadata"]
         meta["deletionTimestamp"] = times.now()
@@ -58,18 +63,7 @@ class DefinitionStore(Store):
             "InstanceDeletionPending",
             "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
         )
-        return await self.put_back(key, obj, old, record, options.dry_run), False
-
-    async def delete_item(self, scope: RequestScope, name: str, options: DeleteOptions) -> None:
-        """As one of a collection, a definition is deleted without regard to its objects, as the reference does it."""
-        key = self.key(scope.namespace, name)
-        while True:
-            record = self.existing(scope, name)
-            try:
-                await super().delete_once(scope, key, record, options)
-                return
-            except (RevisionConflict, KeyNotFound):
-                continue
+        return await removal.put_back(self, key, obj, old, record, options.dry_run), False
 
 
 def set_condition(crd: JSONObject, kind: str, status: str, reason: str, message: str) -> None:

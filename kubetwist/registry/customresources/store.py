@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
-from ...api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
+from ...api.options import ListOptions, WriteOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupVersionKind, JSONObject
 from ...storage.cache.listing import Listing
 from ...storage.cache.record import Draft, Record
 from ..generic.environment import StoredResource, StoreEnvironment
 from ..generic.fieldmanager.manager import FieldManager
-from ..generic.reading import await_first_state, begin_watch
+from ..generic.reading import begin_watch
 from ..generic.store import Store
-from ..generic.updates import UpdateRules
 from .codec import CustomCodec, stored_version
 from .fieldmanager import ConversionNeeded, field_manager
 from .sink import PreparingSink
 
 if TYPE_CHECKING:
     from .served import ServedResource
-
-#: How many conversions one write may need for finding out who owns what: two and a few more for each other version.
-OWNERS_CONVERSIONS: Final = 100
 
 
 class CustomStore(Store):
@@ -40,6 +35,8 @@ class CustomStore(Store):
     @ivar codec: For that version.
     """
 
+    interruptions = (ConversionNeeded,)
+
     def __init__(
         self, resource: StoredResource, environment: StoreEnvironment, served: ServedResource, codec: CustomCodec
     ) -> None:
@@ -49,6 +46,7 @@ class CustomStore(Store):
         """
         self.served = served
         self.codec = codec
+        self.converts = codec.conversion is not None
         super().__init__(resource, environment)
 
     def load(self, record: Record) -> JSONObject:
@@ -99,15 +97,6 @@ class CustomStore(Store):
         draft = await self.drafted(obj, scope)
         return bool(await scope.compute(len(record.item), _differ, draft.body, record.body()))
 
-    async def _as_read(self, obj: JSONObject, scope: RequestScope) -> JSONObject:
-        """Return the object of a dry run as it would be read after it was stored."""
-        obj = await scope.compute(0, orjson.loads, (await self.drafted(obj, scope)).body)
-        if self.codec.gvk != self.served.codec.gvk:
-            if self.codec.conversion is not None:
-                [obj] = await self.codec.conversion.convert([self.served.codec.with_kind(obj)], self.codec.gvk)
-            obj = await scope.compute(0, self.codec.pruned, obj)
-        return self.codec.with_kind(obj)
-
     # --- conversion by others
 
     def prepared(self, record: Record) -> bool:
@@ -115,7 +104,7 @@ class CustomStore(Store):
         return self.codec.conversion is None or self.codec.has(record)
 
     async def prepare(self, records: Iterable[Record]) -> None:
-        """See L{StoredObjects.prepare}."""
+        """See L{StoreHooks.prepare}."""
         if self.codec.conversion is None:
             return
         others: list[Record] = []
@@ -140,7 +129,8 @@ class CustomStore(Store):
             # Whoever converted them may have failed.
             await self.prepare(others)
 
-    async def _shown(self, result: Any) -> Any:
+    async def converted(self, result: Any) -> Any:
+        """See L{StoreHooks.converted}."""
         if hasattr(result, "__await__"):
             result = await result
         if isinstance(result, Record):
@@ -149,32 +139,19 @@ class CustomStore(Store):
             await self.prepare(result.records)
         return result
 
-    # --- what clients do
-
-    def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
-        """See L{kubetwist.interfaces.IGetter.get}."""
-        result = super().get(scope, name, options)
-        return result if self.codec.conversion is None else self._shown(result)
-
-    def list(self, scope: RequestScope, options: ListOptions) -> Any:
-        """See L{kubetwist.interfaces.ILister.list}."""
-        result = super().list(scope, options)
-        return result if self.codec.conversion is None else self._shown(result)
-
-    async def watch(self, scope: RequestScope, options: ListOptions, sink: Any) -> Any:
-        """See L{kubetwist.interfaces.IWatcher.watch}."""
-        if self.codec.conversion is None:
-            return await super().watch(scope, options, sink)
-        await await_first_state(self, options)
+    async def watch_converted(self, scope: RequestScope, options: ListOptions, sink: Any) -> Any:
+        """See L{StoreHooks.watch_converted}; events wait until their objects are converted."""
         preparing = PreparingSink(sink, self.prepared, self.prepare)
         return await preparing.begun(begin_watch(self, scope, options, preparing))
 
-    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
-        """Make an object, unless the definition is on its way out."""
-        self._check_serving(obj)
-        return await self._shown(await super().create(scope, obj, options))
+    async def resume(self, interruption: Exception) -> None:
+        """See L{StoreHooks.resume}: convert the objects that field ownership needs in another version."""
+        assert isinstance(interruption, ConversionNeeded)
+        await self.served.versions.learn(interruption)
 
-    def _check_serving(self, obj: JSONObject) -> None:
+    # --- creation
+
+    def begin_create(self, obj: JSONObject) -> None:
         """
         Refuse to create an object while those of its definition are being deleted.
 
@@ -185,48 +162,19 @@ class CustomStore(Store):
             why = "create not allowed while custom resource definition is terminating"
             raise APIStatusError.forbidden(self.group_resource, name, why)
 
-    async def create_once(
-        self, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
-    ) -> Any:
-        """See L{Creation.create_once}; a dry run returns the object as it would be read."""
-        self._check_serving(obj)
-        created = await super().create_once(scope, obj, options, attributes)
-        return await self._as_read(created, scope) if options.dry_run else created
+    async def permit(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions) -> None:
+        """Repeat L{begin_create} after admission, which may take time, and for objects that a PUT creates."""
+        if old is None:
+            self.begin_create(obj)
 
-    async def update(
-        self,
-        scope: RequestScope,
-        name: str,
-        change: Callable[[JSONObject | None], JSONObject],
-        options: WriteOptions,
-        rules: UpdateRules | None = None,
-        *,
-        patching: bool = False,
-        creating: bool = False,
-        may_create: Callable[[], Awaitable[None]] | None = None,
-    ) -> tuple[Any, bool]:
-        """See L{kubetwist.interfaces.IUpdater.update}."""
-        for _ in range(OWNERS_CONVERSIONS):
-            try:
-                result, created = await super().update(
-                    scope, name, change, options, rules, patching=patching, creating=creating, may_create=may_create
-                )
-            except ConversionNeeded as needed:
-                await self.served.versions.learn(needed)
-            else:
-                return await self._shown(result), created
-        raise APIStatusError.internal("the object's owners use too many versions of it")
-
-    async def delete(self, scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Any, bool]:
-        """See L{kubetwist.interfaces.IGracefulDeleter.delete}."""
-        result, gone = await super().delete(scope, name, options)
-        return await self._shown(result), gone
-
-    async def delete_collection(self, scope: RequestScope, options: DeleteOptions, selection: ListOptions) -> Listing:
-        """See L{kubetwist.interfaces.ICollectionDeleter.delete_collection}."""
-        listing = await super().delete_collection(scope, options, selection)
-        await self.prepare(listing.records)
-        return listing
+    async def dry_run_result(self, obj: JSONObject, scope: RequestScope) -> JSONObject:
+        """Return the object as it would be read after it was stored."""
+        obj = await scope.compute(0, orjson.loads, (await self.drafted(obj, scope)).body)
+        if self.codec.gvk != self.served.codec.gvk:
+            if self.codec.conversion is not None:
+                [obj] = await self.codec.conversion.convert([self.served.codec.with_kind(obj)], self.codec.gvk)
+            obj = await scope.compute(0, self.codec.pruned, obj)
+        return self.codec.with_kind(obj)
 
 
 def _differ(one: bytes, other: bytes) -> bool:

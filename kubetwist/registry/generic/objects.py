@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,6 +38,8 @@ from .allocation import NOTHING, Hold
 from .conversion import convert
 from .environment import StoredResource, StoreEnvironment
 from .fieldmanager.manager import FieldManager, update_managed_fields
+from .hooks import StoreHooks, hook
+from .privileges import unprivileged
 from .storedprotobuf import foreign
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ LONGEST: Final = 3 * 1024 * 1024
 ALWAYS_JSON: Final = ("apiextensions.k8s.io", "apiregistration.k8s.io")
 
 
-class StoredObjects:
+class StoredObjects(StoreHooks):
     """
     The objects of one resource; what L{kubetwist.registry.generic.store.Store} does with them stands on this.
 
@@ -64,6 +66,8 @@ class StoredObjects:
     @ivar ttl: Seconds that objects live; L{None} for ever.
     @ivar cached: Whether reads are answered from the cache; else they go to the backend (watches never do).
     @ivar stored_as: Encodes objects as they are stored; L{None} for JSON.
+    @ivar prefix: The prefix of the keys of its objects in the backend.
+    @ivar delete_workers: How many objects one C{deletecollection} deletes at a time.
     """
 
     def __init__(self, resource: StoredResource, environment: StoreEnvironment) -> None:
@@ -78,14 +82,14 @@ class StoredObjects:
         self._protobuf = protobuf = environment.protobuf
         encodes = environment.stores_protobuf and info.group not in ALWAYS_JSON
         self.stored_as: StoredProtobuf | None = protobuf if encodes else None
-        self._delete_workers = environment.delete_workers
+        self.delete_workers = environment.delete_workers
         self._allows_privileged = environment.allows_privileged
         self._is_stale = backend.is_stale if IRewriting.providedBy(backend) else None
         self.gvk = GroupVersionKind(info.storage_group, info.storage_version, info.kind)
         self.group_resource = GroupResource(info.group, info.resource)
         self.group_kind = GroupKind(info.group, info.kind)
         self._selectable = resource.selectable
-        self._prefix = f"{environment.prefix}{info.key_prefix}/"
+        self.prefix = f"{environment.prefix}{info.key_prefix}/"
         #: What precedes the metadata in stored values.
         self._value_start = b'{"kind":%b,"apiVersion":%b,' % (
             orjson.dumps(info.kind),
@@ -95,6 +99,7 @@ class StoredObjects:
         if environment.discards_unreadable:
             alsoProvides(self, IUnreadableDeleter)
 
+    @hook
     def field_manager(self, subresource: str) -> FieldManager | None:
         """Return the field manager for writes by parts of this server; L{None} if it knows no types."""
         return None if self._fields is None else self._fields.manager(self.info, subresource)
@@ -133,35 +138,15 @@ class StoredObjects:
 
     def path(self, key: str) -> str:
         """Where an object is in the backend, by its key in the cache."""
-        return self._prefix + key
+        return self.prefix + key
 
-    def loaded(self) -> None:
-        """The cache is filled, and nothing is served yet."""
-
-    def reserve(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> Hold:
-        """
-        Take what a valid object needs of something shared, and fill it in.
-
-        @param old: Its state before; L{None} for a new one.
-        @return: To be committed or cancelled, also in a dry run.
-        """
-        return NOTHING
-
-    def deleted(self, obj: JSONObject) -> None:
-        """An object is gone: give back what it held."""
-
+    @hook
     def load(self, record: Record) -> JSONObject:
         """A stored object, to be changed at will; without C{kind} and C{apiVersion}."""
         obj: JSONObject = orjson.loads(record.item)
         return obj
 
-    async def prepare(self, records: Iterable[Record]) -> None:
-        """
-        Do what takes time before objects can be looked at, such as their conversion by somebody else.
-
-        @raise APIStatusError: It failed.
-        """
-
+    @hook
     async def drafted(self, obj: JSONObject, scope: RequestScope | None = None) -> Draft:
         """
         Do the same as L{draft}, for conversions that take time.
@@ -180,6 +165,7 @@ class StoredObjects:
         fields = {name: getter(obj) for name, getter in self._selectable}
         return Draft(orjson.dumps(ordered), meta.get("labels") or {}, fields)
 
+    @hook
     def record(self, key: str, value: bytes, revision: int) -> Record:
         """
         A stored value as the cache keeps it: the codec of L{WatchCache}.
@@ -198,6 +184,7 @@ class StoredObjects:
         make = Record if protobuf is (self.stored_as is not None) else RecordOfOtherForm
         return make.from_draft(key, revision, self.draft(obj))
 
+    @hook
     def complete(self, obj: JSONObject) -> None:
         """Fill in what whoever has stored an object did not know of, such as an older release."""
         self.strategy.complete(obj)
@@ -249,6 +236,7 @@ class StoredObjects:
             raise self.not_found(name)
         return record
 
+    @hook
     async def commit(
         self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING, charges: Sequence[Charge] = ()
     ) -> int:
@@ -262,7 +250,7 @@ class StoredObjects:
         if value is not None and len(value) > LONGEST:
             self._check_growth(key, value)
         # What is created has a uid of its own.
-        write = Write(self._prefix + key, value, expected, self.ttl, draft, unique=not expected and value is not None)
+        write = Write(self.prefix + key, value, expected, self.ttl, draft, unique=not expected and value is not None)
         began, failed = perf_counter(), False
         with self._span(here(), key, write), Spending(ETCD):
             try:
@@ -306,6 +294,7 @@ class StoredObjects:
             },
         )
 
+    @hook
     async def to_rewrite(self, key: str, obj: JSONObject, scope: RequestScope) -> bool:
         """
         Return whether an unchanged object must be written, since its stored form would differ.
@@ -319,7 +308,7 @@ class StoredObjects:
         if self._is_stale is None:
             return False
         try:
-            stale: bool = await self._is_stale(self._prefix + key)
+            stale: bool = await self._is_stale(self.prefix + key)
         except KeyNotFound:
             return False
         except UnreadableValue as error:
@@ -364,6 +353,13 @@ class StoredObjects:
         return APIStatusError.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
+
+    @hook
+    def checked(self, validate: Callable[..., Sequence[Cause]], *objects: JSONObject) -> Sequence[Cause]:
+        """Return what the rules of the kind find, under what this server allows."""
+        if self._allows_privileged:
+            return validate(*objects)
+        return unprivileged(validate, *objects)
 
     def invalid(self, name: str, causes: list[Cause]) -> APIStatusError:
         """The 422 for an object that breaks its kind's rules, which are those of the group in which it is stored."""
@@ -422,6 +418,7 @@ class StoredObjects:
             computing=scope.in_thread if scope.large(0 if record is None else len(record.item)) else None,
         )
 
+    @hook
     def admitted_kind(self) -> GroupVersionKind:
         """What the objects are that this store takes and gives."""
         return self.gvk

@@ -22,8 +22,8 @@ from ...storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, St
 
 if TYPE_CHECKING:
     from ...api.requestscope import RequestScope
+    from .objects import StoredObjects
     from .resourceinfo import ResourceInfo
-    from .store import Store
 
 #: Seconds that a read waits for a revision that is not there yet.
 FRESH_ENOUGH = 3.0
@@ -43,7 +43,7 @@ RecordMatcher = Callable[[Record], bool]
 
 
 class HasInfo(Protocol):
-    """What holds objects of one resource: a L{Store}, for one."""
+    """What holds objects of one resource: a L{StoredObjects}, for one."""
 
     @property
     def info(self) -> ResourceInfo:
@@ -178,7 +178,7 @@ def too_large(error: FutureRevision) -> APIStatusError:
     return failure
 
 
-async def get_at(store: Store, scope: RequestScope, name: str, options: GetOptions) -> Record:
+async def get_at(store: StoredObjects, scope: RequestScope, name: str, options: GetOptions) -> Record:
     """One object, not older than asked."""
     try:
         revision = parse_revision(options.resource_version)
@@ -188,7 +188,7 @@ async def get_at(store: Store, scope: RequestScope, name: str, options: GetOptio
     return store.existing(scope, name) if store.cached else await get_stored(store, scope, name)
 
 
-async def get_stored(store: Store, scope: RequestScope, name: str) -> Record:
+async def get_stored(store: StoredObjects, scope: RequestScope, name: str) -> Record:
     """One object, from the backend and not from the cache."""
     key = store.requested_key(scope, name)
     began, failed = perf_counter(), True
@@ -206,7 +206,7 @@ async def get_stored(store: Store, scope: RequestScope, name: str) -> Record:
     return record
 
 
-async def _fresh(store: Store, revision: int) -> None:
+async def _fresh(store: StoredObjects, revision: int) -> None:
     if revision > store.cache.revision:
         try:
             await store.cache.wait_until(revision, FRESH_ENOUGH)
@@ -214,7 +214,9 @@ async def _fresh(store: Store, revision: int) -> None:
             raise too_large(error) from None
 
 
-def read_list(store: Store, scope: RequestScope, options: ListOptions) -> Listing | Coroutine[Any, Any, Listing]:
+def read_list(
+    store: StoredObjects, scope: RequestScope, options: ListOptions
+) -> Listing | Coroutine[Any, Any, Listing]:
     """A listing, or an awaitable of one when the asked revision is not there yet."""
     try:
         revision = parse_revision(options.resource_version)
@@ -227,13 +229,13 @@ def read_list(store: Store, scope: RequestScope, options: ListOptions) -> Listin
     return _list_now(store, scope, options, revision)
 
 
-async def _list_later(store: Store, scope: RequestScope, options: ListOptions, revision: int) -> Listing:
+async def _list_later(store: StoredObjects, scope: RequestScope, options: ListOptions, revision: int) -> Listing:
     await _fresh(store, revision)
     result = _list_now(store, scope, options, revision)
     return result if isinstance(result, Listing) else await result
 
 
-def _refuse_unreadable(store: Store, found: Sequence[UnreadableValue]) -> None:
+def _refuse_unreadable(store: StoredObjects, found: Sequence[UnreadableValue]) -> None:
     """
     Where what can not be read can be deleted, tell all that there is of it.
 
@@ -258,7 +260,7 @@ def _refuse_unreadable(store: Store, found: Sequence[UnreadableValue]) -> None:
 
 
 def _list_now(
-    store: Store, scope: RequestScope, options: ListOptions, revision: int
+    store: StoredObjects, scope: RequestScope, options: ListOptions, revision: int
 ) -> Listing | Coroutine[Any, Any, Listing]:
     selection = select(store, scope, options)
     limit = max(options.limit, 0)
@@ -337,7 +339,7 @@ async def _matched_in_slices(
 
 
 async def _list_old(
-    store: Store,
+    store: StoredObjects,
     scope: RequestScope,
     options: ListOptions,
     selection: Selection,
@@ -354,7 +356,7 @@ async def _list_old(
         raise expired_list(options, start_after, _path_prefix(store.info.namespaced, scope)) from None
 
 
-def _uncached_there(store: Store) -> bool:
+def _uncached_there(store: StoredObjects) -> bool:
     """
     Return whether the reference has no watch cache of a resource by default, so that its etcd store answers lists.
 
@@ -368,7 +370,7 @@ def _only(selection: Selection) -> RecordMatcher:
     return lambda record: record.key == key and (match is None or match(record))
 
 
-def _single(store: Store, selection: Selection) -> Listing:
+def _single(store: StoredObjects, selection: Selection) -> Listing:
     record = store.cache.get(selection.key or "")
     found = record is not None and (selection.match is None or selection.match(record))
     return Listing([record] if found and record is not None else [], store.cache.revision, "", None)
@@ -400,7 +402,7 @@ def expired_list(options: ListOptions, start_after: str, prefix: str) -> APIStat
     return failure
 
 
-async def await_first_state(store: Store, options: ListOptions) -> None:
+async def await_first_state(store: StoredObjects, options: ListOptions) -> None:
     """
     Wait until the state that a watch is to begin with, not older than asked, is there.
 
@@ -414,7 +416,7 @@ async def await_first_state(store: Store, options: ListOptions) -> None:
         await _fresh(store, revision)
 
 
-def begin_watch(store: Store, scope: RequestScope, options: ListOptions, sink: Any) -> Any:
+def begin_watch(store: StoredObjects, scope: RequestScope, options: ListOptions, sink: Any) -> Any:
     """
     Start a watch.
 

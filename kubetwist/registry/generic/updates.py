@@ -1,8 +1,9 @@
-"""The update half of the generic store: PUT and PATCH, on the main resource and on views of it."""
+"""Updates objects of a store: PUT and PATCH, on the main resource and on views of it."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import orjson
@@ -18,12 +19,12 @@ from ...api.resource import GroupKind, GroupVersionKind, JSONObject
 from ...cel.sparing import compute_rules
 from ...storage.cache.record import Record
 from ...storage.errors import KeyExists, KeyNotFound, RevisionConflict
-from . import deletion
 from .allocation import NOTHING, TakenMeanwhile
-from .creation import Creation
+from .creation import create_once
 from .empties import as_sent, put_back, take_away
 from .fieldmanager.manager import keep_times
 from .floats import put_floats, take_floats
+from .objects import StoredObjects
 from .owners import drop_repeated_owners
 
 #: How often an update that named no resourceVersion is repeated when others write in between.
@@ -66,295 +67,342 @@ class UpdateRules:
     view: AdmittedView | None = None
 
 
-class Updates(Creation):
-    """What L{kubetwist.registry.generic.store.Store} does for PUT and PATCH."""
+async def update(
+    store: StoredObjects,
+    scope: RequestScope,
+    name: str,
+    change: Callable[[JSONObject | None], JSONObject],
+    options: WriteOptions,
+    rules: UpdateRules | None = None,
+    *,
+    patching: bool = False,
+    creating: bool = False,
+    may_create: Callable[[], Awaitable[None]] | None = None,
+) -> tuple[Any, bool]:
+    """
+    See L{kubetwist.interfaces.IUpdater.update}; objects are in the stored version.
 
-    async def update(
-        self,
-        scope: RequestScope,
-        name: str,
-        change: Callable[[JSONObject | None], JSONObject],
-        options: WriteOptions,
-        rules: UpdateRules | None = None,
-        *,
-        patching: bool = False,
-        creating: bool = False,
-        may_create: Callable[[], Awaitable[None]] | None = None,
-    ) -> tuple[Any, bool]:
-        """
-        See L{kubetwist.interfaces.IUpdater.update}; objects are in the stored version.
-
-        @param change: Given L{None} when there is nothing and the kind may be created by PUT.
-        @param rules: What may be written; the whole main resource by default.
-        @param patching: The change starts from the current state, so that naming no resourceVersion is no mistake
-            (C{change} leaves the current one in place), and nothing is created unless C{creating}.
-        @param may_create: Raises an L{APIStatusError} if the client must not create what is not there.
-        """
-        strategy = self.strategy
-        if rules is None:
-            rules = UpdateRules("", strategy.prepare_for_update, strategy.validate_update, main=True, creates=True)
-        key = self.requested_key(scope, name)
-        for _ in range(ATTEMPTS):
-            record = self.cache.get(key)
-            if record is None:
-                if not (rules.creates and (creating if patching else strategy.allow_create_on_update)):
-                    raise self.not_found(name)
-                if may_create is not None:
-                    await may_create()
-                try:
-                    return await self.create_by_update(scope, key, change, options, patching), True
-                except KeyExists:
-                    continue
-            await self.prepare((record,))
-            old, obj = await scope.compute(len(record.item), self._changed, record, change)
-            drop_repeated_owners(scope, obj["metadata"], patched=patching)
-            named_version = self.check_version(obj, record, patching)
+    @param change: Given L{None} when there is nothing and the kind may be created by PUT.
+    @param rules: What may be written; the whole main resource by default.
+    @param patching: The change starts from the current state, so that naming no resourceVersion is no mistake
+        (C{change} leaves the current one in place), and nothing is created unless C{creating}.
+    @param may_create: Raises an L{APIStatusError} if the client must not create what is not there.
+    """
+    strategy = store.strategy
+    if rules is None:
+        rules = UpdateRules("", strategy.prepare_for_update, strategy.validate_update, main=True, creates=True)
+    key = store.requested_key(scope, name)
+    for _ in range(ATTEMPTS):
+        record = store.cache.get(key)
+        if record is None:
+            if not (rules.creates and (creating if patching else strategy.allow_create_on_update)):
+                raise store.not_found(name)
+            if may_create is not None:
+                await may_create()
             try:
-                return await self.update_once(scope, key, record, obj, old, options, rules), False
-            except TakenMeanwhile:
+                return await create_by_update(store, scope, key, change, options, patching), True
+            except KeyExists:
                 continue
-            except (RevisionConflict, KeyNotFound):
-                if named_version:
-                    raise APIStatusError.modified(self.group_resource, name) from None
-        raise APIStatusError.modified(self.group_resource, name)
+        await store.prepare((record,))
+        old, obj = await scope.compute(len(record.item), changed, store, record, change)
+        drop_repeated_owners(scope, obj["metadata"], patched=patching)
+        named_version = check_version(store, obj, record, patching)
+        try:
+            return await update_once(store, scope, key, record, obj, old, options, rules), False
+        except TakenMeanwhile:
+            continue
+        except (RevisionConflict, KeyNotFound):
+            if named_version:
+                raise APIStatusError.modified(store.group_resource, name) from None
+    raise APIStatusError.modified(store.group_resource, name)
 
-    def _changed(self, record: Record, change: Callable[[JSONObject], JSONObject]) -> tuple[JSONObject, JSONObject]:
-        """Return an object as stored, and after the change of an update."""
-        return self.load(record), change(self.load(record))
 
-    async def create_by_update(
-        self,
-        scope: RequestScope,
-        key: str,
-        change: Callable[[JSONObject | None], JSONObject],
-        options: WriteOptions,
-        patching: bool,
-    ) -> Any:
-        """PUT where nothing is; the resourceVersion does not matter, a uid can not match."""
-        obj = await scope.compute(0, change, None)
-        meta = obj["metadata"]
-        self.check_namespace(scope, meta)
-        if meta.get("uid"):
-            if patching:
-                why = f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing object was found"
-                raise APIStatusError.conflict(self.group_resource, meta["name"], why)
-            raise self.other_uid(key, meta, {}, dry_run=options.dry_run)
-        attributes = self.attributes("CREATE", scope, meta.get("name", ""), obj, None, options)
-        await self.admit_whole(scope, attributes)
-        obj["metadata"].pop("resourceVersion", None)
-        drop_repeated_owners(scope, obj["metadata"], patched=True)
-        return await self.create_once(scope, obj, options, attributes)
+def changed(
+    store: StoredObjects, record: Record, change: Callable[[JSONObject], JSONObject]
+) -> tuple[JSONObject, JSONObject]:
+    """Return an object as stored, and after the change of an update."""
+    return store.load(record), change(store.load(record))
 
-    async def update_once(
-        self,
-        scope: RequestScope,
-        key: str,
-        record: Record,
-        obj: JSONObject,
-        old: JSONObject,
-        options: WriteOptions,
-        rules: UpdateRules,
-    ) -> Record:
-        """Take one new state through all the steps; fails when C{record} is not the newest state any more."""
-        self.check_namespace(scope, obj["metadata"])
-        attributes = await self.admit_update(scope, record, obj, options, rules)
-        meta, before = obj["metadata"], old["metadata"]
-        if rules.main:
-            await self.permit(scope, obj, old, options)
-        size = len(record.item)
-        causes = await compute_rules(scope, size, self._prepared_causes, obj, old, rules, scope)
+
+async def create_by_update(
+    store: StoredObjects,
+    scope: RequestScope,
+    key: str,
+    change: Callable[[JSONObject | None], JSONObject],
+    options: WriteOptions,
+    patching: bool,
+) -> Any:
+    """PUT where nothing is; the resourceVersion does not matter, a uid can not match."""
+    obj = await scope.compute(0, change, None)
+    meta = obj["metadata"]
+    store.check_namespace(scope, meta)
+    if meta.get("uid"):
+        if patching:
+            why = f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing object was found"
+            raise APIStatusError.conflict(store.group_resource, meta["name"], why)
+        raise other_uid(store, key, meta, {}, dry_run=options.dry_run)
+    attributes = store.attributes("CREATE", scope, meta.get("name", ""), obj, None, options)
+    await store.admit_whole(scope, attributes)
+    obj["metadata"].pop("resourceVersion", None)
+    drop_repeated_owners(scope, obj["metadata"], patched=True)
+    return await create_once(store, scope, obj, options, attributes)
+
+
+def update_once(
+    store: StoredObjects,
+    scope: RequestScope,
+    key: str,
+    record: Record,
+    obj: JSONObject,
+    old: JSONObject,
+    options: WriteOptions,
+    rules: UpdateRules,
+) -> Awaitable[Record]:
+    """Take one new state through all the steps; fails when C{record} is not the newest state any more."""
+    guard = store.guard(scope, obj, old, options) if rules.main else None
+    if guard is None:
+        return _update(store, scope, key, record, obj, old, options, rules)
+    return _update_guarded(guard, store, key, record, obj, old, options, rules)
+
+
+async def _update_guarded(
+    guard: AbstractContextManager[RequestScope],
+    store: StoredObjects,
+    key: str,
+    record: Record,
+    obj: JSONObject,
+    old: JSONObject,
+    options: WriteOptions,
+    rules: UpdateRules,
+) -> Record:
+    with guard as scope:
+        return await _update(store, scope, key, record, obj, old, options, rules)
+
+
+async def _update(
+    store: StoredObjects,
+    scope: RequestScope,
+    key: str,
+    record: Record,
+    obj: JSONObject,
+    old: JSONObject,
+    options: WriteOptions,
+    rules: UpdateRules,
+) -> Record:
+    store.check_namespace(scope, obj["metadata"])
+    attributes = await admit_update(store, scope, record, obj, options, rules)
+    meta, before = obj["metadata"], old["metadata"]
+    if rules.main:
+        await store.permit(scope, obj, old, options)
+    size = len(record.item)
+    causes = await compute_rules(scope, size, _prepared_causes, store, obj, old, rules, scope)
+    if causes:
+        causes = told(causes, scope)
         if causes:
-            causes = told(causes, scope)
-            if causes:
-                raise await scope.compute(size, self.invalid, meta.get("name", ""), causes)
-        if rules.main:
-            for text in await scope.compute(size, self.strategy.warnings, obj, old):
-                scope.warn(text)
-        if attributes is not None:
-            if rules.view is not None:
-                attributes.object = rules.view.of(obj)
-            await self.admission.validate(attributes)
-        meta["resourceVersion"] = before["resourceVersion"]
-        if self.ends(obj, old):
-            if not options.dry_run:
-                await self.commit(key, None, record.revision)
-                self.deleted(old)
-            return Record.from_draft(key, record.revision, await self.drafted(obj, scope))
-        hold = NOTHING
-        if rules.main:
-            hold = self.reserve(obj, old, options.dry_run)
-        try:
-            unchanged = await scope.compute(size, self._completed, obj, old)
-            if unchanged and (options.dry_run or not await self.to_rewrite(key, obj, scope)):
-                hold.cancel()
-                return record
-            draft = await self.drafted(obj, scope)
-            if options.dry_run:
-                hold.cancel()
-                return Record.from_draft(key, record.revision, draft)
-            charges = () if attributes is None else attributes.charges
-            revision = await self.commit(key, draft, record.revision, hold, charges)
-        except BaseException:
+            raise await scope.compute(size, store.invalid, meta.get("name", ""), causes)
+    if rules.main:
+        for text in await scope.compute(size, store.strategy.warnings, obj, old):
+            scope.warn(text)
+    if attributes is not None:
+        if rules.view is not None:
+            attributes.object = rules.view.of(obj)
+        await store.admission.validate(attributes)
+    meta["resourceVersion"] = before["resourceVersion"]
+    if store.ends(obj, old):
+        if not options.dry_run:
+            await store.commit(key, None, record.revision)
+            store.deleted(old)
+        return Record.from_draft(key, record.revision, await store.drafted(obj, scope))
+    hold = NOTHING
+    if rules.main:
+        hold = store.reserve(obj, old, options.dry_run)
+    try:
+        unchanged = await scope.compute(size, _completed, store, obj, old)
+        if unchanged and (options.dry_run or not await store.to_rewrite(key, obj, scope)):
             hold.cancel()
-            raise
-        hold.commit()
-        return self.written(key, revision, draft)
+            return record
+        draft = await store.drafted(obj, scope)
+        if options.dry_run:
+            hold.cancel()
+            return Record.from_draft(key, record.revision, draft)
+        charges = () if attributes is None else attributes.charges
+        revision = await store.commit(key, draft, record.revision, hold, charges)
+    except BaseException:
+        hold.cancel()
+        raise
+    hold.commit()
+    return store.written(key, revision, draft)
 
-    def _prepared_causes(
-        self, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope
-    ) -> list[Cause]:
-        """
-        Restore the fields of C{old} that updates may not change in an admitted C{obj}; return the validation errors.
 
-        @param obj: The object; modified.
-        @param old: The stored object.
-        @param scope: Contains the body that C{obj} was decoded from, with its empty containers and floats.
-        """
-        if scope.floats is None:
-            return self._checked_update(obj, old, rules, scope)
-        undo = put_floats(obj, scope.floats)
+def _prepared_causes(
+    store: StoredObjects, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope
+) -> list[Cause]:
+    """
+    Restore the fields of C{old} that updates may not change in an admitted C{obj}; return the validation errors.
+
+    @param obj: The object; modified.
+    @param old: The stored object.
+    @param scope: Contains the body that C{obj} was decoded from, with its empty containers and floats.
+    """
+    if scope.floats is None:
+        return _checked_update(store, obj, old, rules, scope)
+    undo = put_floats(obj, scope.floats)
+    try:
+        return _checked_update(store, obj, old, rules, scope)
+    finally:
+        # Also if a long validation is cancelled and repeated.
+        take_floats(undo)
+
+
+def _checked_update(
+    store: StoredObjects, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope
+) -> list[Cause]:
+    """Run L{_prepared_causes}, with the empty containers and floats of the request restored."""
+    meta, before = obj["metadata"], old["metadata"]
+    keep_identity(meta, before)
+    rules.prepare(obj, old)
+    if rules.main and store.strategy.has_generation and store.strategy.generation_changes(obj, old):
+        meta["generation"] = (before.get("generation") or 0) + 1
+    # The client has sent a view, not the object.
+    sent = scope.sent if rules.view is None else None
+    if sent is None:
+        return update_causes(store, obj, old, rules)
+    if rules.main and store.strategy.compares_empties(old):
+        undo = put_back(obj, sent)
         try:
-            return self._checked_update(obj, old, rules, scope)
+            return update_causes(store, obj, old, rules)
         finally:
             # Also if a long validation is cancelled and repeated.
-            take_floats(undo)
+            take_away(undo)
+    causes = update_causes(store, obj, old, rules)
+    return as_sent(causes, obj, sent, lambda: update_causes(store, obj, old, rules)) if causes else causes
 
-    def _checked_update(self, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope) -> list[Cause]:
-        """Run L{_prepared_causes}, with the empty containers and floats of the request restored."""
-        meta, before = obj["metadata"], old["metadata"]
-        self.keep_identity(meta, before)
-        rules.prepare(obj, old)
-        if rules.main and self.strategy.has_generation and self.strategy.generation_changes(obj, old):
-            meta["generation"] = (before.get("generation") or 0) + 1
-        # The client has sent a view, not the object.
-        sent = scope.sent if rules.view is None else None
-        if sent is None:
-            return self.update_causes(obj, old, rules)
-        if rules.main and self.strategy.compares_empties(old):
-            undo = put_back(obj, sent)
-            try:
-                return self.update_causes(obj, old, rules)
-            finally:
-                # Also if a long validation is cancelled and repeated.
-                take_away(undo)
-        causes = self.update_causes(obj, old, rules)
-        return as_sent(causes, obj, sent, lambda: self.update_causes(obj, old, rules)) if causes else causes
 
-    def update_causes(self, obj: JSONObject, old: JSONObject, rules: UpdateRules) -> list[Cause]:
-        """Return all validation errors of a changed and prepared object."""
-        return objectmeta.update_causes(
-            obj["metadata"],
-            old["metadata"],
-            self.info.namespaced,
-            self.strategy.names_for(obj),
-            rules=self.strategy.metadata_update_rules if rules.main else self.strategy.status_metadata_update_rules,
-            standard_finalizers=self.strategy.standard_finalizers,
-            found=self.checked(rules.validate, obj, old),
+def update_causes(store: StoredObjects, obj: JSONObject, old: JSONObject, rules: UpdateRules) -> list[Cause]:
+    """Return all validation errors of a changed and prepared object."""
+    return objectmeta.update_causes(
+        obj["metadata"],
+        old["metadata"],
+        store.info.namespaced,
+        store.strategy.names_for(obj),
+        rules=store.strategy.metadata_update_rules if rules.main else store.strategy.status_metadata_update_rules,
+        standard_finalizers=store.strategy.standard_finalizers,
+        found=store.checked(rules.validate, obj, old),
+    )
+
+
+def _completed(store: StoredObjects, obj: JSONObject, old: JSONObject) -> bool:
+    """Complete a valid C{obj}; return whether it equals C{old}."""
+    store.complete(obj)
+    keep_times(old, obj)
+    return same(obj, old)
+
+
+async def admit_update(
+    store: StoredObjects,
+    scope: RequestScope,
+    record: Record,
+    obj: JSONObject,
+    options: WriteOptions,
+    rules: UpdateRules,
+) -> AdmissionAttributes | None:
+    """
+    Let the mutating plugins change what an update makes of an object.
+
+    @return: For the validating ones; L{None} when nobody is asked.
+    """
+    if scope.admitted:
+        return None
+    view = rules.view
+    if view is None:
+        version = obj["metadata"].get("resourceVersion")
+        attributes = store.attributes("UPDATE", scope, record.name, obj, record, options, rules.subresource)
+        await store.admit_whole(scope, attributes)
+        if obj["metadata"].get("resourceVersion") != version:
+            check_version(store, obj, record, True)
+    else:
+        shown = view.of(obj)
+        attributes = store.attributes(
+            "UPDATE", scope, record.name, shown, record, options, rules.subresource, view.kind, view.of
         )
+        await store.admit(attributes)
+        view.put(obj, shown)
+    drop_repeated_owners(scope, obj["metadata"], patched=True)
+    return attributes
 
-    def _completed(self, obj: JSONObject, old: JSONObject) -> bool:
-        """Complete a valid C{obj}; return whether it equals C{old}."""
-        self.complete(obj)
-        keep_times(old, obj)
-        return same(obj, old)
 
-    async def admit_update(
-        self, scope: RequestScope, record: Record, obj: JSONObject, options: WriteOptions, rules: UpdateRules
-    ) -> AdmissionAttributes | None:
-        """
-        Let the mutating plugins change what an update makes of an object.
+def check_version(store: StoredObjects, obj: JSONObject, record: Record, patching: bool) -> bool:
+    """
+    Compare the resourceVersion that an update names with the newest.
 
-        @return: For the validating ones; L{None} when nobody is asked.
-        """
-        if scope.admitted:
-            return None
-        view = rules.view
-        if view is None:
-            version = obj["metadata"].get("resourceVersion")
-            attributes = self.attributes("UPDATE", scope, record.name, obj, record, options, rules.subresource)
-            await self.admit_whole(scope, attributes)
-            if obj["metadata"].get("resourceVersion") != version:
-                self.check_version(obj, record, True)
+    @return: Whether the client insists on this version, so that the update is not to be repeated. A patch's
+        result has the version it started from, unless the patch itself says another.
+    @raise APIStatusError: It is another (409), or it has to be there and is not (422).
+    """
+    version = parse_version(obj["metadata"].get("resourceVersion", ""))
+    if version:
+        if version != record.revision:
+            raise APIStatusError.modified(store.group_resource, record.name)
+        return not patching
+    if not store.strategy.allow_unconditional_update:
+        cause = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        kind = GroupKind(store.info.group, store.info.resource)  # the reference names the resource here
+        raise APIStatusError.invalid(kind, record.name, [cause])
+    return False
+
+
+def check_uid(store: StoredObjects, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
+    """
+    Compare the uid that a PUT names with the one that is there.
+
+    @raise APIStatusError: It is another (409).
+    """
+    meta = obj["metadata"]
+    uid = meta.get("uid")
+    if uid and uid != old["metadata"].get("uid"):
+        key = store.key(scope.namespace, old["metadata"]["name"])
+        raise other_uid(store, key, meta, old["metadata"], dry_run=scope.dry_run)
+
+
+def other_uid(
+    store: StoredObjects, key: str, meta: JSONObject, before: JSONObject, *, dry_run: bool = False
+) -> APIStatusError:
+    """The 409 for a uid that is not the object's."""
+    name, found = meta.get("name", ""), before.get("uid", "")
+    return failed_precondition(store, key, name, "UID", meta["uid"], found, dry_run=dry_run)
+
+
+def failed_precondition(
+    store: StoredObjects, key: str, name: str, what: str, wanted: str, found: str, *, dry_run: bool = False
+) -> APIStatusError:
+    """
+    Return the 409 for an object whose preconditions are not met.
+
+    @param what: C{"UID"} or C{"ResourceVersion"}.
+    @param dry_run: See L{RequestScope.dry_run}.
+    """
+    prefix = f"/{store.info.key_prefix}/" if dry_run else store.prefix
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: {prefix}{key}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+    )
+    return APIStatusError.conflict(store.group_resource, name, why)
+
+
+def keep_identity(meta: JSONObject, before: JSONObject) -> None:
+    """Carry over what no update may change and clients may leave out or get wrong without harm."""
+    for name in ("generation", "creationTimestamp"):
+        if name in before:
+            meta[name] = before[name]
         else:
-            shown = view.of(obj)
-            attributes = self.attributes(
-                "UPDATE", scope, record.name, shown, record, options, rules.subresource, view.kind, view.of
-            )
-            await self.admit(attributes)
-            view.put(obj, shown)
-        drop_repeated_owners(scope, obj["metadata"], patched=True)
-        return attributes
-
-    def ends(self, obj: JSONObject, old: JSONObject) -> bool:
-        """Whether this update lets a deleted object go."""
-        return deletion.ends_with_update(obj, old)
-
-    def check_version(self, obj: JSONObject, record: Record, patching: bool) -> bool:
-        """
-        Compare the resourceVersion that an update names with the newest.
-
-        @return: Whether the client insists on this version, so that the update is not to be repeated. A patch's
-            result has the version it started from, unless the patch itself says another.
-        @raise APIStatusError: It is another (409), or it has to be there and is not (422).
-        """
-        version = parse_version(obj["metadata"].get("resourceVersion", ""))
-        if version:
-            if version != record.revision:
-                raise APIStatusError.modified(self.group_resource, record.name)
-            return not patching
-        if not self.strategy.allow_unconditional_update:
-            cause = invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            kind = GroupKind(self.info.group, self.info.resource)  # the reference names the resource here
-            raise APIStatusError.invalid(kind, record.name, [cause])
-        return False
-
-    def check_uid(self, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
-        """
-        Compare the uid that a PUT names with the one that is there.
-
-        @raise APIStatusError: It is another (409).
-        """
-        meta = obj["metadata"]
-        uid = meta.get("uid")
-        if uid and uid != old["metadata"].get("uid"):
-            key = self.key(scope.namespace, old["metadata"]["name"])
-            raise self.other_uid(key, meta, old["metadata"], dry_run=scope.dry_run)
-
-    def other_uid(self, key: str, meta: JSONObject, before: JSONObject, *, dry_run: bool = False) -> APIStatusError:
-        """The 409 for a uid that is not the object's."""
-        name, found = meta.get("name", ""), before.get("uid", "")
-        return self.failed_precondition(key, name, "UID", meta["uid"], found, dry_run=dry_run)
-
-    def failed_precondition(
-        self, key: str, name: str, what: str, wanted: str, found: str, *, dry_run: bool = False
-    ) -> APIStatusError:
-        """
-        Return the 409 for an object whose preconditions are not met.
-
-        @param what: C{"UID"} or C{"ResourceVersion"}.
-        @param dry_run: See L{RequestScope.dry_run}.
-        """
-        prefix = f"/{self.info.key_prefix}/" if dry_run else self._prefix
-        why = (
-            f"StorageError: invalid object, Code: 4, Key: {prefix}{key}, ResourceVersion: 0, "
-            f"AdditionalErrorMsg: Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
-        )
-        return APIStatusError.conflict(self.group_resource, name, why)
-
-    def keep_identity(self, meta: JSONObject, before: JSONObject) -> None:
-        """Carry over what no update may change and clients may leave out or get wrong without harm."""
-        for name in ("generation", "creationTimestamp"):
-            if name in before:
-                meta[name] = before[name]
-            else:
-                meta.pop(name, None)
-        if not meta.get("uid"):
-            meta["uid"] = before["uid"]
-        if "deletionTimestamp" in before:
-            meta["deletionTimestamp"] = before["deletionTimestamp"]
-        if "deletionGracePeriodSeconds" in before and "deletionGracePeriodSeconds" not in meta:
-            meta["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
-        meta.pop("selfLink", None)
+            meta.pop(name, None)
+    if not meta.get("uid"):
+        meta["uid"] = before["uid"]
+    if "deletionTimestamp" in before:
+        meta["deletionTimestamp"] = before["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in before and "deletionGracePeriodSeconds" not in meta:
+        meta["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
+    meta.pop("selfLink", None)
 
 
 def told(causes: Sequence[Cause], scope: RequestScope) -> list[Cause]:

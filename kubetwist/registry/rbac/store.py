@@ -55,7 +55,7 @@ class GrantingStore(Store):
         return revision
 
     async def permit(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions) -> None:
-        """See L{kubetwist.registry.generic.creation.Creation.permit}."""
+        """See L{kubetwist.registry.generic.hooks.StoreHooks.permit}."""
         if MASTERS in scope.user.groups or (old is not None and content(obj) == content(old)):
             return
         created = isinstance(options, CreateOptions)

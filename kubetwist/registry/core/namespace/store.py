@@ -16,7 +16,7 @@ from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
 from ....interfaces import ICreator, IGetter, IGracefulDeleter, ILister, IPatcher, IWatcher
 from ....storage.cache.record import Record
-from ...generic import deletion
+from ...generic import deletion, removal
 from ...generic.store import Store
 from ...generic.updates import UpdateRules
 from .validation import validate_namespace_finalize
@@ -26,14 +26,14 @@ from .validation import validate_namespace_finalize
 class NamespaceStore(Store):
     """C{spec.finalizers} hold a deleted namespace until C{finalize} takes the last of them away."""
 
-    async def delete_once(
+    async def begin_deletion(
         self, scope: RequestScope, key: str, record: Record, options: DeleteOptions
-    ) -> tuple[Any, bool]:
+    ) -> tuple[Any, bool] | None:
         """Mark a namespace as terminating first; delete it only when nothing holds it any more."""
         old = orjson.loads(record.item)
         deletion.check_first_preconditions(options, old["metadata"], self.group_resource, record.name)
         if "deletionTimestamp" not in old["metadata"]:
-            await self.admit_deletion(scope, record, options)
+            await removal.admit_deletion(self, scope, record, options)
             obj = orjson.loads(record.item)
             meta = obj["metadata"]
             meta["deletionTimestamp"] = times.now()
@@ -41,10 +41,8 @@ class NamespaceStore(Store):
             if finalizers is not None:
                 deletion.set_finalizers(meta, finalizers)
             obj.setdefault("status", {})["phase"] = "Terminating"
-            return await self.put_back(key, obj, old, record, options.dry_run), False
-        if held(old):
-            return record, False
-        return await super().delete_once(scope, key, record, options)
+            return await removal.put_back(self, key, obj, old, record, options.dry_run), False
+        return (record, False) if held(old) else None
 
     def ends(self, obj: JSONObject, old: JSONObject) -> bool:
         """An update lets a namespace go only when its C{spec.finalizers} are gone, too."""

@@ -15,7 +15,7 @@ from ....api.resource import GroupResource, GroupVersionKind, JSONObject
 from ....interfaces import ICreator, INamedCreator
 from ...generic.admitting import virtual_attributes
 from ...generic.resourceinfo import ResourceInfo
-from ...generic.updates import UpdateRules
+from ...generic.updates import UpdateRules, failed_precondition
 from .eviction import success
 from .validation.pod import validate_binding
 
@@ -66,7 +66,7 @@ class PodBinding:
             for what, field in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
                 wanted, found = obj["metadata"].get(field), pod["metadata"][field]
                 if wanted and wanted != found:
-                    raise self._pods.failed_precondition(key, name, what, wanted, found, dry_run=options.dry_run)
+                    raise failed_precondition(self._pods, key, name, what, wanted, found, dry_run=options.dry_run)
             self._assign(pod, target["name"], obj["metadata"])
             return pod
 

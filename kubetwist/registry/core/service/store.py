@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 
 import orjson
 from attrs import evolve
 
-from ....api.admission import (
-    AdmissionAttributes,
-    Charge,
-)
+from ....api.admission import Charge
 from ....api.errors import APIStatusError
 from ....api.options import WriteOptions
 from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
 from ....api.storage import Write
-from ....storage.cache.record import Draft, Record
+from ....storage.cache.record import Draft
 from ....storage.errors import KeyExists, KeyNotFound
 from ...generic.allocation import NOTHING, Hold, TakenMeanwhile
 from ...generic.environment import StoredResource, StoreEnvironment
 from ...generic.store import Store
-from ...generic.updates import UpdateRules
 from .allocator import Reservation, ServiceAllocator, holdings
 from .ipaddresses import GROUP, IPAddressStore, canonical
 from .serverallocators import ServiceAllocators
@@ -167,28 +163,11 @@ class ServiceStore(Store):
                 writes += addresses.dropping(canonical(address))
         return ServiceHold(allocator, reservation, writes, spec)
 
-    async def create_once(
-        self, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
-    ) -> Any:
-        """See L{Store.create_once}; errors of the allocation come first."""
-        with self._numbers_first(scope, obj, None, options) as inner:
-            return await super().create_once(inner, obj, options, attributes)
-
-    async def update_once(
-        self,
-        scope: RequestScope,
-        key: str,
-        record: Record,
-        obj: JSONObject,
-        old: JSONObject,
-        options: WriteOptions,
-        rules: UpdateRules,
-    ) -> Record:
-        """See L{Store.update_once}; likewise."""
-        if not rules.main:
-            return await super().update_once(scope, key, record, obj, old, options, rules)
-        with self._numbers_first(scope, obj, old, options) as inner:
-            return await super().update_once(inner, key, record, obj, old, options, rules)
+    def guard(
+        self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions
+    ) -> AbstractContextManager[RequestScope]:
+        """See L{StoreHooks.guard}; errors of the allocation come first."""
+        return self._numbers_first(scope, obj, old, options)
 
     @contextmanager
     def _numbers_first(
