@@ -8,7 +8,7 @@ It speaks for users in headers, with a certificate that a config map tells of; w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -83,14 +83,18 @@ class LookupFailed(Exception):
 
 @implementer(IAuthenticator)
 class _Changing:
-    """One that another takes the place of."""
+    """An authenticator that is replaced when what it authenticates by changes."""
 
     def __init__(self) -> None:
-        self.now: Any = None
+        self._current: IAuthenticator | None = None
+
+    def replace(self, authenticator: IAuthenticator | None) -> None:
+        """Authenticate with another authenticator from now on; with L{None}, nobody is known."""
+        self._current = authenticator
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """@see: L{IAuthenticator.authenticate}."""
-        return None if self.now is None else self.now.authenticate(request)
+        return None if self._current is None else self._current.authenticate(request)
 
 
 class DelegatedAuthentication:
@@ -179,8 +183,8 @@ class DelegatedAuthentication:
         proxy = FrontProxy(self._proxies, _headers(data), allowed)
         self._issuers.replace(issuers)
         self._proxies.replace(proxies)
-        self._users.now = ClientCertificates(self._issuers) if issuers.certificates else None
-        self._proxy.now = proxy if proxies.certificates else None
+        self._users.replace(ClientCertificates(self._issuers) if issuers.certificates else None)
+        self._proxy.replace(proxy if proxies.certificates else None)
 
 
 def _headers(data: JSONObject) -> ProxyHeaders:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
 from twisted.application.service import IService
 
@@ -28,6 +28,7 @@ from ..resources.customresources import (
 )
 from ..resources.documents import install_documents
 from ..resources.handlers.watch import Flusher
+from ..resources.mux import Layer
 from ..resources.servedresources import InstalledGroups
 from ..schema.definitions import Definitions
 from ..server.chain import NotFound
@@ -59,6 +60,7 @@ from ._delegation import (
 from ._options import ExtensionOptions
 from ._resources import (
     BadResource,
+    Compute,
     Resource,
     checked,
 )
@@ -117,19 +119,17 @@ class ExtensionAPIs:
         )
         self.installed = installed = InstalledGroups()
         self.flusher = Flusher(reactor)
+        resources = list(resources)
         self.custom = _Resources(
+            {resource.name: resource.compute for resource in resources},
             server.layer,
-            installed,
             installed,
             self.registry,
             definitions,
-            reactor,
             self.flusher,
-            min_request_timeout=options["min-request-timeout"],
-            traced=config.traced,
+            config,
         )
         for resource in resources:
-            self.custom.computing[resource.name] = resource.compute
             self.custom.install(resource.definition(definitions), terminating=False)
 
         def other_paths() -> list[str]:
@@ -141,12 +141,36 @@ class ExtensionAPIs:
 
 
 class _Resources(CustomResources):
-    def __init__(self, *arguments: Any, **others: Any) -> None:
-        super().__init__(*arguments, **others)
-        self.computing: dict[str, Callable[..., Any] | None] = {}
+    """The resources of an extension server, of which some are computed."""
+
+    def __init__(
+        self,
+        computing: Mapping[str, Compute | None],
+        layer: Layer,
+        installed: InstalledGroups,
+        registry: ResourceRegistry,
+        definitions: Definitions,
+        flusher: Flusher,
+        config: ServerConfig,
+    ) -> None:
+        """
+        @param computing: By name, what computes the objects of a resource; L{None} for one that is stored.
+        """
+        super().__init__(
+            layer,
+            installed,
+            installed,
+            registry,
+            definitions,
+            config.reactor,
+            flusher,
+            min_request_timeout=config.options["min-request-timeout"],
+            traced=config.traced,
+        )
+        self._compute = computing
 
     def answering(self, served: ServedResource, version: CustomVersion) -> CustomVersionResource:
-        compute = self.computing.get(served.definition.name)
+        compute = self._compute.get(served.definition.name)
         if compute is None:
             return super().answering(served, version)
         return ComputedVersionResource(served, version, self, compute)
