@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-import stat
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,60 +12,21 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-from twisted.trial.unittest import SynchronousTestCase
-
-from kubetwist.cli.kubeapi import Options
 from kubetwist.server import datadir
 from kubetwist.server.credentials import certificates
 from kubetwist.server.credentials.certificates import (
     Authority,
-    BadCertificate,
     Pair,
     Subject,
     alternative_names,
-    serving_names,
 )
-from kubetwist.server.datadir import Credentials, DataDirectory
+from kubetwist.server.datadir import DataDirectory
 from kubetwist.server.errors import StartError
-from kubetwist.server.files import write_file
+from tests.server.datadirvalues import DataDirectoryTestCase, contents, mode
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
-def mode(path: Path) -> int:
-    """Who may do what with a file."""
-    return stat.S_IMODE(path.stat().st_mode)
-
-
-class DataDirectoryTests(SynchronousTestCase):
+class DataDirectoryTests(DataDirectoryTestCase):
     """Tests for L{DataDirectory} and L{Credentials}."""
-
-    def setUp(self) -> None:
-        """A place where nothing is yet."""
-        self.path = Path(self.mktemp()).absolute() / "data"
-
-    def open(self) -> DataDirectory:
-        """Open it, and close it after the test."""
-        data = DataDirectory(self.path)
-        data.open()
-        self.addCleanup(data.close)
-        return data
-
-    def credentials(self, data: DataDirectory, *flags: str) -> Credentials:
-        """What the server shows, with some flags."""
-        options = Options()
-        options.parseOptions([f"--data-dir={self.path}", *flags])
-        return Credentials(data, options)
-
-    def start(self, *flags: str) -> Path:
-        """What a start does with the directory."""
-        data = self.open()
-        found = self.credentials(data, *flags).write_kubeconfig("https://127.0.0.1:6443")
-        data.close()
-        return found
 
     def test_first_start(self) -> None:
         """The first start makes everything, for nobody else to read."""
@@ -120,63 +79,6 @@ class DataDirectoryTests(SynchronousTestCase):
         self.assertEqual(
             base64.b64decode(cluster["certificate-authority-data"]), (self.path / "pki" / "ca.crt").read_bytes()
         )
-
-    def change(self, path: Path, change: Callable[[Any], object]) -> Any:
-        """Change a kubeconfig as C{kubectl config} does, which writes it anew; start, and give what is there then."""
-        document = yaml.safe_load(path.read_bytes())
-        change(document)
-        path.write_text(yaml.safe_dump(document))
-        return yaml.safe_load(self.start().read_bytes())
-
-    def test_users_kubeconfig(self) -> None:
-        """A start leaves alone what kubectl has written into the kubeconfig."""
-        path = self.start()
-        self.change(path, lambda one: one["contexts"][0]["context"].update(namespace="demo"))
-        before = path.read_bytes()
-        self.assertIn(b"namespace: demo", before)
-        self.start()
-        self.assertEqual(path.read_bytes(), before)
-
-    def test_new_certificate_in_users_kubeconfig(self) -> None:
-        """What is the server's in the kubeconfig is brought up to date, and what is the users' stays as it is."""
-        path = self.start()
-        fresh = yaml.safe_load(path.read_bytes())
-
-        def change(document: Any) -> None:
-            document["contexts"][0]["context"]["namespace"] = "demo"
-            document["contexts"].append({"name": "mine", "context": {"cluster": "kubetwist", "user": "bob"}})
-            document["users"].insert(0, {"name": "bob", "user": {"token": "abc"}})
-            document["users"][1]["user"] = {"token": "stale"}
-            document["clusters"][0]["cluster"] = {"server": "https://127.0.0.1:1", "insecure-skip-tls-verify": True}
-            document["current-context"] = "mine"
-
-        found = self.change(path, change)
-        self.assertEqual(mode(path), 0o600)
-        self.assertEqual(found["clusters"], fresh["clusters"])
-        self.assertEqual(found["users"], [{"name": "bob", "user": {"token": "abc"}}, *fresh["users"]])
-        self.assertEqual([one["name"] for one in found["contexts"]], ["kubernetes-admin@kubetwist", "mine"])
-        self.assertEqual(found["contexts"][0]["context"], fresh["contexts"][0]["context"] | {"namespace": "demo"})
-        self.assertEqual(found["current-context"], "mine")
-
-    def test_lost_entries_of_kubeconfig(self) -> None:
-        """Entries that are taken out of the kubeconfig are put in again."""
-        path = self.start()
-        fresh = yaml.safe_load(path.read_bytes())
-
-        def change(document: Any) -> None:
-            document |= {"contexts": None, "users": []}
-            del document["current-context"]
-
-        self.assertEqual(self.change(path, change), fresh)
-
-    def test_unusable_kubeconfig(self) -> None:
-        """What is no kubeconfig is written anew."""
-        path = self.start()
-        fresh = path.read_bytes()
-        for text in ("", "[]", "{", "users: 3", "clusters: [1]", "contexts: {name: x}", "\x00"):
-            path.write_text(text)
-            self.start()
-            self.assertEqual(path.read_bytes(), fresh, text)
 
     def test_service_account_key(self) -> None:
         """The keys for service account tokens belong together."""
@@ -250,13 +152,6 @@ class DataDirectoryTests(SynchronousTestCase):
         self.start()
         self.assertFalse(half.exists())
 
-    def refused(self) -> str:
-        """In what words the directory is refused."""
-        error = self.assertRaises(StartError, self.start)
-        self.assertNotIn("\n", str(error))
-        self.assertIn(str(self.path), str(error))
-        return str(error)
-
     def test_foreign(self) -> None:
         """A directory with files of others in it is left alone."""
         self.path.mkdir(parents=True)
@@ -324,65 +219,3 @@ class DataDirectoryTests(SynchronousTestCase):
         self.start()
         (self.path / datadir.RESTORING).touch()
         self.assertIn("is half restored: call twist kubeapi-restore again", self.refused())
-
-
-class CertificateTests(SynchronousTestCase):
-    """Tests for L{kubetwist.server.credentials.certificates}."""
-
-    def test_issue(self) -> None:
-        """An authority knows what it has issued, for whom and for what."""
-        authority = Authority.make("ours")
-        subject = Subject("x", names=("localhost", "127.0.0.1"), server=True)
-        pair = authority.issue(subject)
-        self.assertTrue(authority.still_good(pair, subject))
-        self.assertTrue(authority.still_good(pair, Subject("x", names=("localhost",), server=True)))
-        self.assertFalse(authority.still_good(pair, Subject("y")))
-        self.assertFalse(authority.still_good(pair, Subject("x", names=("other",))))
-        self.assertFalse(Authority.make("ours").still_good(pair, subject))
-        self.assertFalse(authority.still_good(Pair(pair.certificate, b"garbage"), subject))
-
-    def test_not_longer_than_the_authority(self) -> None:
-        """Nothing outlives its issuer."""
-        self.patch(certificates, "AUTHORITY_LIFE", timedelta(days=3))
-        certificate, _ = Authority.make("short").issue(Subject("x")).parsed()
-        self.assertLess(certificate.not_valid_after_utc, datetime.now(UTC) + timedelta(days=4))
-
-    def test_mixed_up(self) -> None:
-        """An authority must have its own key."""
-        one, other = Authority.make("one").pair, Authority.make("other").pair
-        self.assertRaises(BadCertificate, Authority, Pair(one.certificate, other.key))
-
-    def test_serving_names(self) -> None:
-        """Addresses that stand for any are no names, and nothing is named twice."""
-        names = serving_names("Host", ("10.0.0.0/24", "fd00::/112"), ("0.0.0.0", "", "127.0.0.1"))
-        self.assertIn("host", names)
-        self.assertIn("fd00::1", names)
-        self.assertNotIn("0.0.0.0", names)
-        self.assertEqual(len(names), len(set(names)))
-
-
-class WriteFileTests(SynchronousTestCase):
-    """Tests for L{write_file}."""
-
-    def test_replaces(self) -> None:
-        """A file has its new content and mode, and nothing else is left."""
-        folder = Path(self.mktemp())
-        folder.mkdir()
-        path = folder / "file"
-        write_file(path, b"one", 0o644)
-        write_file(path, b"two", 0o600)
-        self.assertEqual((contents(folder), mode(path)), ({"file": b"two"}, 0o600))
-
-    def test_fails(self) -> None:
-        """When the new content can not be put in place the old one is still there."""
-        folder = Path(self.mktemp())
-        folder.mkdir()
-        path = folder / "file"
-        write_file(path, b"one")
-
-        def broken(*_: object) -> None:
-            raise OSError("no")
-
-        self.patch(os, "replace", broken)
-        self.assertRaises(OSError, write_file, path, b"two")
-        self.assertEqual(contents(folder), {"file": b"one"})

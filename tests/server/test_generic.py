@@ -6,45 +6,11 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
-from twisted.web.resource import Resource
 
-from kubetwist.http.site import traverse
-from kubetwist.server.chain import NotFound, create_server_chain
-from kubetwist.server.endpoints.health import LOG, PING, HealthCheck, HealthResource, Unhealthy
+from kubetwist.server.chain import NotFound
+from kubetwist.server.endpoints.health import HealthCheck
 from kubetwist.server.generic import LIVEZ, READYZ, GenericServer
 from kubetwist.server.hooknames import ORDER
-
-from ..http.harness import Client, Leaf, filtered_site, make_site
-
-
-class ChainTests(SynchronousTestCase):
-    """Tests for L{create_server_chain}."""
-
-    def test_delegation(self) -> None:
-        """Each path is answered by the first server that claims it, and what nobody claims is not found."""
-
-        def leaf(text: bytes) -> Leaf:
-            return Leaf(lambda request: request.respond(200, text, b"text/plain"))
-
-        def install(config: Any, aggregator: Any, kube: Any, extensions: Any) -> None:
-            self.assertEqual(config, "config")
-            aggregator.layer.claim_below("/apis/a", leaf(b"aggregator"))
-            kube.layer.claim_below("/apis/b", leaf(b"kube"))
-            extensions.layer.claim_below("/apis/b", leaf(b"never"))
-            extensions.layer.claim_below("/apis/c", leaf(b"extensions"))
-
-        server, _ = create_server_chain("config", install)  # type: ignore[arg-type]
-        self.assertEqual(
-            [one.name for one in server.chain()], ["apiextensions-apiserver", "kube-apiserver", "kube-aggregator"]
-        )
-        client = Client(make_site(traverse(server.layer)))
-        for path, body in (("a", b"aggregator"), ("b/v1/x", b"kube"), ("c", b"extensions")):
-            self.assertEqual(client.request("GET", f"/apis/{path}").body, body)
-        for path in ("/apis/d", "/apis", "/", "//apis/a"):
-            answer = client.request("POST", path)
-            self.assertEqual((answer.code, answer.body), (404, b"404 page not found\n"))
-            self.assertEqual(answer.header("content-type"), "text/plain; charset=utf-8")
-            self.assertEqual(answer.header("x-content-type-options"), "nosniff")
 
 
 class HookTests(SynchronousTestCase):
@@ -138,81 +104,3 @@ class HookTests(SynchronousTestCase):
         self.last.add_health_check(ready, (READYZ,))
         self.assertEqual(self.first.health_checks(READYZ), [ready, everywhere])
         self.assertEqual(self.first.health_checks(LIVEZ), [everywhere])
-
-
-class HealthTests(SynchronousTestCase):
-    """Tests for L{HealthResource}."""
-
-    def setUp(self) -> None:
-        """A path with three checks, one of which can fail or take time."""
-        self.problem: str | None = None
-        self.later: Deferred[None] | None = None
-        self.checks = [PING, LOG, HealthCheck("etcd", self.check)]
-        root = Resource()
-        root.putChild(b"readyz", HealthResource("readyz", lambda: self.checks))
-        self.client = Client(filtered_site(traverse(root)))
-
-    def check(self) -> Any:
-        """The check of what is called etcd."""
-        if self.problem is not None:
-            raise Unhealthy(self.problem)
-        return self.later
-
-    def ask(self, path: str, method: str = "GET") -> tuple[int, str]:
-        """Send a request; return code and text."""
-        answer = self.client.request(method, path)
-        self.assertEqual(answer.header("content-type"), "text/plain; charset=utf-8")
-        return answer.code, answer.body.decode()
-
-    def test_well(self) -> None:
-        """A server that is well says ok, in detail if that is wanted, to any method."""
-        self.assertEqual(self.ask("/readyz"), (200, "ok"))
-        self.assertEqual(self.ask("/readyz", "POST"), (200, "ok"))
-        verbose = "[+]ping ok\n[+]log ok\n[+]etcd ok\nreadyz check passed\n"
-        self.assertEqual(self.ask("/readyz?verbose"), (200, verbose))
-        self.assertEqual(self.ask("/readyz?verbose=false"), (200, verbose))
-
-    def test_unwell(self) -> None:
-        """A server that is not well says in which way, but not why."""
-        self.problem = "secret"
-        self.assertEqual(
-            self.ask("/readyz"),
-            (500, "[+]ping ok\n[+]log ok\n[-]etcd failed: reason withheld\nreadyz check failed\n"),
-        )
-
-    def test_exclude(self) -> None:
-        """Checks can be left out."""
-        self.problem = "secret"
-        self.assertEqual(self.ask("/readyz?exclude=etcd"), (200, "ok"))
-        self.assertEqual(
-            self.ask("/readyz?verbose&exclude=etcd&exclude=none&exclude=a%22b"),
-            (
-                200,
-                "[+]ping ok\n[+]log ok\n[+]etcd excluded: ok\n"
-                'warn: some health checks cannot be excluded: no matches for "a\\"b","none"\nreadyz check passed\n',
-            ),
-        )
-
-    def test_single(self) -> None:
-        """Each check can be asked for alone, and then says why it fails."""
-        self.assertEqual(self.ask("/readyz/etcd"), (200, "ok"))
-        self.problem = "disk full"
-        self.assertEqual(self.ask("/readyz/ping"), (200, "ok"))
-        self.assertEqual(self.ask("/readyz/etcd"), (500, "internal server error: disk full\n"))
-        for path in ("/readyz/nope", "/readyz/", "/readyz/etcd/"):
-            self.assertEqual(self.ask(path), (404, "404 page not found\n"))
-
-    def test_later(self) -> None:
-        """A check may take its time."""
-        self.later = Deferred()
-        self.client.send(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
-        self.assertEqual(self.client.answers(), [])
-        self.later.callback(None)
-        self.assertEqual(self.client.answers()[0].body, b"ok")
-
-    def test_bug(self) -> None:
-        """A check that breaks has failed."""
-        self.later = Deferred()
-        self.client.send(b"GET /readyz/etcd HTTP/1.1\r\nHost: x\r\n\r\n")
-        self.later.errback(RuntimeError("oops"))
-        self.assertEqual(self.client.answers()[0].body, b"internal server error: RuntimeError: oops\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -14,93 +13,15 @@ from twisted.internet import reactor as the_reactor
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 from twisted.python.usage import UsageError
-from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.http.connection.ciphers import openssl_ciphers
-from kubetwist.server.credentials.certificates import Authority, BadCertificate, Pair, Subject
-from kubetwist.server.credentials.namedcertificates import NamedCertificates, NamedFiles, certificate_names
-from kubetwist.server.errors import StartError
-
-from ...http.harness import parse_answers
-from ...server.test_running import ServerCase
-from ..commandlines import CommandLineTestCase, parsed
+from kubetwist.server.credentials.certificates import Authority, Subject
+from kubetwist.server.credentials.namedcertificates import NamedFiles, certificate_names
+from tests.cli.commandlines import CommandLineTestCase, parsed
+from tests.http.harness import parse_answers
+from tests.server.test_running import ServerCase
 
 reactor: Any = the_reactor
-
-
-class NamedCertificateTests(SynchronousTestCase):
-    """Which certificate is for which name."""
-
-    def setUp(self) -> None:
-        """Certificates for some names."""
-        self.folder = Path(self.mktemp())
-        self.folder.mkdir()
-        self.authority = Authority.make("ca")
-        self.made: list[Pair] = []
-
-    def files(self, name: str, *shown_for: str, names: tuple[str, ...] = ()) -> NamedFiles:
-        """A certificate in files."""
-        pair = self.authority.issue(Subject(name, names=names, server=True))
-        certificate, key = self.folder / f"{name}.crt", self.folder / f"{name}.key"
-        certificate.write_bytes(pair.certificate)
-        key.write_bytes(pair.key)
-        return NamedFiles(str(certificate), str(key), shown_for)
-
-    def make(self, pair: Pair) -> Any:
-        """A context; a name for it will do."""
-        self.made.append(pair)
-        return certificate_names(pair.certificate)[0]
-
-    def test_names_in_certificates(self) -> None:
-        """The names in a certificate count when none are given; addresses are none."""
-        files = self.files("one.test", names=("a.test", "*.b.test", "192.0.2.1"))
-        self.assertEqual(certificate_names(Path(files.certificate).read_bytes()), ["one.test", "a.test", "*.b.test"])
-        named = NamedCertificates([files], self.make)
-        for name in ("a.test", "A.TEST", "x.b.test", "one.test", "a.test."):
-            self.assertEqual(named.find(name), "one.test", name)
-        for name in ("b.test", "x.y.b.test", "192.0.2.1", ""):
-            self.assertIsNone(named.find(name), name)
-
-    def test_order(self) -> None:
-        """Given names count for more than those in certificates, exact ones for more than stars, then the first."""
-        named = NamedCertificates(
-            [
-                self.files("one.test", names=("x.c.test",)),
-                self.files("two.test", "*.c.test"),
-                self.files("three.test", "y.c.test", "*.c.test"),
-            ],
-            self.make,
-        )
-        self.assertEqual([named.find(f"{one}.c.test") for one in "xyz"], ["one.test", "three.test", "two.test"])
-
-    def test_damage(self) -> None:
-        """What can not be read or used stops the start."""
-        files = self.files("one.test")
-        with self.assertRaises(StartError):
-            NamedCertificates([NamedFiles(files.certificate, f"{files.key}.not")], self.make)
-        Path(files.key).write_bytes(self.authority.pair.key)
-        with self.assertRaises(StartError) as caught:
-            NamedCertificates([files], self.make)
-        self.assertIn("do not belong together", str(caught.exception))
-
-    def test_new_content(self) -> None:
-        """What is in the files later is shown from then on; what can not be used is not."""
-
-        class Watched:
-            """Takes what would follow the files."""
-
-            def watch(self, paths: Any, load: Any, use: Any, what: str) -> None:
-                self.load, self.use = load, use
-
-        files = self.files("one.test")
-        named, watched = NamedCertificates([files], self.make), Watched()
-        named.follow(watched)
-        other = self.authority.issue(Subject("other.test", server=True))
-        watched.use(watched.load([other.certificate, other.key]))
-        self.assertEqual((named.find("other.test"), named.find("one.test")), ("other.test", None))
-        with self.assertRaises(BadCertificate):
-            watched.use(Pair(other.certificate, self.authority.pair.key))
-        self.assertEqual(named.find("other.test"), "other.test")
 
 
 class ServingTests(ServerCase):

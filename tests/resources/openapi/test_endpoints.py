@@ -4,246 +4,26 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
-
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from treq.testing import StubTreq
 from twisted.internet.defer import Deferred, execute
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.resource import GroupVersion, GroupVersionKind, JSONObject
 from kubetwist.resources.aggregation.openapi import RemoteOpenAPI
 from kubetwist.resources.mux import Layer
 from kubetwist.resources.openapi.builder import Builder
-from kubetwist.resources.openapi.custom import custom_paths
 from kubetwist.resources.openapi.endpoints import OpenAPIV2, OpenAPIV3
-from kubetwist.resources.openapi.operations import Definitions, Path, Release, resource_paths
-from kubetwist.resources.openapi.schemas import reachable, references
-from kubetwist.resources.servedresources import InstalledGroups
-from kubetwist.schema.openapi import V3_REFERENCE
+from tests.resources.installedfake import APPS, NotFound, custom, installed
+from tests.resources.openapi.fakedefinitions import META, FakeDefinitions
+from tests.resources.openapi.test_protobufv2 import every
 
-from ..installedfake import APPS, CORE, NotFound, custom, installed
-from .test_protobufv2 import every
-
-WIDGET = GroupVersionKind("example.com", "v1", "Widget")
-META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+
+
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-
-
-class FakeDefinitions:
-    """A few types, as L{kubetwist.schema.definitions} gives them."""
-
-    broken = False
-
-    def openapi_schemas(self, ref_prefix: str) -> Mapping[str, JSONObject]:
-        """@see: L{kubetwist.resources.openapi.schemas.IDefinitions}."""
-        if self.broken:
-            raise RuntimeError("no types today")
-
-        def ref(name: str) -> JSONObject:
-            return {"$ref": ref_prefix + name}
-
-        def kinds(kind: str, *groups: str) -> list[dict[str, str]]:
-            return [{"group": group, "version": "v1", "kind": kind} for group in groups]
-
-        core, apps = "io.k8s.api.core.v1.", "io.k8s.api.apps.v1."
-        return {
-            f"{core}Pod": {
-                "type": "object",
-                "properties": {
-                    "metadata": ref(f"{META}ObjectMeta") | {"description": "About it."},
-                    "spec": ref(f"{core}PodSpec"),
-                },
-                "x-kubernetes-group-version-kind": kinds("Pod", ""),
-            },
-            f"{core}PodList": {
-                "type": "object",
-                "required": ["items"],
-                "properties": {"items": {"type": "array", "items": ref(f"{core}Pod")}},
-                "x-kubernetes-group-version-kind": kinds("PodList", ""),
-            },
-            f"{core}PodSpec": {
-                "type": "object",
-                "required": ["name", "count", "target", "selector", "port"],
-                "properties": {
-                    "name": {"type": "string"},
-                    "count": {"type": "integer"},
-                    "kept": {"type": "string", "default": "as is"},
-                    "target": ref(f"{core}PodSpec"),
-                    "optional": ref(f"{core}PodSpec"),
-                    "selector": ref(f"{META}LabelSelector"),
-                    "port": ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString") | {"description": "Where."},
-                },
-            },
-            f"{apps}Deployment": {"type": "object", "x-kubernetes-group-version-kind": kinds("Deployment", "apps")},
-            "io.k8s.api.autoscaling.v1.Scale": {
-                "type": "object",
-                "x-kubernetes-group-version-kind": kinds("Scale", "autoscaling"),
-            },
-            "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"description": "Both.", "type": "string"},
-            **{
-                META + name: {"type": "object"}
-                for name in ("ObjectMeta", "LabelSelector", "Status", "Patch", "APIVersions", "APIGroupList")
-            },
-            **{META + name: {"type": "object"} for name in ("APIGroup", "APIResourceList", "Unused")},
-            **{
-                META + name: {
-                    "type": "object",
-                    "x-kubernetes-group-version-kind": kinds(name, "", "apps", "batch", "policy"),
-                }
-                for name in ("DeleteOptions", "WatchEvent")
-            },
-            "io.k8s.apimachinery.pkg.version.Info": {"type": "object"},
-        }
-
-
-def paths_of(groups: InstalledGroups, group_version: GroupVersion, minor: int = 36) -> dict[str, dict[str, Any]]:
-    """The operations of a version, by path and method."""
-    schemas = FakeDefinitions().openapi_schemas(V3_REFERENCE)
-    names = Definitions((name, schema.get("x-kubernetes-group-version-kind", ())) for name, schema in schemas.items())
-    paths = resource_paths(group_version, groups.resources(group_version), names, Release(minor))
-    return {path.path: {one.method: one for one in path.operations} for path in paths}
-
-
-class OperationsTests(SynchronousTestCase):
-    """Tests for L{resource_paths}."""
-
-    def test_paths(self) -> None:
-        """A resource in namespaces has the paths of its verbs, within a namespace and, to read, across all."""
-        found = {path: set(methods) for path, methods in paths_of(installed(), APPS).items()}
-        self.assertEqual(
-            found,
-            {
-                "/apis/apps/v1/": {"get"},
-                "/apis/apps/v1/deployments": {"get"},
-                "/apis/apps/v1/namespaces/{namespace}/deployments": {"get", "post", "delete"},
-                "/apis/apps/v1/namespaces/{namespace}/deployments/{name}": {"get", "put", "patch", "delete"},
-                "/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale": {"get", "put", "patch"},
-                "/apis/apps/v1/watch/deployments": {"get"},
-                "/apis/apps/v1/watch/namespaces/{namespace}/deployments": {"get"},
-                "/apis/apps/v1/watch/namespaces/{namespace}/deployments/{name}": {"get"},
-            },
-        )
-
-    def test_cluster_scope(self) -> None:
-        """A resource outside of namespaces has no second path, and only the operations it has verbs for."""
-        found = {path: set(methods) for path, methods in paths_of(installed(), CORE).items() if "pods" not in path}
-        self.assertEqual(
-            found,
-            {
-                "/api/v1/": {"get"},
-                "/api/v1/namespaces": {"get", "post"},
-                "/api/v1/namespaces/{name}": {"get", "put", "patch", "delete"},
-                "/api/v1/watch/namespaces": {"get"},
-                "/api/v1/watch/namespaces/{name}": {"get"},
-            },
-        )
-
-    def test_names(self) -> None:
-        """Operations are named by verb, group, version, scope and kind, as generated clients name their methods."""
-        apps, core = paths_of(installed(), APPS), paths_of(installed(), CORE)
-        base = "/apis/apps/v1/namespaces/{namespace}/deployments"
-        pod = "/api/v1/namespaces/{namespace}/pods/{name}"
-        for operation, name in (
-            (apps["/apis/apps/v1/"]["get"], "getAppsV1APIResources"),
-            (apps["/apis/apps/v1/deployments"]["get"], "listAppsV1DeploymentForAllNamespaces"),
-            (apps[base]["post"], "createAppsV1NamespacedDeployment"),
-            (apps[base]["delete"], "deleteAppsV1CollectionNamespacedDeployment"),
-            (apps[f"{base}/{{name}}"]["get"], "readAppsV1NamespacedDeployment"),
-            (apps[f"{base}/{{name}}"]["put"], "replaceAppsV1NamespacedDeployment"),
-            (apps[f"{base}/{{name}}/scale"]["patch"], "patchAppsV1NamespacedDeploymentScale"),
-            (apps["/apis/apps/v1/watch/deployments"]["get"], "watchAppsV1DeploymentListForAllNamespaces"),
-            (core[f"{pod}/exec"]["post"], "connectCoreV1PostNamespacedPodExec"),
-            (core[f"{pod}/proxy/{{path}}"]["head"], "connectCoreV1HeadNamespacedPodProxyWithPath"),
-            (core["/api/v1/namespaces/{name}"]["delete"], "deleteCoreV1Namespace"),
-        ):
-            self.assertEqual(operation.name, name)
-
-    def test_tag(self) -> None:
-        """The tag is the group without its suffix, in one word, and the version."""
-        groups = InstalledGroups()
-        groups.add(custom("rbac.authorization.k8s.io", "v1"))
-        (root, *_) = paths_of(groups, GroupVersion("rbac.authorization.k8s.io", "v1")).values()
-        self.assertEqual(
-            (root["get"].tag, root["get"].name), ("rbacAuthorization_v1", "getRbacAuthorizationV1APIResources")
-        )
-
-    def test_types(self) -> None:
-        """Deleting answers with a Status unless the resource says otherwise; a scale is a Scale of another group."""
-        apps, core = paths_of(installed(), APPS), paths_of(installed(), CORE)
-        deployment = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
-        self.assertEqual(apps[deployment]["delete"].answer, f"{META}Status")
-        self.assertEqual(core["/api/v1/namespaces/{namespace}/pods/{name}"]["delete"].answer, "io.k8s.api.core.v1.Pod")
-        self.assertEqual(apps[f"{deployment}/scale"]["put"].body, "io.k8s.api.autoscaling.v1.Scale")
-        log = core["/api/v1/namespaces/{namespace}/pods/{name}/log"]["get"]
-        self.assertEqual((log.produces[0], log.action, log.name), ("text/plain", "get", "readCoreV1NamespacedPodLog"))
-        self.assertIn("tailLines", [one.name for one in log.parameters])
-        self.assertEqual(core["/api/v1/namespaces/{name}"]["delete"].answer, f"{META}Status")
-
-    def test_reading_custom_resources(self) -> None:
-        """Of custom resources, the revision that one is to be read at is told of as well."""
-        plain = [
-            Path(path, list(methods.values()))
-            for path, methods in paths_of(installed(), APPS).items()
-            if path == "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
-        ]
-        for paths, has in ((plain, False), (custom_paths(plain, WIDGET), True)):
-            (read,) = (one for path in paths for one in path.operations if one.method == "get")
-            self.assertEqual("resourceVersion" in [one.name for one in read.parameters], has)
-
-    def test_field_validation(self) -> None:
-        """C{fieldValidation} is a parameter of writes, by which kubectl sees that the server validates."""
-        deployment = paths_of(installed(), APPS)["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]
-        for method, has in (("put", True), ("patch", True), ("get", False), ("delete", False)):
-            names = {one.name for one in deployment[method].parameters}
-            self.assertEqual("fieldValidation" in names, has)
-
-    def test_releases(self) -> None:
-        """Parameters that came later are not in the documents of older releases."""
-        path = "/apis/apps/v1/deployments"
-        for minor, has in ((36, True), (35, False)):
-            names = {one.name for one in paths_of(installed(), APPS, minor)[path]["get"].parameters}
-            self.assertEqual("shardSelector" in names, has)
-
-    def test_terms(self) -> None:
-        """The descriptions of parameters use the terms that the reference's tests look for."""
-        read = paths_of(installed(), APPS)["/apis/apps/v1/deployments"]["get"]
-        texts = {one.name: one.description for one in read.parameters}
-        for name in ("labelSelector", "fieldSelector", "shardSelector"):
-            self.assertIn("list of returned objects", texts[name])
-        self.assertTrue(texts["watch"].startswith("Watch for changes to the described resources "))
-
-
-class SchemasTests(SynchronousTestCase):
-    """Tests for L{kubetwist.resources.openapi.schemas}."""
-
-    def test_reachable(self) -> None:
-        """A document has the types that it needs, also those that refer to themselves, and no others."""
-        schemas = FakeDefinitions().openapi_schemas(V3_REFERENCE)
-        found = reachable(schemas, ["io.k8s.api.core.v1.PodList", "nowhere"], None)
-        self.assertIn("io.k8s.api.core.v1.PodSpec", found)
-        self.assertNotIn(f"{META}Unused", found)
-
-    def test_kinds_of_every_group(self) -> None:
-        """Kinds that every group has are shown as those of the document's group and of the core group."""
-        name = f"{META}DeleteOptions"
-        found = reachable(FakeDefinitions().openapi_schemas(V3_REFERENCE), [name], APPS)
-        self.assertEqual([kind["group"] for kind in found[name]["x-kubernetes-group-version-kind"]], ["", "apps"])
-
-    @settings(max_examples=50)
-    @given(st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdefg"), max_size=3)))
-    def test_reachable_is_closed(self, graph: dict[str, list[str]]) -> None:
-        """Nothing that a document refers to is missing from it, if it is there at all."""
-        schemas = {name: {"items": [{"$ref": f"#/{to}"} for to in others]} for name, others in graph.items()}
-        found = reachable(schemas, ["a"], None)
-        for schema in found.values():
-            for name in references(schema):
-                self.assertTrue(name in found or name not in schemas)
 
 
 class OpenAPICase(SynchronousTestCase):

@@ -1,0 +1,92 @@
+"""A server with nodes and pods, and what the authorizer of nodes says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
+from kubetwist.api.resource import JSONObject, UserInfo
+from kubetwist.authorization.node import NodeAuthorizer
+from kubetwist.registry.core.node.graph import NodeGraph
+from tests.resources.server import Server
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+VOLUMES = "/api/v1/persistentvolumes"
+
+
+def node_user(name: str, *groups: str) -> UserInfo:
+    """A kubelet."""
+    return UserInfo(f"system:node:{name}", groups=groups or ("system:nodes", "system:authenticated"))
+
+
+def pod_on(node: str, name: str = "p", **spec: Any) -> JSONObject:
+    """A pod that runs somewhere; C{meta} is part of its metadata."""
+    meta = spec.pop("meta", {})
+    container = {"name": "main", "image": "example.org/main:1", **spec.pop("container", {})}
+    return {
+        "metadata": {"name": name, "namespace": "default", **meta},
+        "spec": {"nodeName": node, "containers": [container], **spec},
+    }
+
+
+def volume(name: str, claim: str = "", **source: Any) -> JSONObject:
+    """A persistent volume, perhaps bound to a claim of the namespace default."""
+    spec: JSONObject = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        **(source or {"hostPath": {"path": "/x"}}),
+    }
+    if claim:
+        spec["claimRef"] = {"namespace": "default", "name": claim, "kind": "PersistentVolumeClaim"}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+class NodeServer(Server):
+    """A server with what pods refer to, and the authorizer over its stores."""
+
+    def __init__(self) -> None:
+        super().__init__("pods", "persistentvolumes", "volumeattachments", "resourceslices", "podcertificaterequests")
+        self.graph = NodeGraph(self.stores, self.clock)
+        self.node = NodeAuthorizer(self.graph)
+
+    def make(self, path: str, obj: JSONObject) -> JSONObject:
+        """Create an object."""
+        code, answer = self.client().ask("POST", path, obj)
+        assert code == 201, answer
+        return answer  # type: ignore[no-any-return]
+
+    def ask(self, verb: str, resource: str, name: str = "", *, node: str = "one", **more: Any) -> Verdict:
+        """What the authorizer says to a kubelet, about the namespace default unless told otherwise."""
+        group, _slash, resource = resource.rpartition("/")
+        more.setdefault("namespace", "default")
+        verdict = self.node.authorize(
+            AuthorizerAttributes(node_user(node), verb, group=group, resource=resource, name=name, **more)
+        )
+        if isinstance(verdict, Deferred):
+            found: list[Verdict] = []
+            verdict.addBoth(found.append)
+            while not found:
+                self.clock.advance(0)
+            (verdict,) = found
+        return verdict
+
+    def allows(self, *question: Any, **more: Any) -> bool:
+        """Whether it allows something."""
+        return self.ask(*question, **more).decision is Decision.ALLOW
+
+
+class NodeTestCase(SynchronousTestCase):
+    """A test on such a server."""
+
+    def setUp(self) -> None:
+        """Without any pod."""
+        self.server = NodeServer()
+
+    def assert_reason(self, verdict: Verdict, reason: str) -> None:
+        """It holds no opinion, for this reason."""
+        self.assertEqual(verdict, Verdict(Decision.NO_OPINION, reason))

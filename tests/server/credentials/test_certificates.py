@@ -1,0 +1,51 @@
+"""Tests for L{kubetwist.server.credentials.certificates}."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.server.credentials import certificates
+from kubetwist.server.credentials.certificates import (
+    Authority,
+    BadCertificate,
+    Pair,
+    Subject,
+    serving_names,
+)
+
+
+class CertificateTests(SynchronousTestCase):
+    """Tests for L{kubetwist.server.credentials.certificates}."""
+
+    def test_issue(self) -> None:
+        """An authority knows what it has issued, for whom and for what."""
+        authority = Authority.make("ours")
+        subject = Subject("x", names=("localhost", "127.0.0.1"), server=True)
+        pair = authority.issue(subject)
+        self.assertTrue(authority.still_good(pair, subject))
+        self.assertTrue(authority.still_good(pair, Subject("x", names=("localhost",), server=True)))
+        self.assertFalse(authority.still_good(pair, Subject("y")))
+        self.assertFalse(authority.still_good(pair, Subject("x", names=("other",))))
+        self.assertFalse(Authority.make("ours").still_good(pair, subject))
+        self.assertFalse(authority.still_good(Pair(pair.certificate, b"garbage"), subject))
+
+    def test_not_longer_than_the_authority(self) -> None:
+        """Nothing outlives its issuer."""
+        self.patch(certificates, "AUTHORITY_LIFE", timedelta(days=3))
+        certificate, _ = Authority.make("short").issue(Subject("x")).parsed()
+        self.assertLess(certificate.not_valid_after_utc, datetime.now(UTC) + timedelta(days=4))
+
+    def test_mixed_up(self) -> None:
+        """An authority must have its own key."""
+        one, other = Authority.make("one").pair, Authority.make("other").pair
+        self.assertRaises(BadCertificate, Authority, Pair(one.certificate, other.key))
+
+    def test_serving_names(self) -> None:
+        """Addresses that stand for any are no names, and nothing is named twice."""
+        names = serving_names("Host", ("10.0.0.0/24", "fd00::/112"), ("0.0.0.0", "", "127.0.0.1"))
+        self.assertIn("host", names)
+        self.assertIn("fd00::1", names)
+        self.assertNotIn("0.0.0.0", names)
+        self.assertEqual(len(names), len(set(names)))

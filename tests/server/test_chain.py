@@ -1,0 +1,41 @@
+"""Tests for L{kubetwist.server.chain}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.http.site import traverse
+from kubetwist.server.chain import create_server_chain
+from tests.http.harness import Client, Leaf, make_site
+
+
+class ChainTests(SynchronousTestCase):
+    """Tests for L{create_server_chain}."""
+
+    def test_delegation(self) -> None:
+        """Each path is answered by the first server that claims it, and what nobody claims is not found."""
+
+        def leaf(text: bytes) -> Leaf:
+            return Leaf(lambda request: request.respond(200, text, b"text/plain"))
+
+        def install(config: Any, aggregator: Any, kube: Any, extensions: Any) -> None:
+            self.assertEqual(config, "config")
+            aggregator.layer.claim_below("/apis/a", leaf(b"aggregator"))
+            kube.layer.claim_below("/apis/b", leaf(b"kube"))
+            extensions.layer.claim_below("/apis/b", leaf(b"never"))
+            extensions.layer.claim_below("/apis/c", leaf(b"extensions"))
+
+        server, _ = create_server_chain("config", install)  # type: ignore[arg-type]
+        self.assertEqual(
+            [one.name for one in server.chain()], ["apiextensions-apiserver", "kube-apiserver", "kube-aggregator"]
+        )
+        client = Client(make_site(traverse(server.layer)))
+        for path, body in (("a", b"aggregator"), ("b/v1/x", b"kube"), ("c", b"extensions")):
+            self.assertEqual(client.request("GET", f"/apis/{path}").body, body)
+        for path in ("/apis/d", "/apis", "/", "//apis/a"):
+            answer = client.request("POST", path)
+            self.assertEqual((answer.code, answer.body), (404, b"404 page not found\n"))
+            self.assertEqual(answer.header("content-type"), "text/plain; charset=utf-8")
+            self.assertEqual(answer.header("x-content-type-options"), "nosniff")
