@@ -294,7 +294,7 @@ class ILister(Interface):
     """Collections can be read."""
 
     async def list(scope: RequestScope, options: ListOptions) -> Any:
-        """A L{kubetwist.storage.cache.watchcache.Listing} of what the selectors leave."""
+        """A L{kubetwist.storage.cache.record.Listing} of what the selectors leave."""
 
 
 class IWatcher(Interface):

@@ -34,9 +34,9 @@ from ..resources.customresources import (
 from ..resources.endpoint import Endpoint
 from ..resources.handlers.read import Reads
 from ..resources.servedresources import InstalledResource
-from ..storage.cache.listing import Listing
 from ..storage.cache.record import (
     Draft,
+    Listing,
     Record,
     without_kind,
 )

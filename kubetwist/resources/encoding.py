@@ -16,8 +16,7 @@ from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
 from ..http.negotiation import encode_yaml
 from ..http.responses import Body
-from ..storage.cache.listing import Listing
-from ..storage.cache.record import Record, without_kind
+from ..storage.cache.record import Listing, Record, without_kind
 from .slices import Slices, slices
 
 if TYPE_CHECKING:

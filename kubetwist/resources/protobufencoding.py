@@ -22,8 +22,7 @@ from ..registry.generic.codec import Codec
 from ..schema.metaprotobuf import encode_protobuf
 from ..schema.protobuf.encoding import ENVELOPE_END, envelope, envelope_start
 from ..schema.protobuf.wire import LENGTH, WireError, put_counted, put_key, put_varint
-from ..storage.cache.listing import Listing
-from ..storage.cache.record import Record
+from ..storage.cache.record import Listing, Record
 from .encoding import JSONEncoder, Result, list_meta
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"

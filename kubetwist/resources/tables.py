@@ -20,8 +20,7 @@ from ..api.resource import JSONObject
 from ..api.times import posix_now
 from ..http.responses import Body
 from ..registry.printers import AgeCell, columns, has_printer, human_age, row, row_conditions, row_order
-from ..storage.cache.listing import Listing
-from ..storage.cache.record import Record, without_kind
+from ..storage.cache.record import Listing, Record, without_kind
 from . import slices
 from .encoding import KEPT_COST, JSONEncoder, Result, bookmark_meta, failed_event, list_body, list_meta
 from .slices import Slices, made_at_once

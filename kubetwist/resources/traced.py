@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..api.resource import GroupResource
     from ..http.responses import Body
     from ..interfaces import IWatchSink
-    from ..storage.cache.listing import Listing
+    from ..storage.cache.record import Listing
     from .encoding import Encoder, Result
 
 Arguments = TypeVarTuple("Arguments")

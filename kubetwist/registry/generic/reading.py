@@ -16,8 +16,7 @@ from ...api.errors import APIStatusError, Cause, named
 from ...api.options import GetOptions, ListOptions, Matcher
 from ...interfaces import IPacedSink, IUnreadableDeleter
 from ...storage.cache.corruptobjects import record_of
-from ...storage.cache.listing import Listing
-from ...storage.cache.record import Record
+from ...storage.cache.record import Listing, Record
 from ...storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable, UnreadableValue
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ...api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...interfaces import ICollectionDeleter, ICreator, IGetter, IGracefulDeleter, ILister, IPatcher, IWatcher
-from ...storage.cache.listing import Listing
+from ...storage.cache.record import Listing
 from . import creation, reading, removal, updates
 from .objects import StoredObjects
 from .updates import UpdateRules

@@ -19,8 +19,7 @@ from ...http.responses import Body, pretty, respond_body
 from ...interfaces import IWatcher
 from ...registry.generic.fieldselectors import check_field_selector
 from ...registry.generic.reading import continue_token
-from ...storage.cache.listing import Listing
-from ...storage.cache.record import Record
+from ...storage.cache.record import Listing, Record
 from ...streams.handshakes import is_websocket
 from ..encoding import YAMLEncoder, to_yaml
 from ..endpoint import Endpoint

@@ -6,32 +6,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
 
-from attrs import define
-
 from .metrics import CacheTally
 from .record import Record
 from .window import Match
 
 _key_of = attrgetter("key")
-
-
-@define(slots=True, eq=False)
-class Listing:
-    """
-    What a list found.
-
-    @ivar records: In key order; the list is the caller's.
-    @ivar revision: The state is that as of this revision.
-    @ivar next_key: The C{start_after} of the next page; C{""} when this is the last.
-    @ivar remaining: How many records follow, as far as known: L{None} for the last page and for lists with a match.
-    @ivar cached: Whether the cache answered, and not the backend.
-    """
-
-    records: list[Record]
-    revision: int
-    next_key: str = ""
-    remaining: int | None = None
-    cached: bool = True
 
 
 def gather(batches: Iterator[list[Record]], match: Match | None, limit: int) -> tuple[list[Record], str]:

@@ -23,9 +23,8 @@ from ..protobuf import (
 )
 from ._interning import share_texts
 from .corruptobjects import record_of
-from .listing import Listing
 from .metrics import CacheTally
-from .record import Record
+from .record import Listing, Record
 from .window import Match
 
 #: Makes a record of a key below the resource's prefix, a stored value and its revision.

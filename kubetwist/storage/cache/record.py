@@ -1,4 +1,4 @@
-"""An object as the watch cache keeps it: its JSON, and the little that selectors ask about."""
+"""Objects as the watch cache keeps them, and lists of them: JSON, and the fields that selectors compare."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 import orjson
+from attrs import define
 
 from ...api.resource import JSONObject
 
@@ -90,3 +91,22 @@ def without_kind(obj: JSONObject) -> bytes:
         if name not in ("metadata", "kind", "apiVersion"):
             ordered[name] = value
     return orjson.dumps(ordered)
+
+
+@define(slots=True, eq=False)
+class Listing:
+    """
+    What a list found.
+
+    @ivar records: In key order; the list is the caller's.
+    @ivar revision: The state is that as of this revision.
+    @ivar next_key: The C{start_after} of the next page; C{""} when this is the last.
+    @ivar remaining: How many records follow, as far as known: L{None} for the last page and for lists with a match.
+    @ivar cached: Whether the cache answered, and not the backend.
+    """
+
+    records: list[Record]
+    revision: int
+    next_key: str = ""
+    remaining: int | None = None
+    cached: bool = True

@@ -42,7 +42,6 @@ from ._interning import share_texts
 from ._table import RecordTable
 from .corruptobjects import Unreadable
 from .listing import (
-    Listing,
     counted,
     gather,
     undo,
@@ -54,6 +53,7 @@ from .reader import (
 )
 from .record import (
     Draft,
+    Listing,
     Record,
 )
 from .watches import (

@@ -14,8 +14,7 @@ from kubetwist.api.listoptions import list_options
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.registry.generic import reading
 from kubetwist.registry.generic.reading import REMEMBERED_LENGTH, Selection, read_list, select
-from kubetwist.storage.cache.listing import Listing
-from kubetwist.storage.cache.record import Record
+from kubetwist.storage.cache.record import Listing, Record
 from tests.registry.storetools import StoreTestCase
 
 

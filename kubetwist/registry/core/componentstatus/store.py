@@ -15,8 +15,7 @@ from ....api.requestscope import RequestScope
 from ....api.resource import GroupResource, JSONObject
 from ....api.selectors import parse_label_selector
 from ....interfaces import IGetter, ILister
-from ....storage.cache.listing import Listing
-from ....storage.cache.record import Record
+from ....storage.cache.record import Listing, Record
 from ...generic.resourceinfo import ResourceInfo
 
 if TYPE_CHECKING:
