@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from .authentication.store import SelfSubjectReview, TokenReview
 from .authorization.store import AccessReview, RulesReview
@@ -26,8 +26,13 @@ if TYPE_CHECKING:
     from .core.servercontext import ServerContext
     from .generic.store import Store
 
+#: Subresources that act on an object.
+Action = PodBinding | PodEviction | TokenRequests
+#: Resources without objects of their own.
+Virtual = Bindings | ComponentStatuses | TokenReview | SelfSubjectReview | RulesReview | AccessReview
+
 #: Parts of an object, by name; those of one resource only are named with it.
-_PARTS: dict[str, Callable[[Store], Any]] = {
+_PARTS: dict[str, Callable[[Store], Part | WritablePart]] = {
     "status": lambda store: Part(store, status_rules(store)),
     "namespaces/finalize": lambda store: WritablePart(store, finalize_rules(store)),
     "certificatesigningrequests/approval": lambda store: Part(store, approval_rules(store)),
@@ -36,7 +41,9 @@ _PARTS: dict[str, Callable[[Store], Any]] = {
 }
 
 
-def subresource_storage(info: ResourceInfo, version: str, subresource: SubresourceInfo, context: ServerContext) -> Any:
+def subresource_storage(
+    info: ResourceInfo, version: str, subresource: SubresourceInfo, context: ServerContext
+) -> Part | WritablePart | ScaleStore | Action | Connection:
     """
     The storage object of a subresource.
 
@@ -54,12 +61,12 @@ def subresource_storage(info: ResourceInfo, version: str, subresource: Subresour
     return connection_storage(info, subresource, context)
 
 
-def virtual_storage(info: ResourceInfo, context: ServerContext) -> Any:
+def virtual_storage(info: ResourceInfo, context: ServerContext) -> Virtual:
     """The storage object of a resource that has no objects: reviews, bindings, component statuses."""
     return review_storage(info, context)
 
 
-def action_storage(info: ResourceInfo, subresource: SubresourceInfo, context: ServerContext) -> Any:
+def action_storage(info: ResourceInfo, subresource: SubresourceInfo, context: ServerContext) -> Action:
     """The storage object of an action."""
     store = context.stores.get(info.group, info.resource)
     if subresource.name == "binding":
@@ -81,7 +88,7 @@ def connection_storage(info: ResourceInfo, subresource: SubresourceInfo, context
     return PodStream(info, subresource.name, ("GET", "POST"), context)
 
 
-def review_storage(info: ResourceInfo, context: ServerContext) -> Any:
+def review_storage(info: ResourceInfo, context: ServerContext) -> Virtual:
     """The storage object of such a resource."""
     if info.kind == "Binding":
         return Bindings(info, context.stores.get("", "pods"))

@@ -6,13 +6,14 @@ What a plugin in the server sees is in the version that is stored, or, for custo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
 from ..admission.matching.equivalents import Form
 from ..api.frozen import thawed
 from ..api.go.quote import quoted
+from ..api.jsontypes import JSONValue
 from ..api.resource import GroupVersion, GroupVersionKind, GroupVersionResource, JSONObject
 from .generic.codec import Codec, MissingField, by_name
 from .generic.conversion import convert
@@ -113,7 +114,7 @@ class Versions:
         self,
         group: str,
         resource: str,
-        value: Any,
+        value: JSONValue,
         source: GroupVersionKind,
         target: GroupVersionKind,
         *,

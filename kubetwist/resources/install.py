@@ -150,7 +150,7 @@ class Installer:
         return make
 
     def _endpoints(self, info: ResourceInfo, version: str) -> Iterable[Endpoint]:
-        storage: Any
+        storage: object
         if info.stored:
             storage = self._context.stores.get(info.group, info.resource)
         else:

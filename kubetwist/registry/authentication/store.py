@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import maybeDeferred
@@ -18,7 +19,7 @@ from ..generic.admitting import admit_virtual, check_namespace
 from ..generic.resourceinfo import ResourceInfo
 
 if TYPE_CHECKING:
-    from ..core.servercontext import ServerContext
+    from ..core.servercontext import ReviewedToken, ServerContext
 
 
 @implementer(ICreator)
@@ -58,7 +59,8 @@ class TokenReview:
         mine = () if issuer is None else issuer.audiences
         wanted = spec.get("audiences") or mine
         shared = [audience for audience in wanted if audience in mine]
-        found = await maybeDeferred(self._context.user_of_token, token, wanted)
+        find: Callable[..., Any] = self._context.user_of_token
+        found: ReviewedToken = await maybeDeferred(find, token, wanted)
         audiences = shared if found.audiences is None else found.audiences
         # What the client says there stays where nothing is found.
         status = {**(obj.get("status") or {})}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from attrs import field, frozen
 
+from ...api.resource import UserInfo
 from ...interfaces import IAuthorizer
 from ..generic.environment import StoreEnvironment
 from ..stores import Stores
@@ -15,6 +16,22 @@ from .node.kubelets import ConnectionRules
 if TYPE_CHECKING:
     from ...client.factory import Outgoing
     from .serviceaccount.tokens import TokenIssuer
+
+
+class ReviewedToken(Protocol):
+    """What is found out about a token: L{kubetwist.authentication.union.TokenFinding}."""
+
+    @property
+    def user(self) -> UserInfo | None:
+        """Whose token it is; L{None} for no valid one."""
+
+    @property
+    def audiences(self) -> Sequence[str] | None:
+        """The audiences that it is meant for, of those that were asked about; L{None} for all of them."""
+
+    @property
+    def error(self) -> str:
+        """Why it is not valid; C{""} without a reason."""
 
 
 @frozen(eq=False)
@@ -35,7 +52,7 @@ class ServerContext:
     stores: Stores
     environment: StoreEnvironment
     authorizer: IAuthorizer
-    user_of_token: Callable[[str, Sequence[str]], Any]
+    user_of_token: Callable[[str, Sequence[str]], ReviewedToken | Awaitable[ReviewedToken]]
     token_issuer: TokenIssuer | None = None
     outgoing: Outgoing | None = None
     connection_rules: ConnectionRules = field(factory=ConnectionRules)

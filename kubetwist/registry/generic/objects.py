@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -16,6 +16,7 @@ from ...api.admission import (
     Commit,
 )
 from ...api.errors import APIStatusError, Cause
+from ...api.jsontypes import JSONValue
 from ...api.latency import ETCD, Spending
 from ...api.options import DeleteOptions, WriteOptions
 from ...api.requestscope import RequestScope
@@ -198,7 +199,7 @@ class StoredObjects(StoreHooks):
             raise foreign(kind, api_version)
         return obj
 
-    def _of_other_version(self, obj: JSONObject, api_version: Any) -> JSONObject:
+    def _of_other_version(self, obj: JSONObject, api_version: JSONValue) -> JSONObject:
         """An object that another server, or an older one, has stored in another version."""
         kind = obj.get("kind")
         group, _, version = str(api_version).rpartition("/")
@@ -451,7 +452,7 @@ class StoredObjects(StoreHooks):
             self.check_namespace(scope, attributes.object["metadata"])
 
 
-def check_admitted_managers(meta: JSONObject, before: Any, warn: Callable[[str], object]) -> None:
+def check_admitted_managers(meta: JSONObject, before: JSONValue, warn: Callable[[str], object]) -> None:
     """Put the managed fields back that were there, if admission left what is none."""
     after = meta.get("managedFields")
     if after is before or after == before:
