@@ -19,6 +19,10 @@ from rbac import timed
 from twisted.internet.task import deferLater, react
 
 from kubetwist.api.authorization import AuthorizerAttributes
+from kubetwist.api.record import (
+    Draft,
+    without_kind,
+)
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.api.storage import Write
 from kubetwist.authorization.node import NodeAuthorizer
@@ -26,10 +30,6 @@ from kubetwist.registry.assembly import ResourceRegistry
 from kubetwist.registry.core.node.graph import NodeGraph
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.schema.definitions import Definitions
-from kubetwist.storage.cache.record import (
-    Draft,
-    without_kind,
-)
 from kubetwist.storage.memory import MemoryStorage
 
 

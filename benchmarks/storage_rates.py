@@ -23,12 +23,12 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import react
 from zope.interface import implementer
 
-from kubetwist.api.storage import Write
-from kubetwist.interfaces import IWatchSink
-from kubetwist.storage.cache.record import (
+from kubetwist.api.record import (
     Draft,
     Record,
 )
+from kubetwist.api.storage import Write
+from kubetwist.interfaces import IWatchSink
 from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.sqlite import SQLiteStorage

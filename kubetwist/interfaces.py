@@ -265,7 +265,7 @@ class IStorageBackendFactory(Interface):
 
 # --- capabilities of a resource ----------------------------------------------------------------------------------
 #
-# A result is a L{kubetwist.storage.cache.record.Record} for stored objects and a dict for those made to answer. C{get}
+# A result is a L{kubetwist.api.record.Record} for stored objects and a dict for those made to answer. C{get}
 # and C{list} may give their result at once instead of an awaitable of it: most reads need not wait for anything.
 
 
@@ -294,7 +294,7 @@ class ILister(Interface):
     """Collections can be read."""
 
     async def list(scope: RequestScope, options: ListOptions) -> Any:
-        """A L{kubetwist.storage.cache.record.Listing} of what the selectors leave."""
+        """A L{kubetwist.api.record.Listing} of what the selectors leave."""
 
 
 class IWatcher(Interface):
@@ -385,7 +385,7 @@ class IConnecter(Interface):
 
         @param path: Below the subresource, unescaped: C{""}, C{"/"} or C{"/metrics/cadvisor"}.
         @param query: The lists of values by name.
-        @return: A L{kubetwist.registry.generic.targets.Target}; L{None} when there is nothing to be had, which is no
+        @return: A L{kubetwist.api.targets.Target}; L{None} when there is nothing to be had, which is no
             error.
         @raise APIStatusError: It goes nowhere.
         """

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from ..api.rbacrules import Rule
+from ..api.record import Record
 from ..api.resource import JSONObject
 from ..api.selectors import label_selector_from_object
 from ..registry.rbac.ruleresolver import GROUP
 from ..registry.stores import seen
-from ..storage.cache.record import Record
 from .machinery.controller import Controller
 
 _MARK: Final = b'"aggregationRule":{'

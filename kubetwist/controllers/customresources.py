@@ -22,6 +22,7 @@ from zope.interface import implementer
 from ..api.errors import APIStatusError
 from ..api.jsontypes import JSONValue
 from ..api.options import DeleteOptions, ListOptions, WriteOptions
+from ..api.record import Record
 from ..api.requestscope import RequestScope
 from ..api.resource import GroupVersion, JSONObject
 from ..interfaces import IWatchSink
@@ -32,7 +33,6 @@ from ..registry.customresources.crd import condition, conditions, holds
 from ..registry.customresources.served import ServedResource
 from ..registry.generic.store import Store
 from ..registry.generic.updates import UpdateRules
-from ..storage.cache.record import Record
 from ..storage.cache.watches import CacheWatch
 from ..storage.cache.window import DELETED, CacheEvent
 

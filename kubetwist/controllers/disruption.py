@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 from ..api.jsontypes import JSONValue
+from ..api.record import Record
 from ..api.resource import GroupVersionKind, JSONObject
 from ..api.selectors import label_selector_from_object
 from ..api.times import format_time, seconds_since_epoch
@@ -17,7 +18,6 @@ from ..registry.customresources.store import CustomStore
 from ..registry.generic.resourceinfo import ResourceInfo
 from ..registry.generic.store import Store
 from ..registry.stores import seen
-from ..storage.cache.record import Record
 from ..storage.cache.window import DELETED
 from .machinery.controller import Controller
 from .machinery.events import NORMAL, WARNING

@@ -12,12 +12,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from ..api.quantity import Quantity
+from ..api.record import Record
 from ..api.resource import GroupResource, JSONObject
 from ..registry.core.pod.resources import Amounts, amounts
 from ..registry.core.resourcequota.usage import countable, in_scope, measured, scopes_of, usage
 from ..registry.generic.resourceinfo import ResourceInfo
 from ..registry.stores import seen
-from ..storage.cache.record import Record
 from ..storage.cache.window import DELETED, MODIFIED
 from .machinery.controller import Controller
 from .machinery.informer import Informer

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from ..api.errors import APIStatusError
+from ..api.record import Record
 from ..api.resource import JSONObject
 from ..registry.stores import seen
-from ..storage.cache.record import Record
 from ..storage.cache.window import (
     ADDED,
     DELETED,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from ..api.record import Record
 from ..api.resource import JSONObject
 from ..api.times import seconds_since_epoch
 from ..registry.stores import seen
-from ..storage.cache.record import Record
 from ..storage.cache.window import DELETED
 from .machinery.controller import Controller
 

@@ -15,6 +15,12 @@ from ..api.options import (
     GetOptions,
     ListOptions,
 )
+from ..api.record import (
+    Draft,
+    Listing,
+    Record,
+    without_kind,
+)
 from ..api.requestscope import RequestScope
 from ..api.resource import (
     GroupVersion,
@@ -34,12 +40,6 @@ from ..resources.customresources import (
 from ..resources.endpoint import Endpoint
 from ..resources.handlers.read import Reads
 from ..resources.servedresources import InstalledResource
-from ..storage.cache.record import (
-    Draft,
-    Listing,
-    Record,
-    without_kind,
-)
 
 if TYPE_CHECKING:
     from ..registry.customresources.crd import CustomVersion

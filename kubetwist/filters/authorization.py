@@ -15,9 +15,9 @@ from ..api.errors import APIStatusError
 from ..api.go.quote import quoted
 from ..api.resource import GroupResource
 from ..api.selectors import ParsedLater, Requirement, parse_field_selector, parse_label_selector
+from ..api.targets import clean_path
 from ..http.request import Handler, KubeRequest
 from ..interfaces import IAuthorizer
-from ..registry.generic.targets import clean_path
 from .denials import DenialLog, sought
 from .requestinfo import sanitized
 

@@ -12,8 +12,8 @@ from twisted.internet.defer import Deferred, FirstError, gatherResults
 
 from ..api.errors import APIStatusError
 from ..api.frozen import frozen
+from ..api.record import Record
 from ..api.resource import JSONObject
-from ..storage.cache.record import Record
 from ..storage.cache.watchcache import WatchCache
 from ..storage.errors import StorageUnavailable
 from .generic.resourceinfo import ResourceInfo

@@ -1,7 +1,7 @@
 """
 How results become bytes: objects, lists and watch events as JSON, as PartialObjectMetadata, as Table.
 
-Stored objects are JSON already (L{kubetwist.storage.cache.record.Record}), so the plain encoder only joins bytes. What
+Stored objects are JSON already (L{kubetwist.api.record.Record}), so the plain encoder only joins bytes. What
 other encoders derive from an object is kept in the record's C{views}, or with a watch event, so that it is made
 once and not once per reader.
 """
@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import orjson
 
 from ..api.errors import APIStatusError
+from ..api.record import (
+    Listing,
+    Record,
+    without_kind,
+)
 from ..api.resource import JSONObject
 from ..http.negotiation import encode_yaml
 from ..http.responses import Body
-from ..storage.cache.record import Listing, Record, without_kind
 from .slices import Slices, slices
 
 if TYPE_CHECKING:

@@ -15,6 +15,10 @@ from typing import Final
 import orjson
 
 from ..api.errors import APIStatusError
+from ..api.record import (
+    Listing,
+    Record,
+)
 from ..api.resource import JSONObject
 from ..http.collaborators import DeferToThread, WorkScheduler
 from ..http.responses import Body
@@ -22,7 +26,6 @@ from ..registry.generic.codec import Codec
 from ..schema.metaprotobuf import encode_protobuf
 from ..schema.protobuf.encoding import ENVELOPE_END, envelope, envelope_start
 from ..schema.protobuf.wire import LENGTH, WireError, put_counted, put_key, put_varint
-from ..storage.cache.record import Listing, Record
 from .encoding import JSONEncoder, Result, list_meta
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Final
 
+from ..api.record import Record
 from ..http.collaborators import WorkScheduler
-from ..storage.cache.record import Record
 
 #: Cost of a slice, about half a millisecond of work; it may be exceeded by one record.
 AT_ONCE: Final = 16 * 1024

@@ -16,11 +16,15 @@ import orjson
 from ..api.errors import APIStatusError
 from ..api.jsonpath import MOST_SEEN, Budget
 from ..api.jsontypes import JSONValue
+from ..api.record import (
+    Listing,
+    Record,
+    without_kind,
+)
 from ..api.resource import JSONObject
 from ..api.times import posix_now
 from ..http.responses import Body
 from ..registry.printers import AgeCell, columns, has_printer, human_age, row, row_conditions, row_order
-from ..storage.cache.record import Listing, Record, without_kind
 from . import slices
 from .encoding import KEPT_COST, JSONEncoder, Result, bookmark_meta, failed_event, list_body, list_meta
 from .slices import Slices, made_at_once

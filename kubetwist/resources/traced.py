@@ -14,10 +14,10 @@ from ..logs.redaction import LONGEST_ID
 from ..tracing.spans import Span, Value, current, within
 
 if TYPE_CHECKING:
+    from ..api.record import Listing
     from ..api.resource import GroupResource
     from ..http.responses import Body
     from ..interfaces import IWatchSink
-    from ..storage.cache.record import Listing
     from .encoding import Encoder, Result
 
 Arguments = TypeVarTuple("Arguments")

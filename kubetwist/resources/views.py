@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..api.errors import APIStatusError
 from ..api.latency import SERIALIZATION, Spending
+from ..api.record import Record
 from ..api.resource import JSONObject
 from ..http.negotiation import Negotiated, wants_pretty
 from ..http.request import KubeRequest
 from ..http.responses import pretty
-from ..storage.cache.record import Record
 from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, failed_event, not_a_list
 from .protobufencoding import ProtobufEncoder, failed_frame
 from .tables import TableEncoder, check_include

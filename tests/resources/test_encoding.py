@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.record import (
+    Draft,
+    Record,
+    without_kind,
+)
 from kubetwist.http.responses import Body
 from kubetwist.registry.printers import AgeCell
 from kubetwist.resources.encoding import list_body
 from kubetwist.resources.tables import cell_pieces
-from kubetwist.storage.cache.record import Draft, Record, without_kind
 
 
 class PieceTests(SynchronousTestCase):

@@ -13,12 +13,12 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.jsonpath import MOST_SEEN
+from kubetwist.api.record import Record
 from kubetwist.flowcontrol.turns import Turns
 from kubetwist.registry.customresources.printers import Printer
 from kubetwist.resources import slices as module
 from kubetwist.resources import tables
 from kubetwist.resources.slices import AT_ONCE, first_slice, made_at_once, slices
-from kubetwist.storage.cache.record import Record
 from tests.resources.customserver import KITES, CustomServer, definition, kite
 from tests.resources.server import Server, config_map
 

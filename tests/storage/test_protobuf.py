@@ -16,6 +16,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.record import (
+    Draft,
+    Record,
+)
 from kubetwist.api.storage import (
     StoredValue,
     Write,
@@ -23,10 +27,6 @@ from kubetwist.api.storage import (
 from kubetwist.registry.generic.storedprotobuf import decode_stored
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.cache.corruptobjects import record_of
-from kubetwist.storage.cache.record import (
-    Draft,
-    Record,
-)
 from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.errors import ForeignValue, UnreadableValue
 from kubetwist.storage.memory import MemoryStorage

@@ -16,8 +16,8 @@ from ...api.selectors import SelectorError, label_selector_from_object
 from ...registry.generic.store import Store
 
 if TYPE_CHECKING:
+    from ...api.record import Record
     from ...registry.admissioncontext import ServerAdmissionContext
-    from ...storage.cache.record import Record
 
 
 class BadConfiguration(Exception):

@@ -20,9 +20,9 @@ from ...storage.errors import StorageUnavailable
 from .params import BadConfiguration, ParamKind
 
 if TYPE_CHECKING:
+    from ...api.record import Record
     from ...cel.values import Value
     from ...registry.admissioncontext import ServerAdmissionContext
-    from ...storage.cache.record import Record
 
 GROUP: Final = "admissionregistration.k8s.io"
 

@@ -12,8 +12,8 @@ from ...storage.errors import StorageUnavailable
 
 if TYPE_CHECKING:
     from ...admission.matching.equivalents import Form
+    from ...api.record import Record
     from ...registry.admissioncontext import ServerAdmissionContext
-    from ...storage.cache.record import Record
     from .credentials import Credentials
     from .webhook import Webhook
 

@@ -20,13 +20,13 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ...api.identityheaders import identity_fields
+from ...api.record import Record
 from ...api.resource import GroupVersion, JSONObject, UserInfo
 from ...client.errors import BadSettings, Unreachable
 from ...client.restconfig import CallSettings
 from ...registry.generic.store import Store
 from ...registry.generic.versionorder import version_preference
 from ...registry.kinds import Priority
-from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ..machinery.informer import Informer, StoreSource
 

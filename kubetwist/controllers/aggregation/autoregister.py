@@ -18,13 +18,13 @@ from twisted.logger import Logger
 
 from ...api.errors import APIStatusError
 from ...api.options import CreateOptions, DeleteOptions, UpdateOptions
+from ...api.record import Record
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupVersion, JSONObject
 from ...registry.apiregistration.bootstrap import AUTOMANAGED, api_service
 from ...registry.generic.bootstrap import SERVER
 from ...registry.generic.store import Store
 from ...registry.kinds import Priority, group_priority, version_priority
-from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ...storage.errors import StorageError
 from ..machinery.informer import Informer

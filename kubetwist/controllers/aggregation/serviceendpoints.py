@@ -21,8 +21,8 @@ from ..machinery.informer import (
 )
 
 if TYPE_CHECKING:
+    from ...api.record import Record
     from ...registry.stores import Stores
-    from ...storage.cache.record import Record
 
 SERVICE_LABEL: Final = "kubernetes.io/service-name"
 _ROUTED: Final = ("ClusterIP", "NodePort", "LoadBalancer")

@@ -11,12 +11,12 @@ from math import ceil
 from typing import ClassVar, Final
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...api.resource import (
     GroupVersionKind,
     JSONObject,
 )
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ..machinery.client import namespace_ends
 from ..machinery.events import WARNING

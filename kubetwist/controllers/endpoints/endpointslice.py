@@ -14,9 +14,9 @@ from typing import ClassVar, Final
 from attrs import define, field
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...api.resource import JSONObject
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ..machinery.client import namespace_ends
 from ..machinery.metadata import (

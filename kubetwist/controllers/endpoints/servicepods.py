@@ -12,9 +12,9 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import ClassVar, Final
 
 from ...api.jsontypes import JSONValue
+from ...api.record import Record
 from ...api.resource import JSONObject
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ..machinery.controller import Controller
 from ..machinery.informer import Informer

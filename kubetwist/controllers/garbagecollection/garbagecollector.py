@@ -21,11 +21,11 @@ from attrs import define, frozen
 from twisted.internet.interfaces import IDelayedCall
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...api.resource import GroupResource, GroupVersionKind, JSONObject
 from ...registry.generic.deletion import FOREGROUND, ORPHAN
 from ...registry.generic.resourceinfo import ResourceInfo
 from ...registry.generic.store import Store
-from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ...storage.errors import KeyNotFound
 from ..machinery.controller import Controller

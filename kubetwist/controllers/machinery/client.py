@@ -9,6 +9,7 @@ from ...api.errors import APIStatusError
 from ...api.frozen import thawed
 from ...api.mergepatch import merge_patch
 from ...api.options import CreateOptions, DeleteOptions, PatchOptions, UpdateOptions
+from ...api.record import Record
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject, UserInfo
 from ...api.times import now
@@ -19,7 +20,6 @@ from ...registry.generic.fieldmanager.manager import built_in_field_manager
 from ...registry.generic.parts import status_rules
 from ...registry.generic.store import Store
 from ...registry.generic.updates import UpdateRules, other_uid
-from ...storage.cache.record import Record
 
 if TYPE_CHECKING:
     from ...registry.assembly import ResourceRegistry

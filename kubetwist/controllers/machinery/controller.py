@@ -9,8 +9,8 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...interfaces import IController
-from ...storage.cache.record import Record
 from ...storage.errors import StorageError
 from .client import MANAGER
 from .informer import (

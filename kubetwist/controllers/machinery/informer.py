@@ -19,12 +19,12 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...api.resource import GroupResource, JSONObject
 from ...interfaces import IWatchSink
 from ...registry.generic.resourceinfo import ResourceInfo
 from ...registry.generic.store import Store
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ...storage.cache.watchcache import WatchCache
 from ...storage.cache.watches import CacheWatch
 from ...storage.cache.window import ADDED, DELETED, MODIFIED, CacheEvent

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import orjson
 
+from ...api.record import Record
 from ...api.resource import JSONObject
-from ...storage.cache.record import Record
 
 _MARK: Final = b'"ownerReferences":['
 

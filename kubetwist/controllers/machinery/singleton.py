@@ -10,8 +10,8 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ...api.record import Record
 from ...interfaces import IWatchSink
-from ...storage.cache.record import Record
 from ...storage.cache.watches import CacheWatch
 from ...storage.cache.window import CacheEvent
 

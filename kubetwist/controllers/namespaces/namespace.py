@@ -12,12 +12,12 @@ from typing import ClassVar, Final
 import orjson
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...api.resource import GroupResource, JSONObject
 from ...api.times import format_time
 from ...registry.generic.deletion import read_timestamp
 from ...registry.generic.resourceinfo import ResourceInfo
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ...storage.errors import StorageError
 from ..machinery.context import Context

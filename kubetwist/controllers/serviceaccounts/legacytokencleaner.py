@@ -10,11 +10,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import ClassVar, Final
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...api.resource import JSONObject
 from ...api.times import seconds_since_epoch
 from ...registry.core.pod.references import secret_names
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ..machinery.controller import Controller
 from .legacytokentracking import NAME as TRACKING
 from .legacytokentracking import NAMESPACE

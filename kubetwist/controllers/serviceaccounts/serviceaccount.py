@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ..machinery.client import namespace_ends
 from ..machinery.controller import Controller

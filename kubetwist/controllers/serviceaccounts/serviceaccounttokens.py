@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from typing import ClassVar, Final, NamedTuple
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...api.resource import JSONObject
 from ...api.users import service_account_user
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ..machinery.controller import Controller
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ...api.record import Record
 from ...api.resource import JSONObject
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ..machinery.controller import Controller
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from ...api.record import Record
 from ...api.resource import JSONObject
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ..machinery.metadata import controller_of
 from ..workloads.pods import phase_of

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ...api.record import Record
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from .protection import ProtectionController
 
 

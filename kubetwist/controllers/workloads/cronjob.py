@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 from ...api.errors import APIStatusError
 from ...api.frozen import thawed
 from ...api.go.quote import quoted
+from ...api.record import Record
 from ...api.resource import (
     GroupVersionKind,
     JSONObject,
@@ -24,7 +25,6 @@ from ...api.times import (
 )
 from ...registry.batch.schedule import CronError
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ..machinery.client import namespace_ends
 from ..machinery.controller import Controller
 from ..machinery.events import (

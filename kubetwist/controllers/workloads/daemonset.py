@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from attrs import define
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...api.resource import (
     GroupVersionKind,
     JSONObject,
 )
 from ...api.selectors import label_selector_from_object
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ..machinery.client import namespace_ends
 from ..machinery.controller import Controller
 from ..machinery.events import (

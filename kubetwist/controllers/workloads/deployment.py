@@ -14,6 +14,7 @@ from attrs import define, evolve, field
 
 from ...api.errors import APIStatusError
 from ...api.frozen import thawed
+from ...api.record import Record
 from ...api.resource import (
     GroupVersionKind,
     JSONObject,
@@ -21,7 +22,6 @@ from ...api.resource import (
 from ...api.selectors import label_selector_from_object
 from ...api.times import format_time
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ..machinery.client import namespace_ends
 from ..machinery.controller import Controller
 from ..machinery.events import (

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from ...api.errors import APIStatusError
 from ...api.frozen import thawed
 from ...api.jsontypes import JSONValue
+from ...api.record import Record
 from ...api.resource import (
     GroupVersionKind,
     JSONObject,
@@ -25,7 +26,6 @@ from ...api.times import (
     seconds_since_epoch,
 )
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ..machinery.client import namespace_ends
 from ..machinery.context import Context

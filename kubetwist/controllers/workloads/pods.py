@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 from attrs import frozen
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...api.resource import GroupVersionKind, JSONObject
 from ...api.selectors import LabelSelector
 from ...api.times import seconds_since_epoch
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ...storage.cache.window import MODIFIED
 from ..machinery.events import (
     NORMAL,

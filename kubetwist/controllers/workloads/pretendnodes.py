@@ -10,11 +10,11 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import ClassVar, Final
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...api.resource import JSONObject, UserInfo
 from ...api.times import format_micro_time, format_time
 from ...registry.core.node.kubelets import PRETENDED
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ..machinery.client import Client
 from ..machinery.context import Context

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...api.resource import (
     GroupVersionKind,
     JSONObject,
@@ -21,7 +22,6 @@ from ...api.selectors import (
 )
 from ...api.times import format_time
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ..machinery.controller import Controller
 from ..machinery.metadata import controller_of
 from .pods import (

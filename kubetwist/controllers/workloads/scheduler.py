@@ -14,12 +14,12 @@ from twisted.internet.interfaces import IDelayedCall
 
 from ...api.errors import APIStatusError
 from ...api.options import CreateOptions
+from ...api.record import Record
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupVersionKind, JSONObject
 from ...api.times import format_time
 from ...registry.core.pod.binding import PodBinding
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ...storage.cache.window import DELETED
 from ..machinery.context import Context
 from ..machinery.controller import Controller

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from attrs import define
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...api.resource import (
     GroupResource,
     GroupVersionKind,
@@ -19,7 +20,6 @@ from ...api.resource import (
 )
 from ...api.selectors import label_selector_from_object
 from ...registry.stores import seen
-from ...storage.cache.record import Record
 from ..machinery.controller import Controller
 from ..machinery.events import (
     NORMAL,

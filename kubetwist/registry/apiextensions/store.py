@@ -8,9 +8,9 @@ from twisted.logger import Logger
 
 from ...api import times
 from ...api.options import DeleteOptions
+from ...api.record import Record
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
-from ...storage.cache.record import Record
 from ..generic import deletion, removal
 from ..generic.store import Store
 

@@ -14,10 +14,14 @@ from zope.interface import implementer
 from ...api.errors import APIStatusError
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
+from ...api.targets import (
+    Target,
+    clean_path,
+    proxied_port,
+)
 from ...interfaces import IConnecter
 from ..generic.admitting import admit_connection
 from ..generic.resourceinfo import ResourceInfo
-from ..generic.targets import Target, clean_path, proxied_port
 from .connectoptions import connect_options
 
 if TYPE_CHECKING:

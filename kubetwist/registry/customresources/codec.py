@@ -9,13 +9,13 @@ import orjson
 
 from ...api.decoding import Decoded
 from ...api.errors import APIStatusError, invalid
-from ...api.resource import GroupKind, GroupVersion, GroupVersionKind, JSONObject
-from ...schema.mismatch import DecodeError
-from ...storage.cache.record import (
+from ...api.record import (
     Draft,
     Record,
     without_kind,
 )
+from ...api.resource import GroupKind, GroupVersion, GroupVersionKind, JSONObject
+from ...schema.mismatch import DecodeError
 from ..generic.codec import Codec, MissingField, identity
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from zope.interface import implementer
 
 from ...api.errors import APIStatusError
 from ...api.options import GetOptions, WriteOptions
+from ...api.record import Record
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...interfaces import IPatcher
-from ...storage.cache.record import Record
 from ..generic.fieldmanager.scalehandler import from_scale, to_scale
 from ..generic.scalestore import SCALE
 from ..generic.updates import AdmittedView, UpdateRules, parse_version

@@ -11,9 +11,12 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ...api.record import (
+    Record,
+    RecordOfOtherForm,
+)
 from ...schema.mismatch import DecodeError
 from ...schema.structural import OBJECT_META
-from ...storage.cache.record import Record, RecordOfOtherForm
 from ...storage.cache.watchcache import WatchCache
 from ..generic.caches import WatchCaches
 from ..generic.environment import StoredResource, StoreEnvironment

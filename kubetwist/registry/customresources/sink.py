@@ -12,8 +12,8 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...interfaces import IPacedSink, IPacedWatch
-from ...storage.cache.record import Record
 
 #: Maximum number of events that wait for conversion, except for the rest of a transaction; they are converted together.
 BATCH: Final = 500

@@ -9,9 +9,13 @@ import orjson
 
 from ...api.errors import APIStatusError
 from ...api.options import ListOptions, WriteOptions
+from ...api.record import (
+    Draft,
+    Listing,
+    Record,
+)
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupVersionKind, JSONObject
-from ...storage.cache.record import Draft, Listing, Record
 from ..generic.environment import StoredResource, StoreEnvironment
 from ..generic.fieldmanager.manager import FieldManager
 from ..generic.reading import begin_watch

@@ -9,6 +9,10 @@ import orjson
 
 from ...api.decoding import BodyError, Decoded, json_type
 from ...api.errors import APIStatusError, Cause, shown
+from ...api.record import (
+    Record,
+    without_kind,
+)
 from ...api.resource import GroupKind, GroupVersion, GroupVersionKind, JSONObject
 from ...api.writtennumbers import with_written_numbers, without_written_numbers
 from ...schema.leaves import Problems
@@ -17,7 +21,6 @@ from ...schema.protobuf.codec import (
     WireError,
     read_envelope,
 )
-from ...storage.cache.record import Record, without_kind
 from .conversion import convert, convertible
 from .internaltypes import ConversionError, internal_type, read_annotations, without_internal
 from .removedversions import as_served, check_scale, label

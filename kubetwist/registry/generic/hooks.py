@@ -14,9 +14,9 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, TypeVar
 
 from ...api.options import DeleteOptions, ListOptions, WriteOptions
+from ...api.record import Record
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
-from ...storage.cache.record import Record
 from . import deletion
 from .allocation import NOTHING, Hold
 

@@ -19,12 +19,16 @@ from ...api.errors import APIStatusError, Cause
 from ...api.jsontypes import JSONValue
 from ...api.latency import ETCD, Spending
 from ...api.options import DeleteOptions, WriteOptions
+from ...api.record import (
+    Draft,
+    Record,
+    RecordOfOtherForm,
+)
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
 from ...api.storage import Write
 from ...interfaces import IRewriting, IUnreadableDeleter
 from ...schema.merge.managedfields import MalformedEntries, read_foreign
-from ...storage.cache.record import Draft, Record, RecordOfOtherForm
 from ...storage.errors import (
     ForeignValue,
     KeyNotFound,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
+from ...api.record import Record
 from ...interfaces import IWatchSink
-from ...storage.cache.record import Record
 from ...storage.cache.watchcache import WatchCache
 
 if TYPE_CHECKING:

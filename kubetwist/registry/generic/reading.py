@@ -14,9 +14,12 @@ from attrs import frozen
 from ...api.continuetokens import ContinueTokenError, decode_continue, encode_continue
 from ...api.errors import APIStatusError, Cause, named
 from ...api.options import GetOptions, ListOptions, Matcher
+from ...api.record import (
+    Listing,
+    Record,
+)
 from ...interfaces import IPacedSink, IUnreadableDeleter
 from ...storage.cache.corruptobjects import record_of
-from ...storage.cache.record import Listing, Record
 from ...storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable, UnreadableValue
 
 if TYPE_CHECKING:

@@ -11,9 +11,12 @@ from ...api import times
 from ...api.errors import APIStatusError
 from ...api.listoptions import not_unreadable
 from ...api.options import DeleteOptions, ListOptions
+from ...api.record import (
+    Listing,
+    Record,
+)
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, JSONObject
-from ...storage.cache.record import Listing, Record
 from ...storage.errors import KeyNotFound, RevisionConflict
 from .deletion import begin_grace, check_preconditions, garbage_collection_finalizers, mark_deleting, set_finalizers
 from .objects import StoredObjects

@@ -17,10 +17,10 @@ from zope.interface import implementer
 
 from ...api.errors import APIStatusError
 from ...api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
+from ...api.record import Listing
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...interfaces import ICollectionDeleter, ICreator, IGetter, IGracefulDeleter, ILister, IPatcher, IWatcher
-from ...storage.cache.record import Listing
 from . import creation, reading, removal, updates
 from .objects import StoredObjects
 from .updates import UpdateRules

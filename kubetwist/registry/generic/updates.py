@@ -14,10 +14,10 @@ from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError, Cause, Tolerated, invalid
 from ...api.jsonequality import same_json
 from ...api.options import WriteOptions
+from ...api.record import Record
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, GroupVersionKind, JSONObject
 from ...cel.sparing import compute_rules
-from ...storage.cache.record import Record
 from ...storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from .allocation import NOTHING, TakenMeanwhile
 from .creation import create_once

@@ -17,10 +17,10 @@ from zope.interface import implementer
 
 from ...api.go.quote import quoted
 from ...api.rbacrules import RoleRules, Rule
+from ...api.record import Record
 from ...api.resource import JSONObject, UserInfo
 from ...api.users import service_account_user
 from ...interfaces import IWatchSink
-from ...storage.cache.record import Record
 from ...storage.errors import StorageUnavailable
 
 if TYPE_CHECKING:

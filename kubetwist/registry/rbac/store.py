@@ -15,11 +15,11 @@ from ...api.authorization import AuthorizerAttributes, Decision
 from ...api.errors import APIStatusError
 from ...api.options import CreateOptions, WriteOptions
 from ...api.rbacrules import FULL_AUTHORITY, Rule, refusal, uncovered
+from ...api.record import Draft
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...api.users import MASTERS
 from ...interfaces import IAuthorizer
-from ...storage.cache.record import Draft
 from ..generic.allocation import NOTHING, Hold
 from ..generic.environment import StoredResource, StoreEnvironment
 from ..generic.keys import check_key

@@ -15,8 +15,8 @@ from ..endpoint import Endpoint
 from .read import check_name
 
 if TYPE_CHECKING:
+    from ...api.targets import Target
     from ...client.streaming import StreamingClient
-    from ...registry.generic.targets import Target
     from ...streams.handlers import Streams
     from ..proxy.reverseproxy import ProxyError
     from ..proxy.upstreamclients import TargetClients

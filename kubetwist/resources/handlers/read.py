@@ -11,6 +11,10 @@ from ...api.errors import APIStatusError
 from ...api.latency import SERIALIZATION, Spending
 from ...api.listoptions import get_options, list_options
 from ...api.options import GetOptions, ListOptions
+from ...api.record import (
+    Listing,
+    Record,
+)
 from ...api.requestscope import IN_REACTOR, RequestScope
 from ...api.resource import GroupResource
 from ...api.selectors import parse_field_selector
@@ -19,7 +23,6 @@ from ...http.responses import Body, pretty, respond_body
 from ...interfaces import IWatcher
 from ...registry.generic.fieldselectors import check_field_selector
 from ...registry.generic.reading import continue_token
-from ...storage.cache.record import Listing, Record
 from ...streams.handshakes import is_websocket
 from ..encoding import YAMLEncoder, to_yaml
 from ..endpoint import Endpoint

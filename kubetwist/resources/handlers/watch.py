@@ -19,11 +19,11 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from ...api.errors import APIStatusError
+from ...api.record import Record
 from ...http.request import KubeRequest
 from ...http.responses import start_response
 from ...interfaces import IPacedSink, IPacedWatch
 from ...metrics.registry import Distribution, Reading, exponential
-from ...storage.cache.record import Record
 
 if TYPE_CHECKING:
     from ...http.requestinfo import RequestInfo

@@ -19,6 +19,7 @@ from ...api.listoptions import (
     update_options,
 )
 from ...api.options import DeleteOptions, ListOptions, WriteOptions
+from ...api.record import Record
 from ...api.resource import GroupResource, JSONObject
 from ...filters.authorization import attributes_of, forbidden
 from ...http.negotiation import APPLY_PATCH, PATCH_TYPES, patch_media
@@ -26,7 +27,6 @@ from ...http.request import KubeRequest
 from ...http.responses import respond_status
 from ...interfaces import IUnreadableDeleter
 from ...registry.generic.reading import continue_token
-from ...storage.cache.record import Record
 from ..endpoint import Endpoint
 from ..views import view
 from .auditobjects import tell_delete_options, tell_object

@@ -13,9 +13,9 @@ from ...client.errors import NoSuchHost
 from ...client.restconfig import CallSettings
 
 if TYPE_CHECKING:
+    from ...api.targets import Target
     from ...client.factory import Outgoing
     from ...client.streaming import StreamingClient
-    from ...registry.generic.targets import Target
     from ...streams.handlers import Streams
 
 #: Clients that are kept; those that were not used the longest go first.

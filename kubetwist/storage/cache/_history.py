@@ -7,6 +7,7 @@ from typing import Final
 
 from twisted.internet.defer import DeferredSemaphore
 
+from ...api.record import Record
 from ...api.storage import (
     History,
     PastChange,
@@ -27,7 +28,6 @@ from ..protobuf import (
     others_first,
 )
 from .corruptobjects import record_of
-from .record import Record
 from .window import (
     ADDED,
     DELETED,

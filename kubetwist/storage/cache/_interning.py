@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from .record import (
+from ...api.record import (
     NO_LABELS,
     Record,
 )

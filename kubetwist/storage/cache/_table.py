@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 
+from ...api.record import Record
 from .._embedded import prefix_end
-from .record import Record
 
 #: A chunk that grows over twice of this is split.
 CHUNK = 512

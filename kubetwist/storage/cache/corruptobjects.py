@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
+from ...api.record import Record
 from ...api.storage import (
     StorageEvent,
     StoredValue,
@@ -22,7 +23,6 @@ from ..errors import (
     unchanged,
 )
 from ..protobuf import is_protobuf
-from .record import Record
 
 #: Seconds until values that could not be read are tried again.
 RETRY: Final = 10.0

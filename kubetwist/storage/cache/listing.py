@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
 
+from ...api.record import Record
 from .metrics import CacheTally
-from .record import Record
 from .window import Match
 
 _key_of = attrgetter("key")

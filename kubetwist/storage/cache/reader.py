@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from time import perf_counter
 
+from ...api.record import (
+    Listing,
+    Record,
+)
 from ...api.storage import (
     Page,
     StoredValue,
@@ -24,7 +28,6 @@ from ..protobuf import (
 from ._interning import share_texts
 from .corruptobjects import record_of
 from .metrics import CacheTally
-from .record import Listing, Record
 from .window import Match
 
 #: Makes a record of a key below the resource's prefix, a stored value and its revision.

@@ -18,6 +18,11 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ...api.record import (
+    Draft,
+    Listing,
+    Record,
+)
 from ...api.storage import StorageEvent
 from ...interfaces import (
     IPacedSink,
@@ -50,11 +55,6 @@ from .metrics import CacheTally
 from .reader import (
     Codec,
     RecordReader,
-)
-from .record import (
-    Draft,
-    Listing,
-    Record,
 )
 from .watches import (
     CacheWatch,

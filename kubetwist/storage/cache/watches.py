@@ -16,6 +16,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ...api.record import Record
 from ...interfaces import (
     IPacedSink,
     IPacedWatch,
@@ -28,7 +29,6 @@ from ..errors import (
     WatchFailed,
     WatchInterrupted,
 )
-from .record import Record
 from .window import (
     ADDED,
     CacheEvent,

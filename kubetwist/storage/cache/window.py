@@ -7,8 +7,8 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final
 
+from ...api.record import Record
 from ..errors import RevisionCompacted
-from .record import Record
 
 ADDED: Final = "ADDED"
 MODIFIED: Final = "MODIFIED"

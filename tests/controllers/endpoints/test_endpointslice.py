@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.record import (
+    Record,
+    without_kind,
+)
 from kubetwist.controllers.endpoints.endpointslice import (
     CAPACITY,
     GROUP,
     EndpointSliceController,
     _identity,
     pack,
-)
-from kubetwist.storage.cache.record import (
-    Record,
-    without_kind,
 )
 from tests.controllers.services import ServiceTestCase
 

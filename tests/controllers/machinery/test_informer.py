@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.record import Record
 from kubetwist.api.storage import Write
 from kubetwist.controllers.machinery.context import Context
 from kubetwist.controllers.machinery.controller import Controller
@@ -17,7 +18,6 @@ from kubetwist.controllers.machinery.metadata import (
     controller_uid,
     owner_uids,
 )
-from kubetwist.storage.cache.record import Record
 from kubetwist.storage.errors import RevisionCompacted
 from tests.controllers.harness import ControllerTestCase
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition

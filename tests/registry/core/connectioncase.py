@@ -10,9 +10,9 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kubetwist.api.errors import APIStatusError
+from kubetwist.api.targets import Target
 from kubetwist.registry.core.node.kubelets import ConnectionRules
 from kubetwist.registry.generic.parts import status_rules
-from kubetwist.registry.generic.targets import Target
 from kubetwist.registry.subresources import connection_storage
 from tests.registry.storetools import StoreTestCase
 from tests.resources.server import pod

@@ -5,9 +5,12 @@ from __future__ import annotations
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.record import (
+    Draft,
+    Record,
+)
 from kubetwist.registry.generic.caches import WatchCaches
 from kubetwist.registry.generic.resourceinfo import ResourceInfo
-from kubetwist.storage.cache.record import Draft, Record
 from kubetwist.storage.memory import MemoryStorage
 from tests.resources.server import all_kinds
 

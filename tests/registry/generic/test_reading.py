@@ -11,10 +11,13 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.listoptions import list_options
+from kubetwist.api.record import (
+    Listing,
+    Record,
+)
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.registry.generic import reading
 from kubetwist.registry.generic.reading import REMEMBERED_LENGTH, Selection, read_list, select
-from kubetwist.storage.cache.record import Listing, Record
 from tests.registry.storetools import StoreTestCase
 
 

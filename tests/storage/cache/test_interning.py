@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import orjson
 
-from kubetwist.storage.cache import _interning as sharedtexts
-from kubetwist.storage.cache._interning import share_texts
-from kubetwist.storage.cache.record import (
+from kubetwist.api.record import (
     NO_LABELS,
     Record,
 )
+from kubetwist.storage.cache import _interning as sharedtexts
+from kubetwist.storage.cache._interning import share_texts
 
 from .test_watchcache import CacheCase
 

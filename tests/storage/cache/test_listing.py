@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.record import Record
 from kubetwist.storage.cache.listing import counted, gather, undo
 from kubetwist.storage.cache.metrics import CacheTally
-from kubetwist.storage.cache.record import Record
 
 KEYS = st.sets(st.sampled_from("abcdefghij"))
 

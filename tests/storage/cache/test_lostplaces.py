@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubetwist.api.record import Record
 from kubetwist.api.storage import Write
-from kubetwist.storage.cache.record import Record
 from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.errors import (
     DecryptionUnavailable,

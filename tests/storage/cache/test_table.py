@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.storage.cache import _table as recordtable
-from kubetwist.storage.cache._table import RecordTable
-from kubetwist.storage.cache.record import (
+from kubetwist.api.record import (
     Draft,
     Record,
 )
+from kubetwist.storage.cache import _table as recordtable
+from kubetwist.storage.cache._table import RecordTable
 
 _keys = st.sampled_from([f"{namespace}/{name}" for namespace in ("a", "a-b", "b") for name in "uvwxyz"])
 _prefixes = st.sampled_from(["", "a/", "a-b/", "b/", "c/"])

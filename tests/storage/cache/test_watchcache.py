@@ -15,13 +15,13 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
-from kubetwist.api.storage import Write
-from kubetwist.interfaces import IStorageObserver, IWatchSink
-from kubetwist.storage.cache import _table as recordtable
-from kubetwist.storage.cache.record import (
+from kubetwist.api.record import (
     Draft,
     Record,
 )
+from kubetwist.api.storage import Write
+from kubetwist.interfaces import IStorageObserver, IWatchSink
+from kubetwist.storage.cache import _table as recordtable
 from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.cache.watches import CacheWatch
 from kubetwist.storage.errors import FutureRevision, RevisionCompacted, StorageUnavailable

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
+from kubetwist.api.record import Record
 from kubetwist.api.storage import Write
 from kubetwist.interfaces import IPacedSink, IPacedWatch
 from kubetwist.storage.cache import watches as cachewatch
-from kubetwist.storage.cache.record import Record
 from kubetwist.storage.cache.watches import PacedWatch
 from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable, WatchFailed, WatchInterrupted
 from tests.storage.cache.test_watchcache import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.storage.cache.record import (
+from kubetwist.api.record import (
     Draft,
     Record,
 )

@@ -11,11 +11,14 @@ from zope.interface import implementer
 
 from ....api.errors import APIStatusError
 from ....api.options import GetOptions, ListOptions
+from ....api.record import (
+    Listing,
+    Record,
+)
 from ....api.requestscope import RequestScope
 from ....api.resource import GroupResource, JSONObject
 from ....api.selectors import parse_label_selector
 from ....interfaces import IGetter, ILister
-from ....storage.cache.record import Listing, Record
 from ...generic.resourceinfo import ResourceInfo
 
 if TYPE_CHECKING:

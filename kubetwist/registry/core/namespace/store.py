@@ -12,10 +12,10 @@ from zope.interface import implementer_only
 from ....api import times
 from ....api.errors import Cause
 from ....api.options import DeleteOptions
+from ....api.record import Record
 from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
 from ....interfaces import ICreator, IGetter, IGracefulDeleter, ILister, IPatcher, IWatcher
-from ....storage.cache.record import Record
 from ...generic import deletion, removal
 from ...generic.store import Store
 from ...generic.updates import UpdateRules

@@ -17,9 +17,9 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from zope.interface import implementer
 
+from ....api.record import Record
 from ....api.resource import JSONObject
 from ....interfaces import IWatchSink
-from ....storage.cache.record import Record
 from ....storage.errors import StorageUnavailable
 from ..pod.references import (
     MIRROR_ANNOTATION,

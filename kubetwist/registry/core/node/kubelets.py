@@ -9,7 +9,7 @@ from attrs import frozen
 
 from ....api.errors import APIStatusError
 from ....api.resource import GroupResource, JSONObject
-from ...generic.targets import Target
+from ....api.targets import Target
 
 if TYPE_CHECKING:
     from ...stores import Stores

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
-from ...generic.targets import Target, clean_path, split_name
+from ....api.targets import (
+    Target,
+    clean_path,
+    split_name,
+)
 from ..connection import Connection, proxy_target
 from .kubelets import check_proxied, kubelet_of
 

@@ -14,7 +14,10 @@ from ....api.errors import APIStatusError
 from ....api.podspecs import containers
 from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
-from ...generic.targets import Target, split_name
+from ....api.targets import (
+    Target,
+    split_name,
+)
 from ..connection import Connection, Query, proxy_target
 from ..node.kubelets import check_proxied, check_runs, kubelet_of
 from ..service.backends import pod_addresses

@@ -11,9 +11,9 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from zope.interface import implementer
 
+from ....api.record import Record
 from ....api.resource import JSONObject
 from ....interfaces import IWatchSink
-from ....storage.cache.record import Record
 from ....storage.cache.watchcache import WatchCache
 from ....storage.cache.window import DELETED
 from ....storage.errors import StorageUnavailable

@@ -21,6 +21,10 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from ....api.errors import APIStatusError
+from ....api.record import (
+    Draft,
+    Record,
+)
 from ....api.storage import Write
 from ....interfaces import IStorageBackend
 from ....schema.protobuf.codec import read_envelope
@@ -28,7 +32,6 @@ from ....schema.protobuf.encoding import envelope
 from ....schema.protobuf.leaves import octets
 from ....schema.protobuf.messages import TEXT, VALUE, Message, Step
 from ....schema.protobuf.wire import CUT_SHORT, WireError, put_counted
-from ....storage.cache.record import Draft, Record
 from ....storage.cache.watchcache import WatchCache
 from ....storage.errors import ForeignValue, KeyExists, KeyNotFound, RevisionConflict, StorageError
 from ....storage.protobuf import is_protobuf

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
-from ...generic.targets import Target, split_name
+from ....api.targets import (
+    Target,
+    split_name,
+)
 from ..connection import Connection, proxy_target
 from .backends import service_backend
 

@@ -12,10 +12,10 @@ from attrs import evolve
 from ....api.admission import Charge
 from ....api.errors import APIStatusError
 from ....api.options import WriteOptions
+from ....api.record import Draft
 from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
 from ....api.storage import Write
-from ....storage.cache.record import Draft
 from ....storage.errors import KeyExists, KeyNotFound
 from ...generic.allocation import NOTHING, Hold, TakenMeanwhile
 from ...generic.environment import StoredResource, StoreEnvironment

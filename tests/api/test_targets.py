@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.targets}."""
+"""Tests for L{kubetwist.api.targets}."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis.strategies import lists, sampled_from
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.generic.targets import clean_path
+from kubetwist.api.targets import clean_path
 
 
 class PathTests(SynchronousTestCase):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from attrs import field, frozen
 
-from ...api.errors import APIStatusError
-from ...api.resource import JSONObject
+from .errors import APIStatusError
+from .resource import JSONObject
 
 #: What a proxy takes, besides nothing.
 _SCHEMES = ("", "http", "https")

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.cache.record}."""
+"""Tests for L{kubetwist.api.record}."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.storage.cache.record import Draft, Record, RecordOfOtherForm, without_kind
+from kubetwist.api.record import (
+    Draft,
+    Record,
+    RecordOfOtherForm,
+    without_kind,
+)
 
 OBJECT = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {"x": [1]}}
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 import orjson
 from attrs import define
 
-from ...api.resource import JSONObject
+from .resource import JSONObject
 
 #: How the JSON of every record starts; the revision is spliced in behind it.
 ITEM_START: Final = b'{"metadata":{'
