@@ -23,6 +23,7 @@ from ..storage.wrappers import innermost
 from .version import git_version, version_document
 
 if TYPE_CHECKING:
+    from ..controllers.machinery.queue import WorkQueue
     from ..http.site import KubeSite
     from ..registry.core.service.allocator import ServiceAllocator
     from ..storage.cache.metrics import CacheTally
@@ -220,14 +221,19 @@ def _decisions(config: ServerConfig) -> Iterator[Reading]:
 
 
 def _controllers(apis: InstalledAPIs) -> Iterator[Reading]:
-    running: Any = apis.controllers
-    if hasattr(running, "elected"):
-        values = [((running.elected,), 0.0 if running.running is None else 1.0)]
+    manager = apis.controllers
+    running = None if manager is None else manager.running
+    if manager is not None and manager.elected:
+        values = [((manager.elected,), 0.0 if running is None else 1.0)]
         text = "Whether the controllers run here, and not at another server of the same storage: 1, or 0."
         yield _gauge("leader_election_master_status", text, ("name",), values)
-        running = running.running
-    controllers = getattr(running, "controllers", None) or {}
-    queues = {(name,): one.queue for name, one in controllers.items() if getattr(one, "queue", None) is not None}
+    controllers = {} if running is None else running.controllers
+    queues = {}
+    for name, controller in controllers.items():
+        # Controllers of plugins need not have one.
+        queue: WorkQueue[Any] | None = getattr(controller, "queue", None)
+        if queue is not None:
+            queues[name,] = queue
     yield _gauge(
         "workqueue_depth", "Keys that wait.", ("name",), [(name, float(len(queue))) for name, queue in queues.items()]
     )

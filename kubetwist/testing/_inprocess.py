@@ -21,6 +21,7 @@ from ._reactorthread import (
 
 if TYPE_CHECKING:
     from ..interfaces import IServerReactor
+    from ..server.service import KubeAPIService
     from ._clock import ServerClock
     from .requests import (
         Fault,
@@ -68,7 +69,7 @@ class InProcessServer(Reachable):
         self._token_auth_file = token_auth_file
         self._reactor = reactor
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        self._service: Any = None
+        self._service: KubeAPIService | None = None
         self._clock: ServerClock | None = None
         self._interceptor: Interceptor | None = None
         self._state: ServerState | None = None
@@ -102,19 +103,20 @@ class InProcessServer(Reachable):
         )
         self._clock = clock_of(self._reactor)
         try:
-            self._service = KubeAPIService(options, cast("IServerReactor", self._clock))
-            self._service.startService()
-            await self._service.ready
+            service = self._service = KubeAPIService(options, cast("IServerReactor", self._clock))
+            service.startService()
+            await service.ready
+            server = service.server
+            assert server is not None, "the service is ready"
             # Clients live in real time, whatever time it is here.
-            self._service.server.site.connections.now = self._reactor.seconds
+            server.site.connections.now = self._reactor.seconds
             from .state import ServerState
 
-            self._state = ServerState(self._service.server, self._clock)
+            self._state = ServerState(server, self._clock)
             await self._state.take_start()
         except BaseException:
             await self.stop()
             raise
-        server = self._service.server
         credentials = server.config.credentials
         self._connection = Connection(
             url=server.url,
@@ -213,7 +215,7 @@ class InProcessServer(Reachable):
     @property
     def _requests(self) -> Interceptor:
         if self._interceptor is None:
-            assert self._service is not None, "the server does not run"
+            assert self._service is not None and self._service.server is not None, "the server does not run"
             from .requests import Interceptor
 
             self._interceptor = Interceptor(self._service.server.site, self._reactor)

@@ -202,12 +202,7 @@ class ServerState:
 
 def _running(apis: InstalledAPIs) -> RunningControllers | None:
     """Return the controllers that run in this server, not in another one of the same storage."""
-    controllers = apis.controllers
-    if controllers is None:
-        return None
-    from ..controllers.machinery.election import ElectedControllers
-
-    return controllers.running if isinstance(controllers, ElectedControllers) else controllers
+    return None if apis.controllers is None else apis.controllers.running
 
 
 def _queues(running: RunningControllers) -> Iterable[WorkQueue[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
@@ -22,6 +23,9 @@ class RunningControllers:
 
     _log = Logger()
 
+    #: The Lease whose holder runs the controllers; there is none.
+    elected: Final = ""
+
     def __init__(self, context: Context, factories: Sequence[IControllerFactory]) -> None:
         self.context = context
         self.controllers: dict[str, IController] = {}
@@ -29,6 +33,11 @@ class RunningControllers:
         self._left = list(reversed(factories))
         self._call: IDelayedCall | None = None
         self._stopped = False
+
+    @property
+    def running(self) -> RunningControllers:
+        """The controllers that run in this server: these."""
+        return self
 
     def start(self) -> None:
         """Begin. Requests are answered between one controller's import and the next one's."""
