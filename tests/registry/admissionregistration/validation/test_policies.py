@@ -7,6 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.admissionregistration.validation.policies import validate_policy_binding
+from kubetwist.registry.strategies import strategy_for
 from tests.registry.strategytools import new_status_problems, problems
 
 ADMISSION = "admissionregistration.k8s.io"
@@ -175,3 +176,16 @@ class PolicyTests(SynchronousTestCase):
                 f"{path}.message: Too long: may not be more than 32768 bytes",
             ],
         )
+
+    def test_types_of_variables(self) -> None:
+        """Variables that are lists of other variables, each short, end in a message and not in a traceback."""
+        group, kind = "admissionregistration.k8s.io", "ValidatingAdmissionPolicy"
+        variables = [{"name": "v0", "expression": "[1]"}]
+        for number in range(1200):
+            expression = f"[variables.v{number}, variables.v{number}]"
+            variables.append({"name": f"v{number + 1}", "expression": expression})
+        spec = {"variables": variables, "validations": [{"expression": "true"}]}
+        policy = {"kind": kind, "apiVersion": f"{group}/v1", "metadata": {"name": "p"}, "spec": spec}
+        strategy_for(group, kind).default(policy)
+        texts = [cause.message for cause in strategy_for(group, kind).validate(policy)]
+        self.assertTrue(any("the types nest too deep" in text for text in texts), texts[:3])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.registry.core.resourcequota.validation import validate_resource_quota
 from tests.registry.strategytools import change_problems, problems
 
 
@@ -55,3 +56,19 @@ class ScopeTests(SynchronousTestCase):
                 (path, "conflicting scopes"),
             ],
         )
+
+    def test_many_scopes(self) -> None:
+        """Thousands of scopes that are wrong are told of by one text, which quotes all of them, and not too often."""
+        hard = {f"count/a{number}": "1" for number in range(20)} | {"secrets": "1", "services": "1"}
+        unknown = [f"x{number}" for number in range(5)]
+        obj = {"kind": "ResourceQuota", "apiVersion": "v1", "metadata": {"name": "q"}}
+        causes = validate_resource_quota({**obj, "spec": {"hard": hard, "scopes": [*unknown, "Terminating"]}})
+        texts = {cause.message for cause in causes}
+        self.assertEqual((len(causes), len(texts), len({id(cause) for cause in causes})), (7, 2, 2))
+        expressions = [{"scopeName": "Terminating", "operator": "Exists"}] * 3
+        spec = {"hard": hard, "scopeSelector": {"matchExpressions": expressions}}
+        causes = validate_resource_quota({**obj, "spec": spec})
+        self.assertEqual((len(causes), len({id(cause) for cause in causes})), (6, 1))
+        hard = {f"hugepages-{number}": "1" for number in range(3000)}
+        causes = validate_resource_quota({**obj, "spec": {"hard": hard, "scopes": ["BestEffort"] * 5000}})
+        self.assertTrue(5000 <= len(causes) < 7000, len(causes))

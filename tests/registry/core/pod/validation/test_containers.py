@@ -1,0 +1,110 @@
+"""Tests for L{kubetwist.registry.core.pod.validation.containers}, through the strategy of pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.strategies import strategy_for
+from tests.registry.pods import (
+    CONTAINER,
+    in_container,
+    pod,
+    problems,
+)
+
+
+class ContainerTests(SynchronousTestCase):
+    """Tests for L{kubetwist.registry.core.pod.validation.containers}, through the strategy of pods."""
+
+    def test_files_of_variables(self) -> None:
+        """A variable is read from a file in an empty directory."""
+
+        def with_file(**reference: Any) -> list[str]:
+            found = in_container(env=[{"name": "A", "valueFrom": {"fileKeyRef": reference}}])
+            return [one.removeprefix("env[0].valueFrom.fileKeyRef.") for one in found]
+
+        self.assertEqual(with_file(key="K", volumeName="e", path="a/b"), [])
+        self.assertEqual(
+            with_file(),
+            ["key: Required value", "volumeName: Required value", "path: Required value", 'volumeName: Not found: ""'],
+        )
+        self.assertEqual(
+            with_file(key="K=", volumeName="p", path="../b"),
+            [
+                'key: Invalid value: "K=": a valid environment variable name must consist only of printable ASCII '
+                "characters other than '='",
+                "path: Invalid value: \"../b\": must not contain '..'",
+                'volumeName: Invalid value: "p": referenced volume must be of type emptyDir',
+            ],
+        )
+        self.assertEqual(
+            in_container(env=[{"name": "A", "valueFrom": {}}]),
+            [
+                'env[0].valueFrom: Invalid value: "": must specify one of: `fieldRef`, `resourceFieldRef`, '
+                "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+            ],
+        )
+
+    def test_variables_from(self) -> None:
+        """Names of where many variables come from may end as if there were more of them."""
+        self.assertEqual(in_container(envFrom=[{"configMapRef": {"name": "a-"}}, {"secretRef": {"name": "b-"}}]), [])
+
+    def test_divisors(self) -> None:
+        """What is not known of is not told to be pages of memory."""
+        reference = {"resource": "limits.odd", "divisor": "3"}
+        found = in_container(env=[{"name": "A", "valueFrom": {"resourceFieldRef": reference}}])
+        self.assertEqual([one.partition(": ")[2][:30] for one in found], ['Unsupported value: "limits.odd'])
+
+    def test_restart_rules(self) -> None:
+        """Rules are told of in full, but for a container that starts a pod and has no policy."""
+        self.assertEqual(
+            in_container(restartPolicy="Never", restartPolicyRules=[{"exitCodes": {"values": [1] * 256}}] * 21)[:4],
+            [
+                "restartPolicyRules: Too many: 21: must have at most 20 items",
+                'restartPolicyRules[0].action: Unsupported value: "": '
+                'supported values: "Restart", "RestartAllContainers"',
+                'restartPolicyRules[0].exitCodes.operator: Unsupported value: "": supported values: "In", "NotIn"',
+                "restartPolicyRules[0].exitCodes.values: Too many: 256: must have at most 255 items",
+            ],
+        )
+        self.assertEqual(
+            problems(initContainers=[{**CONTAINER, "name": "i", "restartPolicyRules": [{}]}]),
+            [
+                "spec.initContainers[0].restartPolicy: Required value: "
+                "must specify restartPolicy when restart rules are used"
+            ],
+        )
+
+    def test_resize_policies(self) -> None:
+        """What ends before the pod runs is not started again for more of something."""
+        policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+        starting = {**CONTAINER, "name": "i", "resizePolicy": policy}
+        wrong = (
+            'spec.initContainers[0].resizePolicy[0].restartPolicy: Invalid value: "RestartContainer": '
+            "must not be set to 'RestartContainer' for non-sidecar initContainers"
+        )
+        self.assertEqual(problems(initContainers=[starting]), [wrong])
+        self.assertEqual(problems(initContainers=[{**starting, "restartPolicy": "Always"}]), [])
+        before = pod(initContainers=[starting])
+        self.assertEqual(strategy_for("", "Pod").validate_update(before, before), [])
+        self.assertEqual(
+            problems(restartPolicy="Never", containers=[{**CONTAINER, "resizePolicy": policy}]),
+            [
+                'spec.containers[0].resizePolicy: Invalid value: "RestartContainer": '
+                "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
+            ],
+        )
+
+    def test_ephemeral(self) -> None:
+        """A lifecycle without anything in it is one."""
+        added = {"name": "e", "image": "i", "terminationMessagePolicy": "File", "imagePullPolicy": "Always"}
+        found = problems(ephemeralContainers=[{**added, "lifecycle": {}, "ports": []}])
+        self.assertEqual([one.partition(":")[0] for one in found][:1], ["spec.ephemeralContainers[0].lifecycle"])
+
+    def test_image_volumes(self) -> None:
+        """Part of an image is mounted like part of any other volume."""
+        mounts = [{"name": "i", "mountPath": "/i", "subPathExpr": "a"}]
+        volumes = [{"name": "i", "image": {"reference": "x:1"}}]
+        self.assertEqual(problems(containers=[{**CONTAINER, "volumeMounts": mounts}], volumes=volumes), [])

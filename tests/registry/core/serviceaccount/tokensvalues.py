@@ -1,0 +1,24 @@
+"""What tests of tokens share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+
+def pem(key: Any) -> bytes:
+    """A private key as files have it."""
+    made: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return made
+
+
+def public(key: bytes) -> bytes:
+    """What a token is checked by."""
+    return load_pem_private_key(key, None).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
