@@ -44,13 +44,13 @@ from ..errors import (
 )
 from ._history import PastReader
 from ._interning import share_texts
-from ._table import RecordTable
-from .corruptobjects import Unreadable
-from .listing import (
+from ._listing import (
     counted,
     gather,
     undo,
 )
+from ._table import RecordTable
+from .corruptobjects import Unreadable
 from .metrics import CacheTally
 from .reader import (
     Codec,

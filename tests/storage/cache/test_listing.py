@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.cache.listing}."""
+"""Tests for L{kubetwist.storage.cache._listing}."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.record import Record
-from kubetwist.storage.cache.listing import counted, gather, undo
+from kubetwist.storage.cache._listing import (
+    counted,
+    gather,
+    undo,
+)
 from kubetwist.storage.cache.metrics import CacheTally
 
 KEYS = st.sets(st.sampled_from("abcdefghij"))
