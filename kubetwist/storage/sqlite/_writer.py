@@ -1,0 +1,139 @@
+"""
+The thread that writes the SQLite file.
+
+All transactions that wait are written in one transaction of SQLite: a single client waits for one sync per write, many
+clients share the syncs.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from queue import Empty
+from threading import Event
+from typing import Final, Protocol
+
+from .._embedded import Transaction
+from .._worker import Job, ThreadedReactor, Worker
+from ..errors import StorageError
+from ._checksums import row_sum
+from ._format import PLACE_BITS
+from .logfile import ROWS_AT_ONCE, LogFile, Row
+
+#: The most bytes of values in one SQLite transaction, beyond the first of its writes.
+BYTES_AT_ONCE: Final = 16 << 20
+
+
+def rows_of(transaction: Transaction) -> list[Row]:
+    """What to append for a transaction."""
+    first = transaction.revision << PLACE_BITS
+    expiries = transaction.expiries
+    rows: list[Row] = []
+    for number, event in enumerate(transaction.events, first):
+        expires = expiries[number - first] if expiries else None
+        key, previous, value = event.key, event.previous, event.value
+        rows.append((number, key, previous, expires, value, row_sum(number, key, previous, expires, value)))
+    return rows
+
+
+def size_of(rows: list[Row]) -> int:
+    """The bytes of values in some rows."""
+    return sum(len(row[4] or b"") for row in rows)
+
+
+class WritingStore(Protocol):
+    """What a writer reports to, in the reactor's thread: L{kubetwist.storage.sqlite._storage.SQLiteStorage}."""
+
+    def _finish(self, batch: list[Transaction]) -> None:
+        """The oldest pending transactions are durable."""
+
+    def _write_failed(self, error: Exception) -> None:
+        """Nothing of what is pending is written."""
+
+    def _writes_again(self) -> None:
+        """A write works, after others failed."""
+
+
+class Writer(Worker):
+    """The thread that writes; its queue holds transactions and jobs."""
+
+    def __init__(self, file: LogFile, store: WritingStore, reactor: ThreadedReactor) -> None:
+        super().__init__(f"kubetwist writes {file.path}", reactor)
+        self._file = file
+        self._store = store
+        self._resume = Event()
+        self._failing = False
+
+    def submit(self, transaction: Transaction) -> None:
+        """Write a transaction, after all that was submitted before."""
+        self._queue.put(transaction)
+
+    def _work(self) -> None:
+        item: Transaction | Job | None = None
+        while True:
+            if item is None:
+                item = self._queue.get()
+            if isinstance(item, Transaction):
+                item = self._write_with_others(item)
+            elif self._do(item):
+                item = None
+            else:
+                return
+
+    def _write_with_others(self, first: Transaction) -> Transaction | Job | None:
+        """
+        Write a transaction together with those that wait behind it.
+
+        @return: The first item of the queue that did not fit; L{None} when there is none.
+        """
+        batch = [first]
+        following: Transaction | Job | None = None
+        try:
+            rows = rows_of(first)
+            size = size_of(rows)
+            while size < BYTES_AT_ONCE:
+                following = self._queue.get_nowait()
+                if not isinstance(following, Transaction) or len(rows) + len(following.events) > ROWS_AT_ONCE:
+                    break
+                more = rows_of(following)
+                size += size_of(more)
+                rows += more
+                batch.append(following)
+                following = None
+        except Empty:
+            pass
+        except MemoryError as error:
+            if isinstance(following, Transaction) and following is not batch[-1]:
+                batch.append(following)
+            self._failed(batch, error)
+            return None
+        try:
+            self._file.append(rows)
+        except Exception as error:
+            self._failed(batch, error)
+            return None if isinstance(following, Transaction) else following
+        if self._failing:
+            self._failing = False
+            self._reactor.callFromThread(self._store._writes_again)
+        self._reactor.callFromThread(self._store._finish, batch)
+        return following
+
+    def _failed(self, batch: list[Transaction], error: Exception) -> None:
+        self._failing = True
+        with suppress(StorageError, MemoryError):  # Writing may be the operation that fails.
+            self._file.advance_clock(batch[-1].revision)
+        # Nothing more is written before the reactor thread knows: what it submits until then depends on this batch.
+        self._resume.clear()
+        self._reactor.callFromThread(self._give_up, error)
+        self._resume.wait()
+
+    def _give_up(self, error: Exception) -> None:
+        """In the reactor thread: take back all transactions, keep the jobs."""
+        jobs = []
+        while not self._queue.empty():
+            item = self._queue.get_nowait()
+            if type(item) is not Transaction:
+                jobs.append(item)
+        for job in jobs:
+            self._queue.put(job)
+        self._resume.set()
+        self._store._write_failed(error)
