@@ -23,10 +23,7 @@ from zope.interface import implementer
 from ..api.flagvalues import FlagValues
 from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject, UserInfo
-from ..client.caching import (
-    ExpiringCache,
-    SharedCalls,
-)
+from ..client.caching import ExpiringCache
 from ..client.httpclient import Answer
 from ..client.responses import check_answer
 from ..client.retrying import (
@@ -35,6 +32,7 @@ from ..client.retrying import (
     with_backoff,
 )
 from ..client.reviews import review_status
+from ..client.singleflight import SharedCalls
 from ..interfaces import IAuthenticator
 from .bearer import bearer_token
 from .errors import AuthenticationFailed

@@ -28,10 +28,7 @@ from ..api.resource import (
     JSONObject,
     UserInfo,
 )
-from ..client.caching import (
-    ExpiringCache,
-    SharedCalls,
-)
+from ..client.caching import ExpiringCache
 from ..client.errors import CallError
 from ..client.httpclient import Answer
 from ..client.responses import check_answer
@@ -41,6 +38,7 @@ from ..client.retrying import (
     with_backoff,
 )
 from ..client.reviews import review_status
+from ..client.singleflight import SharedCalls
 from ..interfaces import (
     IAuthorizer,
     IRuleResolver,

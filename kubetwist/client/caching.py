@@ -1,13 +1,10 @@
-"""What others said, for a while, and in bounded memory; and one call for all who ask the same at the same time."""
+"""A cache of answers, bounded in time and size."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
-
-from twisted.internet.defer import Deferred
-from twisted.python.failure import Failure
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -48,45 +45,3 @@ class ExpiringCache(Generic[K, V]):
         entries.move_to_end(key)
         while len(entries) > self._size:
             entries.popitem(last=False)
-
-
-class SharedCalls(Generic[K, V]):
-    """Calls that are under way, by what they ask: who asks the same waits for the same answer."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[K, list[Deferred[V]]] = {}
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def ask(self, key: K, call: Callable[[], Awaitable[V]]) -> Deferred[V]:
-        """
-        What C{call} gives, which is only made when nobody waits for the same already.
-
-        Whoever cancels does not wait any more; the call goes on for the others.
-        """
-        mine: Deferred[V] = Deferred(lambda _: self._forget(key, mine))
-        waiting = self._waiting.get(key)
-        if waiting is not None:
-            waiting.append(mine)
-            return mine
-        self._waiting[key] = [mine]
-        calling: Deferred[V] = Deferred.fromCoroutine(_made(call))
-        calling.addBoth(self._answered, key)
-        return mine
-
-    def _forget(self, key: K, mine: Deferred[V]) -> None:
-        waiting = self._waiting.get(key)
-        if waiting is not None and mine in waiting:
-            waiting.remove(mine)
-
-    def _answered(self, result: V | Failure, key: K) -> None:
-        for mine in self._waiting.pop(key, ()):
-            if isinstance(result, Failure):
-                mine.errback(result)
-            else:
-                mine.callback(result)
-
-
-async def _made(call: Callable[[], Awaitable[V]]) -> V:
-    return await call()
