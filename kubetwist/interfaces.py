@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from .api.flagvalues import FlagValues
     from .api.jsontypes import JSONValue
     from .api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
+    from .api.record import Listing, Record
     from .api.requestscope import RequestScope
     from .api.resource import JSONObject, UserInfo
     from .api.storage import History, Page, StorageEvent, StoredValue, Write
+    from .api.targets import Target
     from .metrics.registry import Reading
 
 # --- reactor -----------------------------------------------------------------------------------------------------
@@ -265,48 +267,49 @@ class IStorageBackendFactory(Interface):
 
 # --- capabilities of a resource ----------------------------------------------------------------------------------
 #
-# A result is a L{kubetwist.api.record.Record} for stored objects and a dict for those made to answer. C{get}
-# and C{list} may give their result at once instead of an awaitable of it: most reads need not wait for anything.
+# A result is a record for stored objects, and a dict for objects that are made to answer. C{get} and C{list} may return
+# their result at once instead of an awaitable of it: most reads need not wait for anything.
 
 
 class ICreator(Interface):
     """Objects can be made: POST on the collection."""
 
-    async def create(scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
+    async def create(scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Record | JSONObject:
         """Store C{obj}, which the caller hands over; the name may be left to the server (C{generateName})."""
 
 
 class INamedCreator(Interface):
     """Something can be made under an object: POST on a subresource (binding, eviction, token)."""
 
-    async def create_named(scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
+    async def create_named(
+        scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions
+    ) -> Record | JSONObject:
         """Act on the object called C{name} with C{obj}."""
 
 
 class IGetter(Interface):
     """Single objects can be read."""
 
-    async def get(scope: RequestScope, name: str, options: GetOptions) -> Any:
+    async def get(scope: RequestScope, name: str, options: GetOptions) -> Record | JSONObject:
         """The object called C{name}."""
 
 
 class ILister(Interface):
     """Collections can be read."""
 
-    async def list(scope: RequestScope, options: ListOptions) -> Any:
-        """A L{kubetwist.api.record.Listing} of what the selectors leave."""
+    async def list(scope: RequestScope, options: ListOptions) -> Listing:
+        """Return the objects that the selectors select."""
 
 
 class IWatcher(Interface):
     """Changes can be followed."""
 
-    async def watch(scope: RequestScope, options: ListOptions, sink: IWatchSink) -> Any:
+    async def watch(scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
         """
-        Begin a watch that writes to C{sink}, an L{IWatchSink}.
+        Begin a watch that writes to C{sink}.
 
-        @return: An object with C{stop()} and C{revision}. If it provides L{IPacedWatch}, C{sink}, which is an
-            L{IPacedSink}, receives no more than it accepts; otherwise a watch that is not read ends when its queue is
-            too large.
+        @return: The watch. If it is an L{IPacedWatch}, C{sink}, which is an L{IPacedSink}, receives no more than it
+            accepts; otherwise a watch that is not read ends when its queue is too large.
         """
 
 
@@ -322,7 +325,7 @@ class IUpdater(Interface):
         patching: bool = False,
         creating: bool = False,
         may_create: Callable[[], Awaitable[None]] | None = None,
-    ) -> tuple[Any, bool]:
+    ) -> tuple[Record | JSONObject, bool]:
         """
         Replace an object by what C{change} makes of its current state.
 
@@ -351,7 +354,7 @@ class IPatcher(IGetter, IUpdater):
 class IGracefulDeleter(Interface):
     """Single objects can be deleted, at once or after a grace period and finalizers."""
 
-    async def delete(scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Any, bool]:
+    async def delete(scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Record | JSONObject, bool]:
         """Delete; return the object's last state and whether it is gone already."""
 
 
@@ -369,7 +372,7 @@ class IUnreadableDeleter(Interface):
 class ICollectionDeleter(Interface):
     """Whatever a list selects can be deleted."""
 
-    async def delete_collection(scope: RequestScope, options: DeleteOptions, selection: ListOptions) -> Any:
+    async def delete_collection(scope: RequestScope, options: DeleteOptions, selection: ListOptions) -> Listing:
         """Delete each; return the listing of what was selected."""
 
 
@@ -379,14 +382,13 @@ class IConnecter(Interface):
     methods: Sequence[str] = Attribute("The HTTP methods that are routed there.")
     subpaths: bool = Attribute("Whether paths below it are routed there, too.")
 
-    async def connect(scope: RequestScope, name: str, path: str, query: Mapping[str, Sequence[str]]) -> Any:
+    async def connect(scope: RequestScope, name: str, path: str, query: Mapping[str, Sequence[str]]) -> Target | None:
         """
         Find out where a request goes.
 
         @param path: Below the subresource, unescaped: C{""}, C{"/"} or C{"/metrics/cadvisor"}.
         @param query: The lists of values by name.
-        @return: A L{kubetwist.api.targets.Target}; L{None} when there is nothing to be had, which is no
-            error.
+        @return: The target; L{None} when there is nothing to be had, which is no error.
         @raise APIStatusError: It goes nowhere.
         """
 
@@ -394,12 +396,12 @@ class IConnecter(Interface):
 class IWatchSink(Interface):
     """Where the events of one watch go."""
 
-    def send(kind: str, record: Any, event: Any) -> None:
+    def send(kind: str, record: Record, event: Any) -> None:
         """
         One event.
 
         @param kind: C{"ADDED"}, C{"MODIFIED"} or C{"DELETED"}.
-        @param record: The state to show.
+        @param record: The state of the object.
         @param event: Shared by all watches that show this same state in this same way: a place to keep what it
             encodes to. L{None} for initial events.
         """
@@ -425,19 +427,23 @@ class IPacedSink(IWatchSink):
         """Handle that all earlier events were sent; later ones are sent as they happen, even if C{full}."""
 
 
-class IPacedWatch(Interface):
-    """Controls a watch whose sink is an L{IPacedSink}; it begins suspended."""
+class IWatch(Interface):
+    """A running watch."""
 
     revision: int = Attribute("Everything up to here was sent, if the objects that were there at first were.")
+
+    def stop() -> None:
+        """Stop sending."""
+
+
+class IPacedWatch(IWatch):
+    """Controls a watch whose sink is an L{IPacedSink}; it begins suspended."""
 
     def resume() -> None:
         """Send until the sink is full, or L{IPacedSink.caught_up} is called. Does nothing after that call."""
 
     def suspend() -> None:
         """Stop sending until L{resume}, except the rest of the current transaction."""
-
-    def stop() -> None:
-        """Stop sending."""
 
 
 # --- admission ---------------------------------------------------------------------------------------------------
