@@ -6,31 +6,12 @@ from typing import Any
 
 import orjson
 
-from twisted.trial.unittest import SynchronousTestCase
-
 from kubetwist.schema.protobuf.codec import read_envelope
-from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition, kite
+from tests.resources.customcase import CustomTestCase
+from tests.resources.customserver import DEFINITIONS, KITES, definition, kite
 from tests.resources.server import events
 
 MERGE = "application/merge-patch+json"
-
-
-class CustomTestCase(SynchronousTestCase):
-    """A test with a server that has no definitions yet."""
-
-    def setUp(self) -> None:
-        """Build it."""
-        self.server = CustomServer()
-        self.client = self.server.client()
-
-    def define(self, *arguments: Any, **version: Any) -> dict[str, Any]:
-        """Have something defined."""
-        return self.server.define(self.client, definition(*arguments, **version))
-
-    def text(self, path: str) -> tuple[int, bytes]:
-        """The answer at a path that may be nobody's."""
-        answer = self.client.answer("GET", path)
-        return answer.code, answer.body
 
 
 class LifeTests(CustomTestCase):
@@ -585,54 +566,3 @@ class SubresourceTests(CustomTestCase):
         self.client.ask("POST", KITES, kite("a", spec={"tail": 1}))
         answer = self.client.answer("PATCH", f"{KITES}/a", {"apiVersion": "example.com/v9"}, Content_Type=MERGE)
         self.assertEqual((answer.code, answer.header("warning")), (422, '299 - "unknown field \\"spec\\""'))
-
-
-class VersionTests(CustomTestCase):
-    """Several versions of one kind."""
-
-    def setUp(self) -> None:
-        """Define two versions, of which the older one is deprecated and knows other fields."""
-        super().setUp()
-        crd = definition()
-        crd["spec"]["versions"].append(
-            {
-                "name": "v1beta1",
-                "served": True,
-                "storage": False,
-                "deprecated": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {
-                            "spec": {
-                                "type": "object",
-                                "properties": {"tail": {"type": "integer"}, "old": {"type": "string"}},
-                            }
-                        },
-                    }
-                },
-            }
-        )
-        self.server.define(self.client, crd)
-        self.old = KITES.replace("/v1/", "/v1beta1/")
-
-    def test_conversion(self) -> None:
-        """An object is the same in all versions but for its apiVersion, and for fields that one of them lacks."""
-        body = {**kite("a", spec={"tail": 1, "old": "x"}), "apiVersion": "example.com/v1beta1"}
-        answer = self.client.answer("POST", self.old, body)
-        self.assertEqual(
-            answer.headers["warning"],
-            ['299 - "example.com/v1beta1 Kite is deprecated; use example.com/v1 Kite"'],
-        )
-        made = orjson.loads(answer.body)
-        self.assertEqual((made["apiVersion"], made["spec"]), ("example.com/v1beta1", {"tail": 1}))
-        _, found = self.client.ask("GET", f"{KITES}/a")
-        self.assertEqual((found["apiVersion"], found["spec"]), ("example.com/v1", {"tail": 1, "colour": "red"}))
-        _, listed = self.client.ask("GET", self.old)
-        self.assertEqual(listed["items"][0]["apiVersion"], "example.com/v1beta1")
-
-    def test_wrong_version(self) -> None:
-        """A body in another version than the path's is a bad request."""
-        code, status = self.client.ask("POST", self.old, kite("a"))
-        self.assertEqual(code, 400)
-        self.assertIn("does not match the expected API version (example.com/v1beta1)", status["message"])

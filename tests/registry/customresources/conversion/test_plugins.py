@@ -6,94 +6,14 @@ from typing import Any
 
 import orjson
 
-from twisted.internet.defer import Deferred
-from twisted.trial.unittest import SynchronousTestCase
-from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
-from kubetwist.client.factory import Outgoing
 from kubetwist.interfaces import IConversionPlugin
-from kubetwist.registry.customresources.conversion import TIMEOUT, Conversions
+from kubetwist.registry.customresources.conversion import TIMEOUT
 from kubetwist.registry.customresources.crd import PLUGIN_ANNOTATION
-from tests.resources.customserver import DEFINITIONS, CustomServer, definition
-from tests.resources.server import JSONClient
-from tests.resources.test_customresources import events
-
-OLD = "/apis/example.com/v1/namespaces/default/kites"
-NEW = "/apis/example.com/v2/namespaces/default/kites"
-
-
-@implementer(IConversionPlugin)
-class HostAndPort:
-    """Version 1 has C{spec.address}, version 2 C{spec.host} and C{spec.port}."""
-
-    name = "host-and-port"
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[int, str]] = []
-        self.waiting: list[Deferred[Any]] | None = None
-
-    def convert(self, objects: list[dict[str, Any]], api_version: str) -> Any:
-        """See L{IConversionPlugin.convert}."""
-        self.calls.append((len(objects), api_version))
-        if self.waiting is None:
-            return self.converted(objects, api_version)
-        waiting: Deferred[Any] = Deferred()
-        self.waiting.append(waiting)
-        return waiting.addCallback(lambda _: self.converted(objects, api_version))
-
-    def converted(self, objects: list[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
-        """What it makes of them."""
-        for obj in objects:
-            spec = obj["spec"]
-            if api_version.endswith("/v2"):
-                host, _, port = spec.pop("address").partition(":")
-                if not port:
-                    raise ValueError(f"{obj['metadata']['name']} has no port")
-                spec["host"], spec["port"] = host, int(port)
-            else:
-                spec["address"] = f"{spec.pop('host')}:{spec.pop('port')}"
-            obj["apiVersion"] = api_version
-        return objects
-
-
-def texts(*names: str) -> dict[str, Any]:
-    """A schema whose C{spec} has these texts."""
-    return {
-        "type": "object",
-        "properties": {"spec": {"type": "object", "properties": {name: {"type": "string"} for name in names}}},
-    }
-
-
-def two_versions(storage: str = "v1", plugin: str = "host-and-port") -> dict[str, Any]:
-    """A definition that asks for the plugin."""
-    crd = definition()
-    crd["metadata"]["annotations"] = {PLUGIN_ANNOTATION: plugin}
-    v2 = texts("host")
-    v2["properties"]["spec"]["properties"]["port"] = {"type": "integer"}
-    column = {"name": "Host", "type": "string", "jsonPath": ".spec.host"}
-    crd["spec"]["versions"] = [
-        {
-            "name": name,
-            "served": True,
-            "storage": name == storage,
-            "schema": {"openAPIV3Schema": schema},
-            "subresources": {"status": {}},
-            "additionalPrinterColumns": [column],
-        }
-        for name, schema in (("v1", texts("address", "note")), ("v2", v2))
-    ]
-    return crd
-
-
-def old(name: str, address: str = "here:1", **meta: Any) -> dict[str, Any]:
-    """An object in version 1."""
-    return {
-        "kind": "Kite",
-        "apiVersion": "example.com/v1",
-        "metadata": {"name": name, **meta},
-        "spec": {"address": address},
-    }
+from tests.resources.customserver import DEFINITIONS
+from tests.resources.hostandport import NEW, OLD, ConversionTestCase, old
+from tests.resources.server import events
 
 
 def new(name: str, host: str = "there", port: int = 2) -> dict[str, Any]:
@@ -106,26 +26,8 @@ def new(name: str, host: str = "there", port: int = 2) -> dict[str, Any]:
     }
 
 
-class ConversionTests(SynchronousTestCase):
+class ConversionTests(ConversionTestCase):
     """Tests for L{kubetwist.registry.customresources.conversion} as clients see it."""
-
-    def setUp(self) -> None:
-        """A server that knows the plugin."""
-        self.plugin = HostAndPort()
-        outgoing = Outgoing(None, lambda namespace, name: None)
-        self.server = CustomServer()
-        self.server.custom._conversion_of = Conversions(outgoing, self.server.clock, [self.plugin])
-        self.client = self.server.client()
-
-    def define(self, **options: Any) -> None:
-        """Create the definition."""
-        self.server.define(self.client, two_versions(**options))
-
-    def ask(self, method: str, path: str, body: Any = None, client: JSONClient | None = None, **headers: str) -> Any:
-        """Send a request that succeeds; give what it answers."""
-        code, answer = (client or self.client).ask(method, path, body, **headers)
-        self.assertLess(code, 300, answer)
-        return answer
 
     def test_interface(self) -> None:
         """The plugin here is what the interface describes."""
@@ -212,29 +114,6 @@ class ConversionTests(SynchronousTestCase):
         self.assertEqual(owners["me", "example.com/v2"], {"f:port": {}})
         # The port is a part of the address, which the first owner therefore lost.
         self.assertNotIn("f:address", owners[min(set(owners) - {("me", "example.com/v2")})] or {})
-
-    def test_watch(self) -> None:
-        """Events come in order, converted, in few calls, also while one is under way."""
-        self.define()
-        self.ask("POST", OLD, old("a"))
-        self.plugin.waiting = []
-        watcher = self.server.client()
-        watcher.begin(f"{NEW}?watch=1&resourceVersion=0")
-        self.server.settle()
-        self.assertEqual(watcher.taken(), b"")
-        for name in ("b", "c"):
-            self.ask("POST", OLD, old(name))
-        self.ask("DELETE", f"{OLD}/b")
-        self.plugin.waiting.pop().callback(None)
-        self.server.settle()
-        self.plugin.waiting.pop().callback(None)
-        self.server.settle()
-        found = events(watcher.taken().partition(b"\r\n\r\n")[2])
-        shown = [(one["type"], one["object"]["metadata"]["name"], one["object"]["spec"]["host"]) for one in found]
-        self.assertEqual(
-            shown,
-            [("ADDED", "a", "here"), ("ADDED", "b", "here"), ("ADDED", "c", "here"), ("DELETED", "b", "here")],
-        )
 
     def test_failure(self) -> None:
         """What can not be converted is a 500 that says why; a watch is told so, and ended."""

@@ -1,0 +1,5 @@
+"""What tests of slices share."""
+
+from __future__ import annotations
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
