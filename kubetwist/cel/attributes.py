@@ -8,19 +8,17 @@ Each qualifier costs 1 and so does the whole, unless it is a part of a larger on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from attrs import frozen
 
 from kubetwist.cel.ast import Call, Expr, Ident, Literal, Select
+from kubetwist.cel.compiling import StepCompiler
 from kubetwist.cel.errors import CelError
 from kubetwist.cel.frame import Frame, Step
 from kubetwist.cel.standard.operators import lookup, select
 from kubetwist.cel.types import is_optional
 from kubetwist.cel.values import MISSING, NONE, Optional, Value
-
-if TYPE_CHECKING:
-    from kubetwist.cel.compiler import Compiler
 
 _INDICES: Final = frozenset({"_[_]", "_[?_]"})
 
@@ -42,7 +40,7 @@ class Qualifier:
     test: bool = False
 
 
-def is_attribute(compiler: Compiler, expr: Expr) -> bool:
+def is_attribute(compiler: StepCompiler, expr: Expr) -> bool:
     """Whether an expression is an attribute; constants are none."""
     if compiler.constant(expr) is not MISSING:
         return False
@@ -51,7 +49,7 @@ def is_attribute(compiler: Compiler, expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.function in (*_INDICES, "_?._", "_?_:_")
 
 
-def attribute(compiler: Compiler, expr: Expr, whole: bool) -> Step:
+def attribute(compiler: StepCompiler, expr: Expr, whole: bool) -> Step:
     """
     Compile an attribute that is no condition.
 
@@ -76,7 +74,7 @@ def attribute(compiler: Compiler, expr: Expr, whole: bool) -> Step:
     return _general(root, qualifiers, own)
 
 
-def _operand(compiler: Compiler, expr: Expr) -> Expr | None:
+def _operand(compiler: StepCompiler, expr: Expr) -> Expr | None:
     """What a qualifier is applied to; C{None} if the expression does not end in one."""
     if compiler.is_name(expr) or compiler.constant(expr) is not MISSING:
         return None
@@ -87,7 +85,7 @@ def _operand(compiler: Compiler, expr: Expr) -> Expr | None:
     return None
 
 
-def _qualifier(compiler: Compiler, expr: Expr) -> Qualifier:
+def _qualifier(compiler: StepCompiler, expr: Expr) -> Qualifier:
     if isinstance(expr, Select):
         return Qualifier(expr.field, None, test=expr.test_only)
     assert isinstance(expr, Call)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kubetwist.api.patterns import PatternError, compiled
 from kubetwist.cel.ast import Call, Expr
 from kubetwist.cel.checker import Resolution
+from kubetwist.cel.compiling import StepCompiler
 from kubetwist.cel.errors import CelError, ConstantError
 from kubetwist.cel.estimates import Meter
 from kubetwist.cel.frame import Frame, Step
@@ -18,16 +19,13 @@ from kubetwist.cel.standard.operators import GENERIC
 from kubetwist.cel.types import Type
 from kubetwist.cel.values import Value
 
-if TYPE_CHECKING:
-    from kubetwist.cel.compiler import Compiler
-
 #: Functions whose own complaint about arguments is the short one.
 _TERSE: Final = frozenset({"contains", "startsWith", "endsWith"})
 #: Functions whose second argument is a regular expression.
 _WITH_PATTERN: Final = frozenset({"matches", "find", "findAll"})
 
 
-def call_step(compiler: Compiler, expr: Call) -> Step:
+def call_step(compiler: StepCompiler, expr: Call) -> Step:
     """Compile a call that no operator's rule covers."""
     resolution = compiler.resolution(expr)
     arguments: list[Expr] = list(expr.args)
@@ -138,7 +136,7 @@ def _lazy(overload: Overload, steps: Sequence[Step]) -> Step:
     return lazy
 
 
-def _implementation(compiler: Compiler, resolution: Resolution, static: Sequence[Type]) -> Callable[..., Value]:
+def _implementation(compiler: StepCompiler, resolution: Resolution, static: Sequence[Type]) -> Callable[..., Value]:
     """What computes the result from arguments of whatever types they turn out to have."""
     name = resolution.function
     single = resolution.overloads[0] if len(resolution.overloads) == 1 else None
@@ -184,7 +182,7 @@ def _dispatched(name: str, overloads: Sequence[Overload], count: int) -> Callabl
     return dispatched
 
 
-def _quick(compiler: Compiler, resolution: Resolution, arguments: Sequence[Expr]) -> Callable[..., Value] | None:
+def _quick(compiler: StepCompiler, resolution: Resolution, arguments: Sequence[Expr]) -> Callable[..., Value] | None:
     """
     C{matches} with a constant expression, which is compiled now.
 

@@ -8,9 +8,10 @@ would, node by node.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kubetwist.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr
+from kubetwist.cel.compiling import StepCompiler
 from kubetwist.cel.errors import CelError, no_such_overload
 from kubetwist.cel.estimates import LIST_CREATE_COST
 from kubetwist.cel.frame import Frame, Step
@@ -27,9 +28,6 @@ from kubetwist.cel.values import (
     Value,
     find,
 )
-
-if TYPE_CHECKING:
-    from kubetwist.cel.compiler import Compiler
 
 Range = Callable[[Frame], Iterable[Value]]
 
@@ -70,7 +68,7 @@ class LazyValue:
         return self.value
 
 
-def comprehension(compiler: Compiler, expr: Comprehension) -> Step:
+def comprehension(compiler: StepCompiler, expr: Comprehension) -> Step:
     """Compile a loop, or a binding, which has a loop's form."""
     if _is_binding(expr):
         return _binding(compiler, expr)
@@ -101,7 +99,7 @@ def _is_binding(expr: Comprehension) -> bool:
     )
 
 
-def _binding(compiler: Compiler, expr: Comprehension) -> Step:
+def _binding(compiler: StepCompiler, expr: Comprehension) -> Step:
     initial = compiler.step(expr.accu_init)
     slot = compiler.push(expr.accu_var, initial)
     result = compiler.step(expr.result)
@@ -166,7 +164,9 @@ def _is_call(expr: Expr, function: str, count: int) -> bool:
     return isinstance(expr, Call) and expr.function == function and len(expr.args) == count
 
 
-def _quantifier(compiler: Compiler, expr: Comprehension, source: Range, first: int, second: int | None) -> Step | None:
+def _quantifier(
+    compiler: StepCompiler, expr: Comprehension, source: Range, first: int, second: int | None
+) -> Step | None:
     """C{all}, C{exists} and C{exists_one}."""
     initial, step = expr.accu_init, expr.step
     if not isinstance(initial, Literal) or not isinstance(step, Call):
@@ -259,7 +259,9 @@ def _exactly_one(source: Range, assign: Callable[[Frame, Value], None] | None, s
     return exactly_one
 
 
-def _collector(compiler: Compiler, expr: Comprehension, source: Range, first: int, second: int | None) -> Step | None:
+def _collector(
+    compiler: StepCompiler, expr: Comprehension, source: Range, first: int, second: int | None
+) -> Step | None:
     """C{map}, C{filter}, C{transformList}, C{transformMap} and C{transformMapEntry}."""
     step, where = expr.step, None
     if not _is_result(expr.result) or not isinstance(expr.condition, Literal) or expr.condition.value is not True:
