@@ -11,18 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from .core.pod.printers import row_conditions as pod_conditions
 from .flowcontrol.printers import flow_schema_order
-from .generic.printers.ages import AgeCell, human_age, human_duration
+from .generic.printers.ages import AgeCell, Cell, human_age, human_duration
 from .generic.printers.columns import DEFAULT, Column, Describe, Row
 
 __all__ = ["AgeCell", "Describe", "cells", "columns", "human_age", "human_duration", "row", "row_conditions"]
-
-#: A text, number, flag, or age.
-Cell = Any
 
 
 def columns(group: str, kind: str, version: str = "", describe: Describe | None = None) -> list[JSONObject]:
@@ -46,7 +44,7 @@ def columns(group: str, kind: str, version: str = "", describe: Describe | None 
     return [column.definition(look_up) for column in _PRINTERS[_key(group, kind)].columns]
 
 
-def row(group: str, kind: str, obj: JSONObject) -> tuple[Cell | AgeCell, ...]:
+def row(group: str, kind: str, obj: JSONObject) -> tuple[Cell, ...]:
     """
     The cells of an object, those for wide output included; as many as there are columns, but for IPAddress.
 
@@ -60,7 +58,7 @@ def cells(group: str, kind: str, obj: JSONObject, now: float) -> list[Cell]:
     return [cell.text(now) if isinstance(cell, AgeCell) else cell for cell in row(group, kind, obj)]
 
 
-def row_order(group: str, kind: str) -> Callable[[JSONObject], Any] | None:
+def row_order(group: str, kind: str) -> Callable[[JSONObject], JSONValue] | None:
     """What rows of a list are sorted by, from an object as it is stored; L{None} for most, which keep their order."""
     return flow_schema_order if (group, kind) == ("flowcontrol.apiserver.k8s.io", "FlowSchema") else None
 

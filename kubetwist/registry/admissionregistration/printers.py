@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
-from ..generic.printers.ages import age
+from ..generic.printers.ages import Cell, age
 from ..generic.printers.columns import AGE, NAME, Column, Row, integer
 from ..generic.printers.texts import UNSET, name_of, spec_of
 
 
-def webhook_configuration(obj: JSONObject) -> Iterator[Any]:
+def webhook_configuration(obj: JSONObject) -> Iterator[Cell]:
     """How many webhooks it has."""
     yield name_of(obj)
     yield len(obj.get("webhooks") or ())
     yield age(obj)
 
 
-def admission_policy(rules: str) -> Callable[[JSONObject], Iterator[Any]]:
+def admission_policy(rules: str) -> Callable[[JSONObject], Iterator[Cell]]:
     """The row of a policy whose rules are under C{rules}."""
 
-    def row(obj: JSONObject) -> Iterator[Any]:
+    def row(obj: JSONObject) -> Iterator[Cell]:
         spec = spec_of(obj)
         parameters = spec.get("paramKind")
         yield name_of(obj)
@@ -32,7 +32,7 @@ def admission_policy(rules: str) -> Callable[[JSONObject], Iterator[Any]]:
     return row
 
 
-def admission_policy_binding(obj: JSONObject) -> Iterator[Any]:
+def admission_policy_binding(obj: JSONObject) -> Iterator[Cell]:
     """Which policy, with which parameters."""
     spec = spec_of(obj)
     yield name_of(obj)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
-from ..generic.printers.ages import age
+from ..generic.printers.ages import Cell, age
 from ..generic.printers.columns import AGE, NAME, Column, Row
 from ..generic.printers.texts import condition, name_of, spec_of, status_of
 
 
-def api_service(obj: JSONObject) -> Iterator[Any]:
+def api_service(obj: JSONObject) -> Iterator[Cell]:
     """Who serves it, and whether it can be reached."""
     backend = spec_of(obj).get("service")
     available = condition(status_of(obj), "Available")

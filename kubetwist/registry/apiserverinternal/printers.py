@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
-from ..generic.printers.ages import age
+from ..generic.printers.ages import Cell, age
 from ..generic.printers.columns import AGE, NAME, Column, Field, Row
 from ..generic.printers.texts import UNSET, first_few, name_of, status_of
 
 
-def storage_version(obj: JSONObject) -> Iterator[Any]:
+def storage_version(obj: JSONObject) -> Iterator[Cell]:
     """What servers encode in."""
     status = status_of(obj)
     servers = [

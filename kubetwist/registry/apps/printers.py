@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
 from ..core.replicationcontroller.printers import replicas_row
-from ..generic.printers.ages import age
+from ..generic.printers.ages import Cell, age
 from ..generic.printers.columns import AGE, CONTAINERS, NAME, Column, Field, Row, core_field, integer, wide
 from ..generic.printers.texts import (
     NONE,
@@ -22,14 +22,14 @@ from ..generic.printers.texts import (
 )
 
 
-def replica_set(obj: JSONObject) -> Iterator[Any]:
+def replica_set(obj: JSONObject) -> Iterator[Cell]:
     """Desired, current and ready replicas."""
     yield from replicas_row(obj)
     yield from container_cells(spec_of(obj).get("template"))
     yield selector_cell(spec_of(obj).get("selector"))
 
 
-def deployment(obj: JSONObject) -> Iterator[Any]:
+def deployment(obj: JSONObject) -> Iterator[Cell]:
     """Ready of desired, up to date, available."""
     spec, status = spec_of(obj), status_of(obj)
     yield name_of(obj)
@@ -44,7 +44,7 @@ def deployment(obj: JSONObject) -> Iterator[Any]:
         yield "<invalid>"
 
 
-def stateful_set(obj: JSONObject) -> Iterator[Any]:
+def stateful_set(obj: JSONObject) -> Iterator[Cell]:
     """Ready of desired."""
     spec = spec_of(obj)
     yield name_of(obj)
@@ -53,7 +53,7 @@ def stateful_set(obj: JSONObject) -> Iterator[Any]:
     yield from container_cells(spec.get("template"))
 
 
-def daemon_set(obj: JSONObject) -> Iterator[Any]:
+def daemon_set(obj: JSONObject) -> Iterator[Cell]:
     """Pods on nodes, and which nodes."""
     spec, status = spec_of(obj), status_of(obj)
     template = spec.get("template") or {}
@@ -69,7 +69,7 @@ def daemon_set(obj: JSONObject) -> Iterator[Any]:
     yield selector_cell(spec.get("selector"))
 
 
-def controller_revision(obj: JSONObject) -> Iterator[Any]:
+def controller_revision(obj: JSONObject) -> Iterator[Cell]:
     """Whose revision it is."""
     owner = NONE
     for reference in obj["metadata"].get("ownerReferences") or ():

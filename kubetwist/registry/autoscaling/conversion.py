@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import orjson
 
+from ...api.jsontypes import JSONValue
 from ...api.quantity import Quantity
 from ...api.resource import GroupVersionKind, JSONObject
 from ..generic.internaltypes import InternalType
@@ -382,7 +383,7 @@ def _behavior_from_internal(text: str | None) -> JSONObject | None:
     return behavior or None
 
 
-def _are_rules(rules: Any) -> bool:
+def _are_rules(rules: JSONValue) -> bool:
     """Whether the fields have their types."""
     if not isinstance(rules, dict) or not isinstance(rules.get("Policies") or [], list):
         return False
@@ -427,7 +428,7 @@ def _objects(text: str | None) -> list[JSONObject]:
 _PARTS = ("object", "pods", "resource", "containerResource", "external", "target")
 
 
-def _fits(item: Any, depth: int = 3) -> bool:
+def _fits(item: JSONValue, depth: int = 3) -> bool:
     """Whether the known fields of an object have their types, or are null; others are not looked at."""
     if not isinstance(item, dict) or not depth:
         return False
@@ -442,16 +443,16 @@ def _fits(item: Any, depth: int = 3) -> bool:
     return True
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: JSONValue) -> bool:
     return isinstance(value, str)
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: JSONValue) -> bool:
     """Return whether a value is an C{int32}."""
     return isinstance(value, int) and not isinstance(value, bool) and -(1 << 31) <= value < 1 << 31
 
 
-def _is_quantity(value: Any) -> bool:
+def _is_quantity(value: JSONValue) -> bool:
     """Return whether a value is a quantity; decoding has converted numbers to texts."""
     if not isinstance(value, str):
         return False
@@ -462,14 +463,14 @@ def _is_quantity(value: Any) -> bool:
     return True
 
 
-def _is_time(value: Any) -> bool:
+def _is_time(value: JSONValue) -> bool:
     try:
         return isinstance(value, str) and bool(datetime.fromisoformat(value))
     except ValueError:
         return False
 
 
-def _is_selector(value: Any) -> bool:
+def _is_selector(value: JSONValue) -> bool:
     if not isinstance(value, dict):
         return False
     labels, requirements = value.get("matchLabels") or {}, value.get("matchExpressions") or []
@@ -512,7 +513,7 @@ _BEHAVIOR_NAMES = _names(
 _METRIC_NAMES = _names(*_PARTS, *_CHECKS, "matchLabels", "matchExpressions", "key", "operator", "values")
 
 
-def _with_names(value: Any, names: dict[str, str], depth: int = 10) -> Any:
+def _with_names(value: JSONValue, names: dict[str, str], depth: int = 10) -> JSONValue:
     """
     Return the value with fields by their own names. Go's C{encoding/json} ignores case, and the last name wins.
 
@@ -533,7 +534,7 @@ def _with_names(value: Any, names: dict[str, str], depth: int = 10) -> Any:
     return read
 
 
-def _canonical(value: Any) -> Any:
+def _canonical(value: JSONValue) -> JSONValue:
     """Return a quantity, which may be a JSON number, as Go prints it; the value itself if it is not a quantity."""
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         try:
@@ -543,14 +544,14 @@ def _canonical(value: Any) -> Any:
     return value
 
 
-def _decoded(text: str | None) -> Any:
+def _decoded(text: str | None) -> JSONValue:
     try:
         return None if text is None else orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
 
 
-def _go_json(value: Any) -> str:
+def _go_json(value: JSONValue) -> str:
     """JSON as Go prints it: what could be HTML is escaped."""
     text = orjson.dumps(value).decode()
     for character in "<>&\u2028\u2029":
@@ -562,7 +563,7 @@ def _some(source: JSONObject, *names: str) -> JSONObject:
     return {name: source[name] for name in names if name in source}
 
 
-def _put(target: JSONObject, name: str, value: Any) -> None:
+def _put(target: JSONObject, name: str, value: JSONValue) -> None:
     if value is not None:
         target[name] = value
 

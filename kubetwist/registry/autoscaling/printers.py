@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
-from ..generic.printers.ages import age
+from ..generic.printers.ages import Cell, age
 from ..generic.printers.columns import AGE, META, NAME, Column, Field, Row, integer
 from ..generic.printers.texts import NONE, UNSET, name_of, spec_of, status_of
 
 
-def scale(obj: JSONObject) -> Iterator[Any]:
+def scale(obj: JSONObject) -> Iterator[Cell]:
     """The scale subresource."""
     yield name_of(obj)
     yield spec_of(obj).get("replicas", 0)
@@ -19,7 +20,7 @@ def scale(obj: JSONObject) -> Iterator[Any]:
     yield age(obj)
 
 
-def horizontal_pod_autoscaler(obj: JSONObject) -> Iterator[Any]:
+def horizontal_pod_autoscaler(obj: JSONObject) -> Iterator[Cell]:
     """What it scales, and the metrics it looks at."""
     spec, status = spec_of(obj), status_of(obj)
     target = spec.get("scaleTargetRef") or {}
@@ -33,7 +34,7 @@ def horizontal_pod_autoscaler(obj: JSONObject) -> Iterator[Any]:
     yield age(obj)
 
 
-def _metrics(metrics: Any, current: Any) -> str:
+def _metrics(metrics: JSONValue, current: JSONValue) -> str:
     if not metrics:
         return NONE
     texts = [_metric(metric, current[place] if place < len(current) else {}) for place, metric in enumerate(metrics)]
@@ -71,7 +72,7 @@ def _value(now: JSONObject, name: str, known: bool) -> str:
     return str(value)
 
 
-def _quantity(value: Any) -> str:
+def _quantity(value: JSONValue) -> str:
     return "<nil>" if value is None else str(value)
 
 

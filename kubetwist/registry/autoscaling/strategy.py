@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ...api.errors import Cause
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
 from . import validation
@@ -69,7 +70,7 @@ class HorizontalPodAutoscalerStrategy(Strategy):
         return validation.validate_autoscaler_status(obj)
 
 
-def _rules(rules: JSONObject | None, policies: list[dict[str, Any]], window: int | None) -> JSONObject:
+def _rules(rules: JSONObject | None, policies: list[dict[str, JSONValue]], window: int | None) -> JSONObject:
     filled: JSONObject = {"selectPolicy": "Max", "policies": [dict(one) for one in policies]}
     if window is not None:
         filled["stabilizationWindowSeconds"] = window

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
-from ..generic.printers.ages import age, human_duration, parse_time, since
+from ..generic.printers.ages import Cell, age, human_duration, parse_time, since
 from ..generic.printers.columns import AGE, CONTAINERS, NAME, Column, Field, Row, boolean, integer, wide
 from ..generic.printers.texts import (
     NONE,
@@ -30,7 +30,7 @@ _JOB_STATES = (
 )
 
 
-def job(obj: JSONObject) -> Iterator[Any]:
+def job(obj: JSONObject) -> Iterator[Cell]:
     """Status, completions, and how long it took or has been taking."""
     spec, status = spec_of(obj), status_of(obj)
     yield name_of(obj)
@@ -66,7 +66,7 @@ def _job_state(obj: JSONObject, status: JSONObject) -> str:
     return "Running"
 
 
-def cron_job(obj: JSONObject) -> Iterator[Any]:
+def cron_job(obj: JSONObject) -> Iterator[Cell]:
     """When it runs and has run."""
     spec, status = spec_of(obj), status_of(obj)
     job_spec = (spec.get("jobTemplate") or {}).get("spec") or {}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
-from ..generic.printers.ages import age, human_duration
+from ..generic.printers.ages import Cell, age, human_duration
 from ..generic.printers.columns import AGE, NAME, Column, Field, Row
 from ..generic.printers.texts import NONE, name_of, spec_of, status_of
 
 
-def certificate_signing_request(obj: JSONObject) -> Iterator[Any]:
+def certificate_signing_request(obj: JSONObject) -> Iterator[Cell]:
     """Who asks whom, and how it went."""
     spec, status = spec_of(obj), status_of(obj)
     seconds = spec.get("expirationSeconds")
@@ -29,13 +29,13 @@ def certificate_signing_request(obj: JSONObject) -> Iterator[Any]:
     yield ",".join(states)
 
 
-def cluster_trust_bundle(obj: JSONObject) -> Iterator[Any]:
+def cluster_trust_bundle(obj: JSONObject) -> Iterator[Cell]:
     """Its signer; there is no age."""
     yield name_of(obj)
     yield spec_of(obj).get("signerName") or NONE
 
 
-def pod_certificate_request(obj: JSONObject) -> Iterator[Any]:
+def pod_certificate_request(obj: JSONObject) -> Iterator[Cell]:
     """For which pod, and how it went; there is no age."""
     spec = spec_of(obj)
     state = "Pending"

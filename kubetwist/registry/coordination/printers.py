@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
-from ..generic.printers.ages import age
+from ..generic.printers.ages import Cell, age
 from ..generic.printers.columns import AGE, NAME, Column, Field, Row
 from ..generic.printers.texts import name_of, spec_of
 
 
-def lease(obj: JSONObject) -> Iterator[Any]:
+def lease(obj: JSONObject) -> Iterator[Cell]:
     """Who holds it."""
     yield name_of(obj)
     yield spec_of(obj).get("holderIdentity") or ""
     yield age(obj)
 
 
-def lease_candidate(obj: JSONObject) -> Iterator[Any]:
+def lease_candidate(obj: JSONObject) -> Iterator[Cell]:
     """What it would lead, and with which versions."""
     spec = spec_of(obj)
     yield name_of(obj)

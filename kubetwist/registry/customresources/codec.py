@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import orjson
 
 from ...api.decoding import Decoded
 from ...api.errors import APIStatusError, invalid
+from ...api.jsontypes import JSONValue
 from ...api.record import (
     Draft,
     Record,
@@ -103,7 +104,7 @@ class CustomCodec(Codec):
         """The type of this version."""
         return self._version.type
 
-    def decode(self, value: Any, problems: list[str], raw: bytes = b"", *, json: bool = True) -> JSONObject:
+    def decode(self, value: JSONValue, problems: list[str], raw: bytes = b"", *, json: bool = True) -> JSONObject:
         """
         Make an object of a decoded body.
 
@@ -137,7 +138,9 @@ class CustomCodec(Codec):
         """What is told of duplicate fields, wherever they are, and then of unknown ones."""
         return [*document.duplicates, *problems]
 
-    def redecode(self, value: Any, problems: list[str], *, converted: bool = False, strict: bool = False) -> JSONObject:
+    def redecode(
+        self, value: JSONValue, problems: list[str], *, converted: bool = False, strict: bool = False
+    ) -> JSONObject:
         """
         Make an object of the result of a patch; unknown fields are pruned, whatever C{strict} is.
 

@@ -25,6 +25,7 @@ from twisted.python.failure import Failure
 
 from ...api.errors import APIStatusError, Cause
 from ...api.go.text import go_type
+from ...api.jsontypes import JSONValue
 from ...api.objectmeta import annotation_causes, label_causes
 from ...api.providers import interface_error
 from ...api.resource import GroupVersionKind, JSONObject
@@ -170,7 +171,7 @@ def _batches(objects: Sequence[JSONObject], together: int) -> list[list[JSONObje
     return batches
 
 
-def _checked(before: JSONObject, after: Any, gvk: GroupVersionKind, about: str, which: str) -> JSONObject:
+def _checked(before: JSONObject, after: JSONValue, gvk: GroupVersionKind, about: str, which: str) -> JSONObject:
     """A converted object with the metadata of the old one, but for labels and annotations, which may change."""
     if not isinstance(after, dict):
         raise APIStatusError.unknown(f"{about} {which}: {go_type(after)} is no object")
@@ -211,7 +212,7 @@ def _checked(before: JSONObject, after: Any, gvk: GroupVersionKind, about: str, 
     return {**after, "metadata": restored}
 
 
-def _texts(name: str, values: Any, old: JSONObject, check: Callable[..., list[Cause]], path: str) -> Any:
+def _texts(name: str, values: JSONValue, old: JSONObject, check: Callable[..., list[Cause]], path: str) -> JSONValue:
     """
     Labels or annotations as they may be taken over; L{None} for none.
 
@@ -236,7 +237,7 @@ def _in(which: str) -> str:
     return "" if which == "object" else f" in {which.replace('converted ', '')}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: JSONValue) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
@@ -290,7 +291,7 @@ class WebhookConversion:
         return _converted(found, review_version, uid)
 
 
-def _converted(review: Any, api_version: str, uid: str) -> list[JSONObject]:
+def _converted(review: JSONValue, api_version: str, uid: str) -> list[JSONObject]:
     """What a webhook answered."""
     if not isinstance(review, dict):
         raise ConversionFailed("couldn't get version/kind; json parse error: the answer is no object")

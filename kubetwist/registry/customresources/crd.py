@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from ...api.jsonpath import MISSING, JSONPath
+from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind, JSONObject
 from ...schema.structural import OBJECT_META, CustomType
 from ...schema.validation.rulepaths import has_rules
@@ -276,7 +277,7 @@ class CustomDefinition:
         return tuple((name, _text_at(path)) for name, path in paths.items())
 
 
-def _digest(*parts: Any) -> bytes:
+def _digest(*parts: JSONValue) -> bytes:
     return sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).digest()
 
 

@@ -9,6 +9,7 @@ import orjson
 
 from ...api.go.text import go_text
 from ...api.jsonpath import MISSING, Budget, JSONPath, JSONPathError
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ..generic.printers.ages import AgeCell, parse_time
 
@@ -61,7 +62,7 @@ class Printer:
                 }
             )
 
-    def row(self, obj: JSONObject, budget: Budget | None = None) -> tuple[Any, ...]:
+    def row(self, obj: JSONObject, budget: Budget | None = None) -> tuple[JSONValue, ...]:
         """
         Return the cells of an object.
 
@@ -76,7 +77,7 @@ class Printer:
         return tuple(cells)
 
 
-def _cell(kind: str, value: Any) -> Any:
+def _cell(kind: str, value: JSONValue) -> JSONValue:
     if kind == "string":
         # Texts are shown as they are, other values as JSON or as Go prints them.
         return orjson.dumps(value).decode() if isinstance(value, dict | list) else go_text(value)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from zope.interface import implementer
 
 from ...api.errors import APIStatusError
+from ...api.jsontypes import JSONValue
 from ...api.options import GetOptions, WriteOptions
 from ...api.record import Record
 from ...api.requestscope import RequestScope
@@ -129,7 +130,7 @@ class CustomScaleStore:
         return self._scale(store.load(record)), False
 
 
-def _found(obj: JSONObject, path: str) -> Any:
+def _found(obj: JSONObject, path: str) -> JSONValue:
     try:
         return nested(obj, path)
     except LookupError as error:

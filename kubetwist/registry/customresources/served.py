@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import orjson
 
@@ -11,6 +10,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ...api.jsontypes import JSONValue
 from ...api.record import (
     Record,
     RecordOfOtherForm,
@@ -49,7 +49,7 @@ class ServedResource:
         definition: CustomDefinition,
         environment: StoreEnvironment,
         caches: WatchCaches,
-        in_thread: Callable[..., Deferred[Any]] | None = None,
+        in_thread: Callable[..., Deferred[JSONValue]] | None = None,
         *,
         terminating: bool = False,
         on_ready: Callable[[], object] = _ignore,

@@ -9,6 +9,7 @@ from ...api.errors import Cause, invalid
 from ...api.go.quote import quoted
 from ...api.go.text import go_type
 from ...api.jsonequality import same_json
+from ...api.jsontypes import JSONValue
 from ...api.names import qualified_name_problems
 from ...api.resource import JSONObject
 from ...schema.validation.listrules import (
@@ -168,7 +169,7 @@ def _content(obj: JSONObject) -> JSONObject:
     return {name: value for name, value in obj.items() if name not in ("metadata", "kind", "apiVersion")}
 
 
-def _causes(schema: ValueSchema, value: Any, prefix: str, correlation: Correlation | None) -> list[Cause]:
+def _causes(schema: ValueSchema, value: JSONValue, prefix: str, correlation: Correlation | None) -> list[Cause]:
     try:
         if schema.accepts(value):
             return []
@@ -193,7 +194,7 @@ def _replicas_causes(obj: JSONObject, path: str) -> list[Cause]:
     return []
 
 
-def nested(obj: JSONObject, path: str) -> Any:
+def nested(obj: JSONObject, path: str) -> JSONValue:
     """
     The value at a dotted path; L{None} when there is nothing.
 
@@ -215,6 +216,6 @@ def nested(obj: JSONObject, path: str) -> Any:
     return value
 
 
-def wrong_type(path: str, value: Any, wanted: str) -> str:
+def wrong_type(path: str, value: JSONValue, wanted: str) -> str:
     """What is said of a value of another type at a dotted path."""
     return f".{path.removeprefix('.')} accessor error: {value} is of the type {go_type(value)}, expected {wanted}"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
-from ..generic.printers.ages import age
+from ..generic.printers.ages import Cell, age
 from ..generic.printers.columns import AGE, NAME, Column, Field, Row
 from ..generic.printers.texts import first_few, name_of
 
 
-def endpoint_slice(obj: JSONObject) -> Iterator[Any]:
+def endpoint_slice(obj: JSONObject) -> Iterator[Cell]:
     """The first ports and addresses."""
     yield name_of(obj)
     yield obj.get("addressType", "")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from ...api.errors import Cause, required
 from ...api.gostructs import go_struct
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ..core.event.validation import nothing_shown, validate_event
 from ..generic.validation.fields import Causes, go_json, immutable
@@ -73,7 +74,7 @@ def validate_new_event_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     return causes
 
 
-def _found(obj: JSONObject, name: str, missing: Any) -> Any:
+def _found(obj: JSONObject, name: str, missing: JSONValue) -> JSONValue:
     """A field as Go has it."""
     value = obj.get(name)
     if name not in ("involvedObject", "source", "related"):

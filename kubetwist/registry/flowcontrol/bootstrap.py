@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ..generic.bootstrap import ensure, new_condition
 
@@ -146,7 +147,7 @@ async def fairness(stores: Stores) -> None:
         await ensure(flows, obj, _FAIRNESS_SERVER, FAIRNESS_TELLER)
 
 
-def _copy(value: Any) -> Any:
+def _copy(value: JSONValue) -> JSONValue:
     if isinstance(value, dict):
         return {name: _copy(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
-from ..generic.printers.ages import age
+from ..generic.printers.ages import Cell, age
 from ..generic.printers.columns import AGE, NAME, Column, Field, Row
 from ..generic.printers.texts import NONE, condition, name_of, spec_of, status_of
 
@@ -16,7 +16,7 @@ def flow_schema_order(obj: JSONObject) -> tuple[int, str]:
     return (obj.get("spec") or {}).get("matchingPrecedence") or 0, obj["metadata"].get("name") or ""
 
 
-def flow_schema(obj: JSONObject) -> Iterator[Any]:
+def flow_schema(obj: JSONObject) -> Iterator[Cell]:
     """Its level, and whether that exists."""
     spec = spec_of(obj)
     method = spec.get("distinguisherMethod")
@@ -29,7 +29,7 @@ def flow_schema(obj: JSONObject) -> Iterator[Any]:
     yield "?" if dangling is None else dangling.get("status", "")
 
 
-def priority_level_configuration(obj: JSONObject) -> Iterator[Any]:
+def priority_level_configuration(obj: JSONObject) -> Iterator[Cell]:
     """Its shares and queues, where it has limits."""
     spec = spec_of(obj)
     limited = spec.get("limited")

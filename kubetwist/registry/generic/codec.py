@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, ClassVar, Final, NoReturn
 
 import orjson
 
 from ...api.decoding import BodyError, Decoded, json_type
 from ...api.errors import APIStatusError, Cause, shown
+from ...api.jsontypes import JSONValue
 from ...api.record import (
     Record,
     without_kind,
@@ -113,7 +114,7 @@ class Codec:
         """
         return self._definitions.protobuf.encode(definition or self.type.definition, value)
 
-    def decode(self, value: Any, problems: list[str], raw: bytes = b"", *, json: bool = True) -> JSONObject:
+    def decode(self, value: JSONValue, problems: list[str], raw: bytes = b"", *, json: bool = True) -> JSONObject:
         """
         Make an object of a decoded body.
 
@@ -208,7 +209,9 @@ class Codec:
                 raise BodyError(str(error), json=False) from None
         return {**value, "kind": envelope.kind, "apiVersion": _parsable(envelope.api_version)}
 
-    def redecode(self, value: Any, problems: list[str], *, converted: bool = False, strict: bool = False) -> JSONObject:
+    def redecode(
+        self, value: JSONValue, problems: list[str], *, converted: bool = False, strict: bool = False
+    ) -> JSONObject:
         """
         Make an object of the result of a patch.
 
@@ -256,7 +259,7 @@ class Codec:
         @raise APIStatusError: It is of another kind (422).
         """
 
-    def _said(self, value: Any) -> GroupVersionKind:
+    def _said(self, value: JSONValue) -> GroupVersionKind:
         """
         Return the kind in a JSON object, with missing parts from the request: C{gvkWithDefaults} of apimachinery's
         C{json.go}.
@@ -280,7 +283,7 @@ class Codec:
         same = internal_group(said.group, said.kind) == internal_group(self.gvk.group, self.gvk.kind)
         return self.gvk if same else said
 
-    def _read_as(self, said: GroupVersionKind, value: Any, strict: bool) -> None:
+    def _read_as(self, said: GroupVersionKind, value: JSONValue, strict: bool) -> None:
         """
         Read a value as the kind that it says it is, which the reference does before it minds that it is another one.
 
@@ -395,7 +398,7 @@ def _check_known(problems: list[str]) -> None:
         raise ValueError(f"strict decoding error: {', '.join(problems)}")
 
 
-def identity(value: Any) -> tuple[str, str]:
+def identity(value: JSONValue) -> tuple[str, str]:
     """
     The kind and apiVersion that a value says it has; C{""} for what it does not say.
 
@@ -468,7 +471,7 @@ def warnings_of(problems: list[str]) -> list[str]:
     return [line.strip() for text in problems for line in (text.split("\n")[1:] or [text])]
 
 
-def by_name(value: Any) -> Any:
+def by_name(value: JSONValue) -> JSONValue:
     """A value with the keys of its objects in order."""
     if isinstance(value, list):
         return [by_name(item) for item in value]

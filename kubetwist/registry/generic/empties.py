@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ...api.errors import Cause
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 
 #: A restored container, for its removal: its parent, its name, and whether it was C{null} before.
@@ -20,7 +21,7 @@ Undo = tuple[JSONObject, str, bool]
 _EMPTY: Final[tuple[Any, ...]] = ([], {})
 
 
-def put_back(obj: JSONObject, sent: Any) -> list[Undo]:
+def put_back(obj: JSONObject, sent: JSONValue) -> list[Undo]:
     """
     Restore the empty lists and maps of C{sent} in C{obj}, outside of its metadata.
 
@@ -60,7 +61,7 @@ def take_away(undo: Sequence[Undo]) -> None:
 
 
 def as_sent(
-    causes: Sequence[Cause], obj: JSONObject, sent: Any, validate: Callable[[], Sequence[Cause]]
+    causes: Sequence[Cause], obj: JSONObject, sent: JSONValue, validate: Callable[[], Sequence[Cause]]
 ) -> list[Cause]:
     """
     Return the errors with the messages for an object that has the empty lists and maps of the request.

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 
 #: A restored float: the list or map that contains it, its index or key, and the integer that it replaced.
 Undo = tuple[Any, Any, int]
 
 
-def put_floats(obj: JSONObject, sent: Any) -> list[Undo]:
+def put_floats(obj: JSONObject, sent: JSONValue) -> list[Undo]:
     """
     Replace integers in C{obj} by the floats of C{sent} from which they were decoded, except in its metadata.
 
@@ -30,7 +31,7 @@ def put_floats(obj: JSONObject, sent: Any) -> list[Undo]:
     return undo
 
 
-def _put(holder: Any, sent: Any, undo: list[Undo]) -> None:
+def _put(holder: JSONValue, sent: JSONValue, undo: list[Undo]) -> None:
     if sent.__class__ is dict and holder.__class__ is dict:
         pairs = [(name, value) for name, value in sent.items() if name in holder]
     elif sent.__class__ is list and holder.__class__ is list and len(sent) == len(holder):

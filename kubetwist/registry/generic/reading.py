@@ -13,6 +13,7 @@ from attrs import frozen
 
 from ...api.continuetokens import ContinueTokenError, decode_continue, encode_continue
 from ...api.errors import APIStatusError, Cause, named
+from ...api.jsontypes import JSONValue
 from ...api.options import GetOptions, ListOptions, Matcher
 from ...api.record import (
     Listing,
@@ -142,7 +143,7 @@ def _field_is(field: str, wanted: str) -> RecordMatcher:
     return lambda record: record.fields.get(field, "") == wanted
 
 
-def _labels_match(labels: Any) -> RecordMatcher:
+def _labels_match(labels: JSONValue) -> RecordMatcher:
     return lambda record: labels(record.labels)
 
 

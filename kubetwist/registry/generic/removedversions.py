@@ -8,9 +8,10 @@ Convert objects in versions that are no longer served, which JSON patches may st
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from ...api.decoding import json_type
+from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind, JSONObject
 
 __all__ = ["as_served", "check_scale", "label"]
@@ -39,7 +40,7 @@ def label(said: GroupVersionKind, obj: JSONObject) -> None:
             obj["metadata"]["labels"] = dict(labels)
 
 
-def as_served(said: GroupVersionKind, value: Any, problems: list[str]) -> Any:
+def as_served(said: GroupVersionKind, value: JSONValue, problems: list[str]) -> JSONValue:
     """
     Rename the fields of an earlier version to those of the served version.
 
@@ -66,18 +67,18 @@ def check_scale(value: JSONObject) -> None:
         raise ValueError(f"json: cannot unmarshal {json_type(selector)} into {where}")
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: JSONValue) -> JSONValue:
     if isinstance(value, dict):
         return {name: _copied(part) for name, part in value.items()}
     return list(map(_copied, value)) if isinstance(value, list) else value
 
 
-def _dict(value: Any, name: str) -> JSONObject:
+def _dict(value: JSONValue, name: str) -> JSONObject:
     found = value.get(name) if isinstance(value, dict) else None
     return found if isinstance(found, dict) else {}
 
 
-def _items(value: Any, name: str) -> list[Any]:
+def _items(value: JSONValue, name: str) -> list[JSONValue]:
     found = value.get(name)
     return found if isinstance(found, list) else []
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
+from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ..core.service.printers import load_balancer
-from ..generic.printers.ages import age
+from ..generic.printers.ages import Cell, age
 from ..generic.printers.columns import AGE, NAME, Column, Field, Row, wide
 from ..generic.printers.texts import NONE, name_of, selector_cell, spec_of, status_of
 
 
-def ingress(obj: JSONObject) -> Iterator[Any]:
+def ingress(obj: JSONObject) -> Iterator[Cell]:
     """Hosts and addresses."""
     spec = spec_of(obj)
     yield name_of(obj)
@@ -23,7 +24,7 @@ def ingress(obj: JSONObject) -> Iterator[Any]:
     yield age(obj)
 
 
-def _hosts(rules: Any) -> str:
+def _hosts(rules: JSONValue) -> str:
     # What remains counts rules, not hosts, and starts with the rule behind the third host.
     hosts: list[str] = []
     for rule in rules:
@@ -34,7 +35,7 @@ def _hosts(rules: Any) -> str:
     return ",".join(hosts) or "*"
 
 
-def ingress_class(obj: JSONObject) -> Iterator[Any]:
+def ingress_class(obj: JSONObject) -> Iterator[Cell]:
     """Who cares for it, and its parameters."""
     spec = spec_of(obj)
     parameters = spec.get("parameters")
@@ -50,21 +51,21 @@ def ingress_class(obj: JSONObject) -> Iterator[Any]:
     yield age(obj)
 
 
-def network_policy(obj: JSONObject) -> Iterator[Any]:
+def network_policy(obj: JSONObject) -> Iterator[Cell]:
     """Which pods it is about."""
     yield name_of(obj)
     yield selector_cell(spec_of(obj).get("podSelector"))
     yield age(obj)
 
 
-def service_cidr(obj: JSONObject) -> Iterator[Any]:
+def service_cidr(obj: JSONObject) -> Iterator[Cell]:
     """The ranges."""
     yield name_of(obj)
     yield ",".join(spec_of(obj).get("cidrs") or ())
     yield age(obj)
 
 
-def ip_address(obj: JSONObject) -> Iterator[Any]:
+def ip_address(obj: JSONObject) -> Iterator[Cell]:
     """Whose address it is; the reference prints an age for which it has no column."""
     parent = spec_of(obj).get("parentRef")
     yield name_of(obj)
@@ -79,7 +80,7 @@ def ip_address(obj: JSONObject) -> Iterator[Any]:
     yield age(obj)
 
 
-def cluster_cidr(obj: JSONObject) -> Iterator[Any]:
+def cluster_cidr(obj: JSONObject) -> Iterator[Cell]:
     """Ranges for the pods of nodes, as releases before 1.29 had them."""
     spec = spec_of(obj)
     yield name_of(obj)

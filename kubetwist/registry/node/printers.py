@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
-from ..generic.printers.ages import age
+from ..generic.printers.ages import Cell, age
 from ..generic.printers.columns import AGE, NAME, Column, Row
 from ..generic.printers.texts import name_of
 
 
-def runtime_class(obj: JSONObject) -> Iterator[Any]:
+def runtime_class(obj: JSONObject) -> Iterator[Cell]:
     """Its handler."""
     yield name_of(obj)
     yield obj.get("handler", "")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
-from ..generic.printers.ages import age
+from ..generic.printers.ages import Cell, age
 from ..generic.printers.columns import AGE, NAME, Column, Row, integer
 from ..generic.printers.texts import name_of, spec_of, status_of
 
 
-def pod_disruption_budget(obj: JSONObject) -> Iterator[Any]:
+def pod_disruption_budget(obj: JSONObject) -> Iterator[Cell]:
     """What must stay, and what may go."""
     spec = spec_of(obj)
     yield name_of(obj)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
-from ..generic.printers.ages import age
+from ..generic.printers.ages import Cell, age
 from ..generic.printers.columns import AGE, NAME, Column, Row, wide
 from ..generic.printers.texts import name_of
 
 
-def role_binding(obj: JSONObject) -> Iterator[Any]:
+def role_binding(obj: JSONObject) -> Iterator[Cell]:
     """The role, and who has it."""
     role = obj.get("roleRef") or {}
     subjects = obj.get("subjects") or ()

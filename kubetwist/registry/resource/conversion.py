@@ -7,8 +7,8 @@ In v1alpha3 the capacities of a device are bare quantities.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
+from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind, JSONObject
 
 #: What a request of v1beta1 has besides the fields that make it an exact one.
@@ -51,7 +51,7 @@ def _in_slice(change: Callable[[JSONObject], JSONObject]) -> Callable[[JSONObjec
     return lambda obj: _changed(obj, ("spec", "devices"), change)
 
 
-def _changed(value: Any, path: tuple[str, ...], change: Callable[[JSONObject], JSONObject]) -> Any:
+def _changed(value: JSONValue, path: tuple[str, ...], change: Callable[[JSONObject], JSONObject]) -> JSONValue:
     """A copy in which every item of the list at C{path} is changed."""
     if not path:
         return [change(item) for item in value]

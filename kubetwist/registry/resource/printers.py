@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
-from ..generic.printers.ages import age, since
+from ..generic.printers.ages import Cell, age, since
 from ..generic.printers.columns import AGE, NAME, Column, Field, Row
 from ..generic.printers.rows import name_and_age
 from ..generic.printers.texts import name_of, spec_of, status_of
 
 
-def resource_claim(obj: JSONObject) -> Iterator[Any]:
+def resource_claim(obj: JSONObject) -> Iterator[Cell]:
     """Its state in a word or two."""
     status = status_of(obj)
     deleted = bool(obj["metadata"].get("deletionTimestamp"))
@@ -28,7 +28,7 @@ def resource_claim(obj: JSONObject) -> Iterator[Any]:
     yield age(obj)
 
 
-def resource_slice(obj: JSONObject) -> Iterator[Any]:
+def resource_slice(obj: JSONObject) -> Iterator[Cell]:
     """Whose devices it lists."""
     spec = spec_of(obj)
     yield name_of(obj)
@@ -38,7 +38,7 @@ def resource_slice(obj: JSONObject) -> Iterator[Any]:
     yield age(obj)
 
 
-def device_taint_rule(obj: JSONObject) -> Iterator[Any]:
+def device_taint_rule(obj: JSONObject) -> Iterator[Cell]:
     """The taint, not what it is put on."""
     taint = spec_of(obj).get("taint") or {}
     yield name_of(obj)

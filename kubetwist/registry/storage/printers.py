@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
-from ..generic.printers.ages import age
+from ..generic.printers.ages import Cell, age
 from ..generic.printers.columns import AGE, NAME, Column, Field, Row, boolean, integer
 from ..generic.printers.texts import NONE, UNSET, name_of, spec_of, status_of
 
@@ -16,7 +16,7 @@ _DEFAULT_CLASS_ANNOTATIONS = (
 )
 
 
-def storage_class(obj: JSONObject) -> Iterator[Any]:
+def storage_class(obj: JSONObject) -> Iterator[Cell]:
     """Who provisions, and how."""
     annotations = obj["metadata"].get("annotations") or {}
     default = any(annotations.get(name) == "true" for name in _DEFAULT_CLASS_ANNOTATIONS)
@@ -28,14 +28,14 @@ def storage_class(obj: JSONObject) -> Iterator[Any]:
     yield age(obj)
 
 
-def volume_attributes_class(obj: JSONObject) -> Iterator[Any]:
+def volume_attributes_class(obj: JSONObject) -> Iterator[Cell]:
     """Its driver."""
     yield name_of(obj)
     yield obj.get("driverName", "")
     yield age(obj)
 
 
-def volume_attachment(obj: JSONObject) -> Iterator[Any]:
+def volume_attachment(obj: JSONObject) -> Iterator[Cell]:
     """What is attached where."""
     spec = spec_of(obj)
     yield name_of(obj)
@@ -46,14 +46,14 @@ def volume_attachment(obj: JSONObject) -> Iterator[Any]:
     yield age(obj)
 
 
-def csi_node(obj: JSONObject) -> Iterator[Any]:
+def csi_node(obj: JSONObject) -> Iterator[Cell]:
     """How many drivers it has."""
     yield name_of(obj)
     yield len(spec_of(obj).get("drivers") or ())
     yield age(obj)
 
 
-def csi_driver(obj: JSONObject) -> Iterator[Any]:
+def csi_driver(obj: JSONObject) -> Iterator[Cell]:
     """What the driver wants done for it."""
     spec = spec_of(obj)
     requests = spec.get("tokenRequests")

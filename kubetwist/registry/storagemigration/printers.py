@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...api.resource import JSONObject
+from ..generic.printers.ages import Cell
 from ..generic.printers.columns import META, Column, Field, Row
 from ..generic.printers.texts import name_of, spec_of
 
 
-def storage_version_migration(obj: JSONObject) -> Iterator[Any]:
+def storage_version_migration(obj: JSONObject) -> Iterator[Cell]:
     """What is migrated; there is no age."""
     resource = spec_of(obj).get("resource") or {}
     yield name_of(obj)

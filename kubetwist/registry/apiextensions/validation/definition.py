@@ -20,6 +20,7 @@ from ....api.formats import is_recognized
 from ....api.go.quote import is_print
 from ....api.gostructs import go_struct
 from ....api.jsonequality import same_json
+from ....api.jsontypes import JSONValue
 from ....api.names import byte_length, is_dns1035_label_problems, is_dns1123_subdomain_problems
 from ....api.resource import JSONObject
 from ....schema.nodes import StructNode
@@ -498,7 +499,7 @@ def _immutable_causes(spec: JSONObject, old: JSONObject, established: bool) -> l
     causes: list[Cause] = []
     names, before = spec.get("names") or {}, old.get("names") or {}
 
-    def same(field: str, now: Any, was: Any) -> None:
+    def same(field: str, now: JSONValue, was: JSONValue) -> None:
         if now != was:
             causes.append(invalid(field, now or "", "field is immutable"))
 

@@ -9,12 +9,13 @@ L{kubetwist.registry.apiextensions.validation.rules}.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from attrs import evolve, field, frozen
 
 from ....api.errors import Cause, forbidden, go_json, invalid, not_supported, required
 from ....api.gostructs import go_struct
+from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
 from ....schema.mismatch import DecodeError, Mismatch, Unreadable
 from ....schema.nodes import StructNode
@@ -127,7 +128,7 @@ def _status_causes(schema: JSONObject, path: str) -> list[Cause]:
     return []
 
 
-def _is_said(name: str, value: Any) -> bool:
+def _is_said(name: str, value: JSONValue) -> bool:
     """Whether a keyword counts as given: where Go has a pointer, zeros and empty values do as well."""
     return value is not None and (bool(value) or name not in _PLAIN_KEYWORDS)
 
@@ -297,7 +298,7 @@ def _set_causes(items: JSONObject, path: str) -> list[Cause]:
     return []
 
 
-def _keys_causes(items: Any, keys: list[str], path: str) -> list[Cause]:
+def _keys_causes(items: JSONValue, keys: list[str], path: str) -> list[Cause]:
     causes: list[Cause] = []
     where = f"{path}.x-kubernetes-list-map-keys"
     if not keys:
@@ -368,7 +369,7 @@ class _Budget:
     def __init__(self) -> None:
         self.left = RULES_BUDGET
 
-    def causes(self, default: Any, schema: JSONObject, path: str, *, root: bool) -> list[Cause]:
+    def causes(self, default: JSONValue, schema: JSONObject, path: str, *, root: bool) -> list[Cause]:
         """The rules that a default breaks, as an old value and as a new one."""
         if not has_rules(schema):
             return []
@@ -420,7 +421,9 @@ def _default_causes(
     return causes
 
 
-def _shape_causes(default: Any, schema: JSONObject, where: str, options: SchemaOptions, embedded: bool) -> list[Cause]:
+def _shape_causes(
+    default: JSONValue, schema: JSONObject, where: str, options: SchemaOptions, embedded: bool
+) -> list[Cause]:
     """Unknown fields, and metadata that is none."""
     # What a default lacks is not filled in before it is looked at.
     bare = _without(schema, "default")
@@ -463,7 +466,7 @@ def coerce_defaults(schema: JSONObject, object_meta: StructNode) -> None:
                     continue
 
 
-def _unknown(default: Any, where: str) -> Cause:
+def _unknown(default: JSONValue, where: str) -> Cause:
     return invalid(where, default, "must not have unknown fields")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from ....api.errors import Cause, invalid, required, too_long, too_many
 from ....api.gostructs import (
@@ -11,6 +11,7 @@ from ....api.gostructs import (
     pod_spec_struct,
     pod_template_struct,
 )
+from ....api.jsontypes import JSONValue
 from ....api.names import domain_prefixed_path_problems, is_dns1123_label_problems, qualified_name_problems
 from ....api.objectmeta import Parts
 from ....api.resource import JSONObject
@@ -274,7 +275,7 @@ def _success_rule(rule: JSONObject, completions: int, path: str, causes: Causes)
         causes.append(invalid(where, count, text))
 
 
-def _exit_codes(codes: JSONObject, names: set[Any], path: str, causes: Causes) -> None:
+def _exit_codes(codes: JSONObject, names: set[JSONValue], path: str, causes: Causes) -> None:
     operator = codes.get("operator") or ""
     if not operator:
         causes.append(required(f"{path}.operator", f"valid values: {_listed(('In', 'NotIn'))}"))

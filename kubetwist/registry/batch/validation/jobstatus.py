@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from ....api.errors import Cause, duplicate, invalid, required
+from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
 from ...generic.validation.fields import Causes, go_json, invalid_shown, invalid_without_value, not_negative, quote
 
@@ -35,7 +36,7 @@ class _View:
         self.succeeding = "SuccessCriteriaMet" in self.true
         self.finished = self.complete or self.failed
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> JSONValue:
         return self._status.get(name)
 
     def count(self, name: str) -> int:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ....api.resource import JSONObject
+from ...generic.printers.ages import Cell
 from ...generic.printers.columns import NAME, Column, Row
 from ...generic.printers.texts import condition, name_of
 
 
-def component_status(obj: JSONObject) -> Iterator[Any]:
+def component_status(obj: JSONObject) -> Iterator[Cell]:
     """Whether it is healthy; there is no age."""
     healthy = condition(obj, "Healthy")
     yield name_of(obj)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ....api.resource import JSONObject
-from ...generic.printers.ages import age
+from ...generic.printers.ages import Cell, age
 from ...generic.printers.columns import AGE, NAME, Column, Row, core_field
 from ...generic.printers.texts import NONE, first_few, join_host_port, name_of
 
 
-def endpoints(obj: JSONObject) -> Iterator[Any]:
+def endpoints(obj: JSONObject) -> Iterator[Cell]:
     """The first addresses."""
     yield name_of(obj)
     subsets = obj.get("subsets") or ()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ....api.resource import JSONObject
-from ...generic.printers.ages import since
+from ...generic.printers.ages import Cell, since
 from ...generic.printers.columns import META, Column, Field, Row, core_field, wide
 from ...generic.printers.texts import name_of
 from .conversion import NAMES
 
 
-def event(obj: JSONObject) -> Iterator[Any]:
+def event(obj: JSONObject) -> Iterator[Cell]:
     """What happened to what, when and how often; the name comes last."""
     if obj.get("apiVersion", "v1") != "v1":
         obj = {core: obj[name] for core, name in NAMES.items() if name in obj} | obj

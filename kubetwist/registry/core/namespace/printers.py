@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ....api.resource import JSONObject
-from ...generic.printers.ages import age
+from ...generic.printers.ages import Cell, age
 from ...generic.printers.columns import AGE, NAME, Column, Row
 from ...generic.printers.texts import name_of, status_of
 
 
-def namespace(obj: JSONObject) -> Iterator[Any]:
+def namespace(obj: JSONObject) -> Iterator[Cell]:
     """Its phase."""
     yield name_of(obj)
     yield status_of(obj).get("phase", "")

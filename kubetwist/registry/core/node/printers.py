@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ....api.resource import JSONObject
-from ...generic.printers.ages import UNKNOWN, age
+from ...generic.printers.ages import UNKNOWN, Cell, age
 from ...generic.printers.columns import AGE, NAME, Column, Row, core_field, wide
 from ...generic.printers.texts import NONE, condition, name_of, spec_of, status_of
 
@@ -14,7 +14,7 @@ _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"
 
 
-def node(obj: JSONObject) -> Iterator[Any]:
+def node(obj: JSONObject) -> Iterator[Cell]:
     """Whether it is ready, its roles and versions."""
     status = status_of(obj)
     info = status.get("nodeInfo") or {}

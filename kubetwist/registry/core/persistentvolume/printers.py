@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
+from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
-from ...generic.printers.ages import age
+from ...generic.printers.ages import Cell, age
 from ...generic.printers.columns import AGE, NAME, Column, Row, core_field, wide
 from ...generic.printers.texts import UNSET, name_of, spec_of, status_of
 
@@ -23,7 +24,7 @@ _ACCESS_MODES = {
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
-def persistent_volume(obj: JSONObject) -> Iterator[Any]:
+def persistent_volume(obj: JSONObject) -> Iterator[Cell]:
     """Size, modes, state and claim."""
     spec, status = spec_of(obj), status_of(obj)
     claim = spec.get("claimRef")
@@ -40,7 +41,7 @@ def persistent_volume(obj: JSONObject) -> Iterator[Any]:
     yield text_or_unset(spec, "volumeMode")
 
 
-def storage_size(quantities: Any) -> str:
+def storage_size(quantities: JSONValue) -> str:
     """Return the amount of storage in a list of quantities."""
     return str((quantities or {}).get("storage", "0"))
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from posixpath import normpath
-from typing import Any, Final
+from typing import Final
 
 from ....api.errors import Cause, forbidden, invalid, required
 from ....api.go.diff import diff
 from ....api.gostructs import go_struct
+from ....api.jsontypes import JSONValue
 from ....api.objectmeta import Parts
 from ....api.resource import JSONObject
 from ...generic.validation.fields import (
@@ -344,7 +345,7 @@ def _source(spec: JSONObject) -> JSONObject:
     return {name: spec[name] for name in _SOURCES if spec.get(name) is not None}
 
 
-def _renamed(old: Any, new: Any) -> Any:
+def _renamed(old: JSONValue, new: JSONValue) -> JSONValue:
     """C{old} with those of its labels by their new names that C{new} has by them."""
     if isinstance(old, dict) and isinstance(new, dict):
         changed = {name: _renamed(part, new.get(name)) for name, part in old.items()}

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ....api.resource import JSONObject
-from ...generic.printers.ages import age
+from ...generic.printers.ages import Cell, age
 from ...generic.printers.columns import AGE, NAME, Column, Row, core_field, wide
 from ...generic.printers.texts import name_of, spec_of, status_of
 from ..persistentvolume.printers import access_modes, class_name, phase_of, storage_size, text_or_unset
 
 
-def persistent_volume_claim(obj: JSONObject) -> Iterator[Any]:
+def persistent_volume_claim(obj: JSONObject) -> Iterator[Cell]:
     """State and volume; what it got is told only once it is bound."""
     spec, status = spec_of(obj), status_of(obj)
     bound = bool(spec.get("volumeName"))

@@ -7,6 +7,7 @@ from typing import Any, Final
 from ....api.errors import Cause, forbidden, invalid, required
 from ....api.go.diff import diff
 from ....api.gostructs import go_struct
+from ....api.jsontypes import JSONValue
 from ....api.names import qualified_name_problems
 from ....api.resource import JSONObject
 from ...generic.validation.fields import (
@@ -187,7 +188,7 @@ def _carry(target: JSONObject, source: JSONObject, name: str) -> None:
 def _size(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
     """A claim does not shrink below what it has."""
 
-    def storage(holder: JSONObject, *path: str) -> Any:
+    def storage(holder: JSONObject, *path: str) -> JSONValue:
         found: Any = holder
         for name in path:
             found = (found or {}).get(name)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
+from ....api.jsontypes import JSONValue
 from ....api.podspecs import containers, declared
 from ....api.quantity import Quantity
 from ....api.resource import JSONObject
@@ -283,7 +284,7 @@ def default_volume(volume: JSONObject) -> None:
         volume["emptyDir"] = {}
 
 
-def _fill(**defaults: Any) -> Callable[[JSONObject], None]:
+def _fill(**defaults: JSONValue) -> Callable[[JSONObject], None]:
     def fill(source: JSONObject) -> None:
         for name, value in defaults.items():
             if source.get(name) in (None, ""):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from attrs import define
 
 from ....api.resource import JSONObject
-from ...generic.printers.ages import AgeCell, age, parse_time
+from ...generic.printers.ages import AgeCell, Cell, age, parse_time
 from ...generic.printers.columns import AGE, NAME, Column, Row, core_field, wide
 from ...generic.printers.texts import NONE, condition, name_of, spec_of, status_of
 
@@ -34,7 +34,7 @@ class _Restarts:
         return str(self.count)
 
 
-def pod(obj: JSONObject) -> Iterator[Any]:
+def pod(obj: JSONObject) -> Iterator[Cell]:
     """Name, ready containers, what it is doing, restarts, age; where it runs."""
     spec, status, metadata = spec_of(obj), status_of(obj), obj["metadata"]
     reason = status.get("reason") or status.get("phase") or ""

@@ -7,8 +7,9 @@ What is accepted of pods and their templates, but hardly meant; the texts of C{W
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
+from ....api.jsontypes import JSONValue
 from ....api.names import is_dns1123_label_problems
 from ....api.podspecs import containers
 from ....api.quantity import Quantity
@@ -296,7 +297,7 @@ def _shown_path(path: str, origin: str) -> str:
     return f"{quote(path)} ({origin})" if origin else quote(path)
 
 
-def _repeated(items: Any, field: str, path: str, word: str) -> Iterator[str]:
+def _repeated(items: JSONValue, field: str, path: str, word: str) -> Iterator[str]:
     seen: set[str] = set()
     for index, one in enumerate(items or ()):
         value = one.get(field) or ""

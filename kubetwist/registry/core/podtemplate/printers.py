@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ....api.resource import JSONObject
+from ...generic.printers.ages import Cell
 from ...generic.printers.columns import NAME, Column, Row
 from ...generic.printers.texts import container_cells, labels_cell, name_of
 
 
-def pod_template(obj: JSONObject) -> Iterator[Any]:
+def pod_template(obj: JSONObject) -> Iterator[Cell]:
     """Containers, images and labels, but no age."""
     template = obj.get("template") or {}
     yield name_of(obj)

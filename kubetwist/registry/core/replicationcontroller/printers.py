@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ....api.resource import JSONObject
-from ...generic.printers.ages import age
+from ...generic.printers.ages import Cell, age
 from ...generic.printers.columns import AGE, CONTAINERS, NAME, Column, Row, core_field, integer, wide
 from ...generic.printers.texts import container_cells, labels_cell, name_of, spec_of, status_of
 
 
-def replication_controller(obj: JSONObject) -> Iterator[Any]:
+def replication_controller(obj: JSONObject) -> Iterator[Cell]:
     """Its selector is plain labels."""
     yield from replicas_row(obj)
     yield from container_cells(spec_of(obj).get("template"))
     yield labels_cell(spec_of(obj).get("selector"))
 
 
-def replicas_row(obj: JSONObject) -> Iterator[Any]:
+def replicas_row(obj: JSONObject) -> Iterator[Cell]:
     """Yield the row of a ReplicaSet or ReplicationController."""
     status = status_of(obj)
     yield name_of(obj)

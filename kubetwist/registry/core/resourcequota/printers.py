@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ....api.resource import JSONObject
-from ...generic.printers.ages import age
+from ...generic.printers.ages import Cell, age
 from ...generic.printers.columns import AGE, NAME, Column, Row
 from ...generic.printers.texts import name_of, status_of
 
 
-def resource_quota(obj: JSONObject) -> Iterator[Any]:
+def resource_quota(obj: JSONObject) -> Iterator[Cell]:
     """Used of allowed, requests and limits apart."""
     status = status_of(obj)
     used = status.get("used") or {}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from ....api.errors import MOST_CAUSES, Cause, invalid, required
+from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
 from ...generic.validation.fields import Causes, go_json, invalid_name, invalid_shown, quantity, quantity_not_negative
 from ..pod.validation.resources import is_integer, resource_name
@@ -98,7 +99,7 @@ def validate_resource_quota(obj: JSONObject) -> list[Cause]:
     return causes
 
 
-def _conflicts(scopes: Sequence[Any], path: str, shown: Any, causes: Causes) -> None:
+def _conflicts(scopes: Sequence[JSONValue], path: str, shown: JSONValue, causes: Causes) -> None:
     """Scopes that nothing is in both of."""
     for one, other in (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")):
         if one in scopes and other in scopes:

@@ -21,6 +21,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from ....api.errors import APIStatusError
+from ....api.jsontypes import JSONValue
 from ....api.record import (
     Draft,
     Record,
@@ -106,7 +107,7 @@ def decoded(value: bytes) -> tuple[int, int]:
     return int.from_bytes(data, "big"), low
 
 
-def _read(value: bytes) -> Any:
+def _read(value: bytes) -> JSONValue:
     """An object as it would be in JSON; of protobuf, what is looked at."""
     if not is_protobuf(value):
         return orjson.loads(value)

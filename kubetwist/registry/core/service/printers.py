@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ....api.resource import JSONObject
-from ...generic.printers.ages import age
+from ...generic.printers.ages import Cell, age
 from ...generic.printers.columns import AGE, NAME, Column, Row, core_field, wide
 from ...generic.printers.texts import NONE, labels_cell, name_of, spec_of, status_of
 
 
-def service(obj: JSONObject) -> Iterator[Any]:
+def service(obj: JSONObject) -> Iterator[Cell]:
     """Type, addresses and ports."""
     spec = spec_of(obj)
     addresses = spec.get("clusterIPs") or ()

@@ -18,6 +18,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509 import load_pem_x509_certificate
 
+from ....api.jsontypes import JSONValue
+
 #: By the name of the curve: the algorithm, the name that JSON Web Keys have for the curve, and the bytes of a number.
 _CURVES: Final = {
     "secp256r1": ("ES256", "P-256", 32),
@@ -46,7 +48,7 @@ class TokenKey:
     key_id: str
 
     @classmethod
-    def of(cls, key: Any) -> TokenKey:
+    def of(cls, key: JSONValue) -> TokenKey:
         """
         Of a public key, RSA or elliptic.
 

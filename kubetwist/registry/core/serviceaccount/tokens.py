@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 from ....api.errors import APIStatusError, Cause, invalid
+from ....api.jsontypes import JSONValue
 from ....api.resource import GroupKind, JSONObject
 from ....api.users import service_account_user
 
@@ -87,7 +88,7 @@ class TokenIssuer:
         key_id = urlsafe_b64encode(hashlib.sha256(public).digest()).rstrip(b"=").decode()
         return cls(issuer, tuple(audiences), key, algorithm, key_id, longest, extend)
 
-    def sign(self, claims: Mapping[str, Any]) -> str:
+    def sign(self, claims: Mapping[str, JSONValue]) -> str:
         """A token that says C{claims}, and who issued it."""
         payload = {"iss": self.issuer, **claims}
         return jwt.encode(payload, self._key, algorithm=self._algorithm, headers={"kid": self._key_id})
@@ -129,7 +130,7 @@ def token_claims(
     now: int,
     seconds: int,
     warn_after: int = 0,
-) -> dict[str, Any]:
+) -> dict[str, JSONValue]:
     """
     What the token of an account says.
 

@@ -7,10 +7,9 @@ where there is an annotation, it is kept up to date.
 
 from __future__ import annotations
 
-from typing import Any
-
 import orjson
 
+from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
 from ....schema.merge.fieldpath import scalar_text
 from ....schema.merge.fieldset import (
@@ -93,7 +92,7 @@ def _without_annotation(applied: JSONObject) -> JSONObject:
     return {**applied, "metadata": {**meta, "annotations": rest}}
 
 
-def _sorted(value: Any) -> Any:
+def _sorted(value: JSONValue) -> JSONValue:
     if isinstance(value, dict):
         return {name: _sorted(value[name]) for name in sorted(value)}
     return [_sorted(item) for item in value] if isinstance(value, list) else value

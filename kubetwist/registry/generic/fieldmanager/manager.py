@@ -9,7 +9,7 @@ L{kubetwist.registry.generic.fieldmanager.lastapplied}.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ....api import times
 from ....api.errors import APIStatusError, Cause
@@ -205,7 +205,7 @@ class FieldManager:
         except TypedError as error:
             raise TypedError(f"{about.format(self.named(obj))}: {error}") from None
 
-    def _read(self, sent: Any, before: Any) -> tuple[Managers, bool]:
+    def _read(self, sent: JSONValue, before: JSONValue) -> tuple[Managers, bool]:
         """
         Choose the managedFields: those of the client, if they are valid and the client may send them, or the stored
         ones.
@@ -223,7 +223,7 @@ class FieldManager:
                 return managers, True
         return read(before or ()), False
 
-    def apply(self, live: JSONObject | None, applied: Any, manager: str, now: str, force: bool) -> JSONObject:
+    def apply(self, live: JSONObject | None, applied: JSONValue, manager: str, now: str, force: bool) -> JSONObject:
         """
         Merge C{applied} into C{live}.
 
@@ -239,7 +239,7 @@ class FieldManager:
         except RecursionError:
             raise APIStatusError.bad_request("the object is nested too deeply") from None
 
-    def _apply(self, live: JSONObject | None, applied: Any, manager: str, now: str, force: bool) -> JSONObject:
+    def _apply(self, live: JSONObject | None, applied: JSONValue, manager: str, now: str, force: bool) -> JSONObject:
         self._check_kind(applied)
         old = dict(self.nothing() if live is None else self._in_version(live))
         old["kind"], old["apiVersion"] = self.gvk.kind, self._version
@@ -284,7 +284,7 @@ class FieldManager:
             return str(misfit)
         return str(error)
 
-    def _tracked(self, before: Any, old: JSONObject, now: str) -> Managers:
+    def _tracked(self, before: JSONValue, old: JSONObject, now: str) -> Managers:
         """The entries of an object; where there are none, one that owns all there is."""
         managers = read(before or ())
         if not managers:
@@ -313,7 +313,7 @@ class FieldManager:
         managers.update(tracked)
         return self._rules.apply(managers, old, applied, me, now, True)
 
-    def _check_kind(self, applied: Any) -> None:
+    def _check_kind(self, applied: JSONValue) -> None:
         said = kind_of(applied)
         if said != self.gvk:
             raise APIStatusError.bad_request(f"invalid object type: {_shown_kind(said)}")
@@ -449,7 +449,7 @@ def _differing(obj: JSONObject, other: JSONObject) -> JSONObject:
     return found
 
 
-def kind_of(obj: Any) -> GroupVersionKind:
+def kind_of(obj: JSONValue) -> GroupVersionKind:
     """What an object says it is; empty where it does not."""
     if not isinstance(obj, dict):
         return GroupVersionKind("", "", "")
@@ -464,7 +464,7 @@ def _shown_kind(gvk: GroupVersionKind) -> str:
     return f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"
 
 
-def _text(obj: Any, *path: str) -> str:
+def _text(obj: JSONValue, *path: str) -> str:
     """A string within an object; C{""} for everything else."""
     for name in path:
         obj = obj.get(name) if isinstance(obj, dict) else None

@@ -8,8 +8,8 @@ per request.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
+from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
 
 #: What the reference prints for a time that is not set.
@@ -48,7 +48,11 @@ class AgeCell:
         return f"AgeCell({self.timestamp!r}, {self.before!r}, {self.after!r})"
 
 
-def since(timestamp: Any) -> AgeCell | str:
+#: A cell of a row. The ages in it are made texts by L{AgeCell.text}.
+Cell = str | int | bool | AgeCell | None
+
+
+def since(timestamp: JSONValue) -> AgeCell | str:
     """The age of an RFC 3339 time; C{"<unknown>"} when it is not set."""
     seconds = parse_time(timestamp)
     return UNKNOWN if seconds is None else AgeCell(seconds)
@@ -59,7 +63,7 @@ def age(obj: JSONObject) -> AgeCell | str:
     return since(obj["metadata"].get("creationTimestamp"))
 
 
-def parse_time(text: Any) -> float | None:
+def parse_time(text: JSONValue) -> float | None:
     """Seconds since the epoch of an RFC 3339 time; L{None} when there is none."""
     if not isinstance(text, str) or not text:
         return None

@@ -8,12 +8,13 @@ reference says in its own words, or still says in the words of a version that is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ....api.resource import JSONObject
+from .ages import Cell
 
 #: Makes the cells of an object's row, as many as the kind has columns.
-Row = Callable[[JSONObject], Iterator[Any]]
+Row = Callable[[JSONObject], Iterator[Cell]]
 
 #: Looks up the description of a field: of C{"api.core.v1.PodStatus"}, the field C{"podIP"}.
 Describe = Callable[[str, str], str]

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ....api.resource import JSONObject
-from .ages import age
+from .ages import Cell, age
 from .columns import Column, Field, Row
 from .texts import name_of
 
 
-def name_and_age(obj: JSONObject) -> Iterator[Any]:
+def name_and_age(obj: JSONObject) -> Iterator[Cell]:
     """Nothing else."""
     yield name_of(obj)
     yield age(obj)
 
 
-def status(obj: JSONObject) -> Iterator[Any]:
+def status(obj: JSONObject) -> Iterator[Cell]:
     """A C{Status}, which has no name."""
     for name in ("status", "reason", "message"):
         yield obj.get(name, "")

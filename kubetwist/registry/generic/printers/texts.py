@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
+from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
 
 NONE = "<none>"
@@ -15,7 +15,7 @@ class InvalidSelector(ValueError):
     """A label selector that selects by an operator that does not exist."""
 
 
-def selector_text(selector: Mapping[str, Any] | None) -> str:
+def selector_text(selector: Mapping[str, JSONValue] | None) -> str:
     """
     A label selector as a query has it: C{"app=web,tier in (a,b)"}.
 
@@ -41,7 +41,7 @@ def selector_text(selector: Mapping[str, Any] | None) -> str:
     return ",".join(text for _, text in sorted(parts, key=lambda part: part[0]))
 
 
-def selector_cell(selector: Mapping[str, Any] | None) -> str:
+def selector_cell(selector: Mapping[str, JSONValue] | None) -> str:
     """A label selector, with words for nothing and for nonsense."""
     try:
         return selector_text(selector) or NONE
@@ -54,7 +54,7 @@ def labels_cell(labels: Mapping[str, str] | None) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
 
 
-def container_cells(template: Mapping[str, Any] | None) -> tuple[str, str]:
+def container_cells(template: Mapping[str, JSONValue] | None) -> tuple[str, str]:
     """The names and the images of a pod template's containers."""
     containers = ((template or {}).get("spec") or {}).get("containers") or ()
     return (
@@ -76,7 +76,7 @@ def join_host_port(host: str, port: object) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def go_bool(value: Any) -> str:
+def go_bool(value: JSONValue) -> str:
     """A flag in words."""
     return UNSET if value is None else "True" if value else "False"
 
@@ -97,7 +97,7 @@ def name_of(obj: JSONObject) -> str:
     return name
 
 
-def condition(obj_status: Mapping[str, Any], kind: str) -> JSONObject | None:
+def condition(obj_status: Mapping[str, JSONValue], kind: str) -> JSONObject | None:
     """The first condition of a type."""
     conditions: Iterable[JSONObject] = obj_status.get("conditions") or ()
     return next((one for one in conditions if one.get("type") == kind), None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv6Address
-from typing import Any, Final
+from typing import Final
 
 from ....api import errors
 from ....api.addresses import cidr_problems, ip_problems, parse_ip
@@ -17,6 +17,7 @@ from ....api.errors import Cause, forbidden, invalid, required
 from ....api.go.quote import quoted
 from ....api.gostructs import label_selector_struct
 from ....api.jsonequality import same_json
+from ....api.jsontypes import JSONValue
 from ....api.names import (
     is_dns1035_label_problems,
     is_dns1123_label_problems,
@@ -83,7 +84,7 @@ def one_of(value: str | None, choice: Sequence[str], path: str, causes: Causes) 
         causes.append(unsupported(path, value, choice))
 
 
-def unsupported(path: str, value: Any, choice: Iterable[str]) -> Cause:
+def unsupported(path: str, value: JSONValue, choice: Iterable[str]) -> Cause:
     """
     Return the error for a value that is not one of the choices, which are shown in the given order.
 
@@ -108,7 +109,7 @@ def quote(text: str) -> str:
     return quoted(text)
 
 
-def go_json(value: Any) -> str:
+def go_json(value: JSONValue) -> str:
     """A value as Go encodes it, keys in their own order."""
     return errors.go_json(value)
 
@@ -133,14 +134,14 @@ def go_struct(value: JSONObject, names: Sequence[str]) -> JSONObject:
     return {name: value.get(name[0].lower() + name[1:]) for name in names}
 
 
-def in_order(value: Any, names: Sequence[str]) -> Any:
+def in_order(value: JSONValue, names: Sequence[str]) -> JSONValue:
     """An object with C{names} first, which is the order of its struct in Go."""
     if not isinstance(value, dict):
         return value
     return {**{name: value[name] for name in names if name in value}, **value}
 
 
-def selector_shown(selector: Any) -> str:
+def selector_shown(selector: JSONValue) -> str:
     """A label selector as Go prints it."""
     if selector is None:
         return "null"
@@ -162,13 +163,13 @@ def positive(value: int | None, path: str, causes: Causes) -> None:
         causes.append(invalid(path, value, "must be greater than zero"))
 
 
-def port_number(value: Any, path: str, causes: Causes) -> None:
+def port_number(value: JSONValue, path: str, causes: Causes) -> None:
     """The number of a port."""
     if not 1 <= (value or 0) <= 65535:
         causes.append(invalid(path, value or 0, PORT_RANGE))
 
 
-def port_number_or_name(value: Any, path: str, causes: Causes) -> None:
+def port_number_or_name(value: JSONValue, path: str, causes: Causes) -> None:
     """A port by number or by name."""
     if isinstance(value, str):
         check(value, path, port_name_problems, causes)
@@ -176,7 +177,7 @@ def port_number_or_name(value: Any, path: str, causes: Causes) -> None:
         port_number(value, path, causes)
 
 
-def number_or_percent(value: Any, path: str, causes: Causes) -> None:
+def number_or_percent(value: JSONValue, path: str, causes: Causes) -> None:
     """A count, or a share of something."""
     if isinstance(value, str):
         check(value, path, percent_problems, causes)
@@ -184,19 +185,19 @@ def number_or_percent(value: Any, path: str, causes: Causes) -> None:
         not_negative(value, path, causes)
 
 
-def percent(value: Any) -> int | None:
+def percent(value: JSONValue) -> int | None:
     """The number in a share; L{None} for other values."""
     return int(value[:-1]) if isinstance(value, str) and not percent_problems(value) else None
 
 
-def at_most_whole(value: Any, path: str, causes: Causes) -> None:
+def at_most_whole(value: JSONValue, path: str, causes: Causes) -> None:
     """A share of no more than everything."""
     share = percent(value)
     if share is not None and share > 100:
         causes.append(invalid(path, value, "must not be greater than 100%"))
 
 
-def share_or_number(value: Any) -> int:
+def share_or_number(value: JSONValue) -> int:
     """The number of a share or of a count, which may stand in a text; 0 when it is neither."""
     share = percent(value)
     if share is not None:
@@ -209,18 +210,18 @@ def share_or_number(value: Any) -> int:
 # --- quantities --------------------------------------------------------------------------------------------------
 
 
-def quantity(value: Any) -> Quantity:
+def quantity(value: JSONValue) -> Quantity:
     """A quantity of an object that was decoded, which is therefore well-formed."""
     return Quantity.parse(value)
 
 
-def quantity_not_negative(value: Any, path: str, causes: Causes) -> None:
+def quantity_not_negative(value: JSONValue, path: str, causes: Causes) -> None:
     """An amount."""
     if quantity(value).sign() < 0:
         causes.append(invalid(path, str(value), NOT_NEGATIVE))
 
 
-def quantity_positive(value: Any, path: str, causes: Causes) -> None:
+def quantity_positive(value: JSONValue, path: str, causes: Causes) -> None:
     """An amount of something."""
     if quantity(value).sign() <= 0:
         causes.append(invalid(path, str(value), "must be greater than zero"))
@@ -311,7 +312,7 @@ def selector_empty(selector: JSONObject | None) -> bool:
 
 
 def immutable(
-    value: Any, old: Any, path: str, causes: Causes, shown: str | None = None, *, untyped: bool = False
+    value: JSONValue, old: JSONValue, path: str, causes: Causes, shown: str | None = None, *, untyped: bool = False
 ) -> None:
     """
     Check that a value is unchanged.

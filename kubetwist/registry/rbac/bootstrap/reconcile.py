@@ -8,13 +8,14 @@ away come back, unless the object opts out by the annotation L{AUTOUPDATE}.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 
 from ....api.errors import APIStatusError
+from ....api.jsontypes import JSONValue
 from ....api.options import DeleteOptions, UpdateOptions
 from ....api.rbacrules import Rule, uncovered
 from ....api.requestscope import RequestScope
@@ -144,7 +145,7 @@ def _mended_metadata(existing: JSONObject, expected: JSONObject) -> JSONObject:
     return {**existing, "metadata": meta}
 
 
-def _union(present: Sequence[Any], wanted: Iterable[Any]) -> list[Any]:
+def _union(present: Sequence[JSONValue], wanted: Iterable[JSONValue]) -> list[JSONValue]:
     return [*present, *(one for one in wanted if one not in present)]
 
 
@@ -195,7 +196,7 @@ async def reconcile(stores: Stores) -> None:
     await _together(_reconcile(store, obj, mend) for store, objects, mend in everything for obj in objects)
 
 
-async def _together(tasks: Iterable[Any]) -> None:
+async def _together(tasks: Iterable[JSONValue]) -> None:
     try:
         await gatherResults([Deferred.fromCoroutine(task) for task in tasks], consumeErrors=True)
     except FirstError as error:

@@ -6,9 +6,10 @@ See kubernetes, C{pkg/apis/resource/validation/validation.go}.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from ....api.errors import forbidden, invalid, required
+from ....api.jsontypes import JSONValue
 from ....api.quantity import Quantity
 from ....api.resource import JSONObject
 from ...generic.validation.fields import Causes, quantity
@@ -39,7 +40,7 @@ def validate_request_policy(policy: JSONObject, capacity: Quantity, path: str, c
         _range(span or {}, quantity(default), capacity, f"{path}.{name}", causes)
 
 
-def _values(values: list[Any], default: Quantity, capacity: Quantity, path: str, causes: Causes) -> None:
+def _values(values: list[JSONValue], default: Quantity, capacity: Quantity, path: str, causes: Causes) -> None:
     amounts = [quantity(value) for value in values]
     for index in range(1, len(amounts)):
         if amounts[index] < amounts[index - 1]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ....api.errors import duplicate, forbidden, go_json, internal, invalid, required, too_long, too_many
+from ....api.jsontypes import JSONValue
 from ....api.names import byte_length, qualified_name_problems
 from ....api.resource import JSONObject
 from ....cel.devices import BrokenSelector, CostlySelector, SelectorError, check_selector
@@ -61,7 +62,7 @@ def full_property_name(name: str, path: str, causes: Causes) -> None:
         causes.append(invalid(path, name, text))
 
 
-def check_each(items: Sequence[Any] | None, one: _Check, path: str, causes: Causes, most: int = MOST) -> None:
+def check_each(items: Sequence[JSONValue] | None, one: _Check, path: str, causes: Causes, most: int = MOST) -> None:
     """Check every item of a list, unless it is too long to be looked at."""
     if items and len(items) > most:
         causes.append(too_many(path, len(items), most))
@@ -71,9 +72,9 @@ def check_each(items: Sequence[Any] | None, one: _Check, path: str, causes: Caus
 
 
 def distinct(
-    items: Sequence[Any],
+    items: Sequence[JSONValue],
     one: _Check,
-    key: Callable[[Any], Any],
+    key: Callable[[JSONValue], JSONValue],
     path: str,
     causes: Causes,
     *,
@@ -167,7 +168,7 @@ def validate_configuration(config: JSONObject, path: str, causes: Causes, stored
     validate_raw_object(opaque.get("parameters"), f"{path}.opaque.parameters", causes, stored)
 
 
-def validate_raw_object(raw: Any, path: str, causes: Causes, stored: bool = False) -> None:
+def validate_raw_object(raw: JSONValue, path: str, causes: Causes, stored: bool = False) -> None:
     """An object that is somebody else's, within limits that what is stored need not keep."""
     if raw is None:
         causes.append(required(path))
