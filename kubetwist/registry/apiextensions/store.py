@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from twisted.logger import Logger
 
@@ -37,7 +37,7 @@ class DefinitionStore(Store):
 
     async def begin_deletion(
         self, scope: RequestScope, key: str, record: Record, options: DeleteOptions
-    ) -> tuple[Any, bool] | None:
+    ) -> tuple[Record, bool] | None:
         """
         Mark a definition that is not marked yet.
 

@@ -30,7 +30,7 @@ class SelfSubjectReview:
         self.info = info
         self._context = context
 
-    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
+    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> JSONObject:
         """See L{ICreator.create}."""
         await admit_virtual(self.info, self._context.environment, scope, obj, options)
         now = times.now()
@@ -49,7 +49,7 @@ class TokenReview:
         self.info = info
         self._context = context
 
-    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
+    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> JSONObject:
         """See L{ICreator.create}."""
         check_namespace(scope, obj)
         await admit_virtual(self.info, self._context.environment, scope, obj, options, _check_token)

@@ -37,7 +37,7 @@ class AccessReview:
         self.info = info
         self._context = context
 
-    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
+    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> JSONObject:
         """See L{ICreator.create}."""
         check_namespace(scope, obj)
         await admit_virtual(
@@ -178,7 +178,7 @@ class RulesReview:
         self.info = info
         self._context = context
 
-    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
+    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> JSONObject:
         """See L{ICreator.create}."""
         await admit_virtual(self.info, self._context.environment, scope, obj, options, _check_rules_namespace)
         namespace = obj["spec"]["namespace"]

@@ -107,7 +107,7 @@ class PreparingSink:
         if not self._collecting:
             self._go_on()
 
-    def send(self, kind: str, record: Record, event: Any) -> None:
+    def send(self, kind: str, record: Record, event: object) -> None:
         """See L{IWatchSink.send}."""
         if self._over:
             return
@@ -122,7 +122,7 @@ class PreparingSink:
         if not self._over and not self._waiting:
             self._sink.bookmark(revision, initial_events_end)
 
-    def end(self, error: Any) -> None:
+    def end(self, error: Exception | None) -> None:
         """See L{IWatchSink.end}."""
         if self._waiting:
             self._ended = (error,)

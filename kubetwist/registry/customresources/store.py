@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Iterable
+from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 
@@ -16,6 +16,7 @@ from ...api.record import (
 )
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupVersionKind, JSONObject
+from ...interfaces import IWatch, IWatchSink
 from ..generic.environment import StoredResource, StoreEnvironment
 from ..generic.fieldmanager.manager import FieldManager
 from ..generic.reading import begin_watch
@@ -23,6 +24,8 @@ from ..generic.store import Store
 from .codec import CustomCodec, stored_version
 from .fieldmanager import ConversionNeeded, field_manager
 from .sink import PreparingSink
+
+_Result = TypeVar("_Result")
 
 if TYPE_CHECKING:
     from .served import ServedResource
@@ -132,9 +135,9 @@ class CustomStore(Store):
             # Whoever converted them may have failed.
             await self.prepare(others)
 
-    async def converted(self, result: Any) -> Any:
+    async def converted(self, result: _Result | Awaitable[_Result]) -> _Result:
         """See L{StoreHooks.converted}."""
-        if hasattr(result, "__await__"):
+        if isinstance(result, Awaitable):
             result = await result
         if isinstance(result, Record):
             await self.prepare((result,))
@@ -142,7 +145,7 @@ class CustomStore(Store):
             await self.prepare(result.records)
         return result
 
-    async def watch_converted(self, scope: RequestScope, options: ListOptions, sink: Any) -> Any:
+    async def watch_converted(self, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
         """See L{StoreHooks.watch_converted}; events wait until their objects are converted."""
         preparing = PreparingSink(sink, self.prepared, self.prepare)
         return await preparing.begun(begin_watch(self, scope, options, preparing))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager
-from typing import Any
 
 import orjson
 
@@ -14,6 +13,7 @@ from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError, Cause, invalid
 from ...api.names import generate_name, path_segment_problems
 from ...api.options import CreateOptions, WriteOptions
+from ...api.record import Record
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...cel.sparing import compute_rules
@@ -30,7 +30,9 @@ NAME_ATTEMPTS = 8
 HOLD_ATTEMPTS = 32
 
 
-async def create(store: StoredObjects, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
+async def create(
+    store: StoredObjects, scope: RequestScope, obj: JSONObject, options: CreateOptions
+) -> Record | JSONObject:
     """See L{ICreator.create}."""
     meta = obj["metadata"]
     store.check_namespace(scope, meta)
@@ -62,7 +64,7 @@ async def create(store: StoredObjects, scope: RequestScope, obj: JSONObject, opt
 
 def create_once(
     store: StoredObjects, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
-) -> Awaitable[Any]:
+) -> Awaitable[Record | JSONObject]:
     """
     Take an object with a name through all the steps of creation that follow mutating admission.
 
@@ -80,14 +82,14 @@ async def _create_guarded(
     obj: JSONObject,
     options: WriteOptions,
     attributes: AdmissionAttributes,
-) -> Any:
+) -> Record | JSONObject:
     with guard as scope:
         return await _create(store, scope, obj, options, attributes)
 
 
 async def _create(
     store: StoredObjects, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
-) -> Any:
+) -> Record | JSONObject:
     meta = obj["metadata"]
     await store.permit(scope, obj, None, options)
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):

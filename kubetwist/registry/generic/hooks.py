@@ -9,7 +9,7 @@ F{docs/decisions/0006-stores-are-extended-by-hooks.md}.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Final, TypeVar
 
@@ -17,9 +17,11 @@ from ...api.options import DeleteOptions, ListOptions, WriteOptions
 from ...api.record import Record
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
+from ...interfaces import IWatch, IWatchSink
 from . import deletion
 from .allocation import NOTHING, Hold
 
+_Result = TypeVar("_Result")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _MARK: Final = "is_hook"
 
@@ -61,16 +63,16 @@ class StoreHooks:
         """
 
     @hook
-    async def converted(self, result: Any) -> Any:
+    async def converted(self, result: _Result | Awaitable[_Result]) -> _Result:
         """
         Convert the result of a request; only called if L{converts}.
 
         @param result: A record or listing, or an awaitable of one.
         """
-        return result
+        return (await result) if isinstance(result, Awaitable) else result
 
     @hook
-    async def watch_converted(self, scope: RequestScope, options: ListOptions, sink: Any) -> Any:
+    async def watch_converted(self, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
         """Begin a watch whose objects are converted; only called if L{converts}."""
         raise NotImplementedError
 
@@ -137,7 +139,7 @@ class StoreHooks:
     @hook
     async def begin_deletion(
         self, scope: RequestScope, key: str, record: Record, options: DeleteOptions
-    ) -> tuple[Any, bool] | None:
+    ) -> tuple[Record, bool] | None:
         """
         Take the first step of a deletion, for kinds that are deleted in two.
 

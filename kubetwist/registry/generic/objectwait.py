@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
 from zope.interface import implementer
@@ -24,7 +24,7 @@ class _Appearance:
         self._reactor = reactor
         self._call = reactor.callLater(seconds, self.told.callback, None)
 
-    def send(self, kind: str, record: Any, event: Any) -> None:
+    def send(self, kind: str, record: Record | None, event: object) -> None:
         """See L{IWatchSink.send}: it comes amid the write that made the object."""
         if self._call.active():
             self._call.reset(0)
@@ -32,7 +32,7 @@ class _Appearance:
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Nothing appeared."""
 
-    def end(self, error: Any) -> None:
+    def end(self, error: Exception | None) -> None:
         """The cache starts over: what it knows then is as good as it gets."""
         self.send("", None, None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -19,7 +19,7 @@ from ...api.record import (
     Listing,
     Record,
 )
-from ...interfaces import IPacedSink, IUnreadableDeleter
+from ...interfaces import IPacedSink, IUnreadableDeleter, IWatch, IWatchSink
 from ...storage.cache.corruptobjects import record_of
 from ...storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable, UnreadableValue
 
@@ -217,9 +217,7 @@ async def _fresh(store: StoredObjects, revision: int) -> None:
             raise too_large(error) from None
 
 
-def read_list(
-    store: StoredObjects, scope: RequestScope, options: ListOptions
-) -> Listing | Coroutine[Any, Any, Listing]:
+def read_list(store: StoredObjects, scope: RequestScope, options: ListOptions) -> Listing | Awaitable[Listing]:
     """A listing, or an awaitable of one when the asked revision is not there yet."""
     try:
         revision = parse_revision(options.resource_version)
@@ -264,7 +262,7 @@ def _refuse_unreadable(store: StoredObjects, found: Sequence[UnreadableValue]) -
 
 def _list_now(
     store: StoredObjects, scope: RequestScope, options: ListOptions, revision: int
-) -> Listing | Coroutine[Any, Any, Listing]:
+) -> Listing | Awaitable[Listing]:
     selection = select(store, scope, options)
     limit = max(options.limit, 0)
     exact, start_after = 0, ""
@@ -419,7 +417,7 @@ async def await_first_state(store: StoredObjects, options: ListOptions) -> None:
         await _fresh(store, revision)
 
 
-def begin_watch(store: StoredObjects, scope: RequestScope, options: ListOptions, sink: Any) -> Any:
+def begin_watch(store: StoredObjects, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
     """
     Start a watch.
 
@@ -439,7 +437,8 @@ def begin_watch(store: StoredObjects, scope: RequestScope, options: ListOptions,
     begin: Any = store.cache.watch_paced if IPacedSink.providedBy(sink) else store.cache.watch
     try:
         # The future is no mistake in a watch: it begins when that revision has come.
-        return begin(where, match=match, revision=revision, sink=sink, initial=initial)
+        watch: IWatch = begin(where, match=match, revision=revision, sink=sink, initial=initial)
+        return watch
     except RevisionCompacted as error:
         raise APIStatusError.expired(f"too old resource version: {revision} ({error.oldest})") from None
     except StorageUnavailable:

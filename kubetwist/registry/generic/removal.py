@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 
@@ -24,7 +23,7 @@ from .reading import read_list
 from .updates import changed
 
 
-async def delete(store: StoredObjects, scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Any, bool]:
+async def delete(store: StoredObjects, scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Record, bool]:
     """See L{IGracefulDeleter.delete}; the state is L{None} where the reference answers with a Status only."""
     store.check_delete(name)
     key = store.requested_key(scope, name)
@@ -60,7 +59,7 @@ async def discard(store: StoredObjects, scope: RequestScope, name: str) -> None:
 
 async def delete_once(
     store: StoredObjects, scope: RequestScope, key: str, record: Record, options: DeleteOptions
-) -> tuple[Any, bool]:
+) -> tuple[Record, bool]:
     """Take the next step of a deletion from the state in C{record}; fails when that is not the newest any more."""
     begun = await store.begin_deletion(scope, key, record, options)
     if begun is not None:

@@ -17,10 +17,20 @@ from zope.interface import implementer
 
 from ...api.errors import APIStatusError
 from ...api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
-from ...api.record import Listing
+from ...api.record import Listing, Record
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
-from ...interfaces import ICollectionDeleter, ICreator, IGetter, IGracefulDeleter, ILister, IPatcher, IWatcher
+from ...interfaces import (
+    ICollectionDeleter,
+    ICreator,
+    IGetter,
+    IGracefulDeleter,
+    ILister,
+    IPatcher,
+    IWatch,
+    IWatcher,
+    IWatchSink,
+)
 from . import creation, reading, removal, updates
 from .objects import StoredObjects
 from .updates import UpdateRules
@@ -50,7 +60,7 @@ class Store(StoredObjects):
         found = reading.read_list(self, scope, options)
         return self.converted(found) if self.converts else found
 
-    async def watch(self, scope: RequestScope, options: ListOptions, sink: Any) -> Any:
+    async def watch(self, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
         """See L{IWatcher.watch}."""
         await reading.await_first_state(self, options)
         if self.converts:
@@ -111,7 +121,7 @@ class Store(StoredObjects):
         """
         updates.check_uid(self, scope, obj, old)
 
-    async def delete(self, scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Any, bool]:
+    async def delete(self, scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Record, bool]:
         """See L{IGracefulDeleter.delete}; the state is L{None} where the reference answers with a Status only."""
         result, gone = await removal.delete(self, scope, name, options)
         return (await self.converted(result) if self.converts else result), gone

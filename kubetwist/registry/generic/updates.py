@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
 
 import orjson
 from attrs import frozen
@@ -78,7 +77,7 @@ async def update(
     patching: bool = False,
     creating: bool = False,
     may_create: Callable[[], Awaitable[None]] | None = None,
-) -> tuple[Any, bool]:
+) -> tuple[Record | JSONObject, bool]:
     """
     See L{kubetwist.interfaces.IUpdater.update}; objects are in the stored version.
 
@@ -131,7 +130,7 @@ async def create_by_update(
     change: Callable[[JSONObject | None], JSONObject],
     options: WriteOptions,
     patching: bool,
-) -> Any:
+) -> Record | JSONObject:
     """PUT where nothing is; the resourceVersion does not matter, a uid can not match."""
     obj = await scope.compute(0, change, None)
     meta = obj["metadata"]

@@ -128,7 +128,7 @@ class _Follower:
         self._grants = grants
         self._changed = changed
 
-    def send(self, kind: str, record: Any, event: Any) -> None:
+    def send(self, kind: str, record: Record, event: object) -> None:
         """See L{IWatchSink.send}."""
         self._changed(kind, record)
         self._grants.changed()
@@ -136,7 +136,7 @@ class _Follower:
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Nothing changed."""
 
-    def end(self, error: Any) -> None:
+    def end(self, error: Exception | None) -> None:
         """The cache starts over: so do we, at the next question."""
         self._grants.stop()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import orjson
 
@@ -28,7 +27,7 @@ class NamespaceStore(Store):
 
     async def begin_deletion(
         self, scope: RequestScope, key: str, record: Record, options: DeleteOptions
-    ) -> tuple[Any, bool] | None:
+    ) -> tuple[Record, bool] | None:
         """Mark a namespace as terminating first; delete it only when nothing holds it any more."""
         old = orjson.loads(record.item)
         deletion.check_first_preconditions(options, old["metadata"], self.group_resource, record.name)

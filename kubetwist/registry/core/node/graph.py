@@ -285,14 +285,14 @@ class _Follower:
         self._graph = graph
         self._kind = kind
 
-    def send(self, kind: str, record: Any, event: Any) -> None:
+    def send(self, kind: str, record: Record, event: object) -> None:
         """See L{IWatchSink.send}."""
         self._graph.changed(self._kind, record, kind == "DELETED")
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Nothing changed."""
 
-    def end(self, error: Any) -> None:
+    def end(self, error: Exception | None) -> None:
         """The cache starts over: so do we, at the next question."""
         self._graph.stop()
 

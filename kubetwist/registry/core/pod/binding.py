@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from zope.interface import implementer
 
@@ -33,7 +33,7 @@ class PodBinding:
         self._pods = pods
         self.info = pods.info
 
-    async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
+    async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> JSONObject:
         """See L{INamedCreator.create_named}."""
         self._pods.check_namespace(scope, obj["metadata"])
         attributes = self._pods.attributes("CREATE", scope, name, obj, None, options, "binding", self.kind)
@@ -120,7 +120,7 @@ class Bindings:
         self._pods = pods
         self._binding = PodBinding(pods)
 
-    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
+    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> JSONObject:
         """See L{ICreator.create}."""
         self._pods.check_namespace(scope, obj["metadata"])
         attributes = virtual_attributes(self.info, self._pods.context, scope, obj, options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -46,7 +46,7 @@ class PodEviction:
         self._budgets = budgets
         self.info = pods.info
 
-    async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
+    async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> JSONObject:
         """See L{INamedCreator.create_named}."""
         self._pods.check_namespace(scope, obj["metadata"])
         attributes = self._pods.attributes("CREATE", scope, name, obj, None, options, "eviction", EVICTION)

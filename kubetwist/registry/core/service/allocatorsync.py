@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -69,7 +69,7 @@ class Following:
         if now != before:
             self._allocator.change(before, now)
 
-    def send(self, kind: str, record: Record, event: Any) -> None:
+    def send(self, kind: str, record: Record, event: object) -> None:
         """See L{IWatchSink.send}."""
         found = NO_HOLDINGS
         if kind != DELETED:
@@ -83,7 +83,7 @@ class Following:
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Nothing changed."""
 
-    def end(self, error: Any) -> None:
+    def end(self, error: Exception | None) -> None:
         """The cache starts over: so do we, and go by what was known until then."""
         if error is not None:
             self._retry = self._clock.callLater(RETRY, self._again)

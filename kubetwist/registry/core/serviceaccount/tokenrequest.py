@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -39,7 +39,7 @@ class TokenRequests:
         self._issuer = context.token_issuer
         self.info = accounts.info
 
-    async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
+    async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> JSONObject:
         """See L{INamedCreator.create_named}."""
         self._accounts.check_namespace(scope, obj["metadata"])
         attributes = self._accounts.attributes("CREATE", scope, name, obj, None, options, "token", TOKEN_REQUEST)
