@@ -1,4 +1,4 @@
-"""The kinds that keep pods running; see kubernetes, C{pkg/apis/apps/validation/validation.go}."""
+"""Validation of Deployments, ReplicaSets, DaemonSets, StatefulSets; see kubernetes, C{pkg/apis/apps/validation}."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _not_decremented(status: JSONObject, before: JSONObject, causes: Causes) -> 
         causes.append(invalid("status.collisionCount", count or 0, "cannot be decremented"))
 
 
-# --- replica sets and replication controllers --------------------------------------------------------------------
+# --- replica sets ------------------------------------------------------------------------------------------------
 
 
 def validate_replica_set(obj: JSONObject) -> list[Cause]:

@@ -1,4 +1,4 @@
-"""Leases, RuntimeClasses and PriorityClasses: kinds with a rule or two."""
+"""Validation of PriorityClasses; see kubernetes, C{pkg/apis/scheduling/validation}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs and cron jobs; see kubernetes, C{pkg/apis/batch/validation/validation.go}."""
+"""Validation of Jobs; see kubernetes, C{pkg/apis/batch/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -391,6 +391,3 @@ def _resized(container: JSONObject, new: JSONObject) -> JSONObject:
     resized = dict(container)
     _carry(resized, new, "resources")
     return resized
-
-
-# --- cron jobs ---------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Namespaces, Nodes, Events and ComponentStatuses: the cluster itself."""
+"""Strategy of Nodes."""
 
 from __future__ import annotations
 

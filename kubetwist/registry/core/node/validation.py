@@ -1,4 +1,4 @@
-"""Namespaces and nodes; see kubernetes, C{pkg/apis/core/validation}."""
+"""Validation of Nodes; see kubernetes, C{pkg/apis/core/validation}."""
 
 from __future__ import annotations
 
@@ -31,9 +31,6 @@ _FEATURE: Final = (
     "MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
 )
 _feature = re.compile("[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*").fullmatch
-
-
-# --- nodes -------------------------------------------------------------------------------------------------------
 
 
 def validate_node(obj: JSONObject) -> list[Cause]:

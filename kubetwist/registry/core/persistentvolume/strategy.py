@@ -1,4 +1,4 @@
-"""PersistentVolumes and their claims."""
+"""Strategy of PersistentVolumes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Persistent volumes and claims; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
+"""Validation of PersistentVolumes; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -82,9 +82,6 @@ def access_modes(modes: list[str], path: str, causes: Causes) -> None:
             causes.append(unsupported(path, mode, _MODES))
     if "ReadWriteOncePod" in modes and any(mode in _MODES and mode != "ReadWriteOncePod" for mode in modes):
         causes.append(forbidden(path, "may not use ReadWriteOncePod with other access modes"))
-
-
-# --- volumes -----------------------------------------------------------------------------------------------------
 
 
 def validate_volume(obj: JSONObject) -> list[Cause]:
@@ -376,6 +373,3 @@ def volume_warnings(obj: JSONObject) -> Iterator[str]:
     for kind, text in _OLD_VOLUMES.items():
         if spec.get(kind) is not None:
             yield f"spec.{text}"
-
-
-# --- claims ------------------------------------------------------------------------------------------------------

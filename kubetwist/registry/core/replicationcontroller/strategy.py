@@ -1,4 +1,4 @@
-"""ReplicationControllers and PodTemplates, which the core group has of old."""
+"""Strategy of ReplicationControllers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ConfigMaps, Secrets, ServiceAccounts, LimitRanges, ResourceQuotas: what is configured rather than run."""
+"""Strategy of ResourceQuotas."""
 
 from __future__ import annotations
 

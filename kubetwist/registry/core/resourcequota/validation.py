@@ -1,4 +1,4 @@
-"""ConfigMaps, Secrets, LimitRanges, ResourceQuotas; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
+"""Validation of ResourceQuotas; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -10,14 +10,6 @@ from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
 from ...generic.validation.fields import Causes, go_json, invalid_name, invalid_shown, quantity, quantity_not_negative
 from ..pod.validation.resources import is_integer, resource_name
-
-# --- secrets -----------------------------------------------------------------------------------------------------
-
-
-# --- limit ranges ------------------------------------------------------------------------------------------------
-
-
-# --- quotas ------------------------------------------------------------------------------------------------------
 
 _SCOPES: Final = (
     "BestEffort",

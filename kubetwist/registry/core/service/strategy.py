@@ -1,5 +1,5 @@
 """
-Services and Endpoints.
+Strategy of Services.
 
 Addresses and node ports are given out by L{kubetwist.registry.core.service.allocator}, which needs to know all
 services.

@@ -1,4 +1,4 @@
-"""Services and Endpoints; see kubernetes, C{pkg/apis/core/validation} and C{pkg/registry/core/service}."""
+"""Validation of Services; see kubernetes, C{pkg/apis/core/validation} and C{pkg/registry/core/service}."""
 
 from __future__ import annotations
 
@@ -574,6 +574,3 @@ def _shown_range(network: Network) -> str:
     """A block in its canonical form; that of IPv4 within IPv6 is IPv4's."""
     shown = shown_ip(network.network_address)
     return f"{shown}/{network.prefixlen - 96}" if "." in shown and network.version == 6 else str(network)
-
-
-# --- endpoints ---------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Device classes and claims; see kubernetes, C{pkg/apis/resource/validation/validation.go}."""
+"""Validation of ResourceClaims and their templates; see kubernetes, C{pkg/apis/resource/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -42,12 +42,6 @@ _UID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 _REFERENCE: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
-
-
-# --- classes -----------------------------------------------------------------------------------------------------
-
-
-# --- claims ------------------------------------------------------------------------------------------------------
 
 
 def validate_claim(obj: JSONObject) -> list[Cause]:
