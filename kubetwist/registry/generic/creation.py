@@ -104,12 +104,14 @@ async def _create(
         meta.pop("generation", None)
     meta["uid"] = str(uuid.uuid4())
     meta["creationTimestamp"] = times.now()
-    for text in await scope.compute(0, store.strategy.early_warnings, obj):
+    # Small objects, which most are, are computed without a detour.
+    large, strategy = scope.large(), store.strategy
+    for text in await scope.compute(0, strategy.early_warnings, obj) if large else strategy.early_warnings(obj):
         scope.warn(text)
     causes = await compute_rules(scope, 0, _prepared_creation, store, obj, scope)
     if causes:
         raise await scope.compute(0, store.invalid, meta.get("name", ""), causes)
-    for text in await scope.compute(0, store.strategy.warnings, obj, None):
+    for text in await scope.compute(0, strategy.warnings, obj, None) if large else strategy.warnings(obj, None):
         scope.warn(text)
     attributes.charges.clear()  # of a name before this one that was taken
     await store.admission.validate(attributes)
@@ -120,7 +122,10 @@ async def _create(
     for attempt in range(HOLD_ATTEMPTS):
         hold = store.reserve(obj, None, options.dry_run)
         try:
-            await scope.compute(0, store.complete, obj)
+            if large:
+                await scope.compute(0, store.complete, obj)
+            else:
+                store.complete(obj)
             if options.dry_run:
                 if store.cache.get(key) is not None:
                     raise KeyExists(key)

@@ -59,7 +59,10 @@ class Writes:
         document, data = await read_document(request, endpoint)
         options = create_options(request.query)
         scope = endpoint.scope(request, namespace, data)
-        obj = await scope.compute(0, decode_object, request, endpoint, document, data, options.field_validation)
+        # Small objects, which most are, are computed without a detour.
+        large = scope.large()
+        sent = (request, endpoint, document, data, options.field_validation)
+        obj = await scope.compute(0, decode_object, *sent) if large else decode_object(*sent)
         if request.audit is not None:
             tell_object(request.audit, endpoint, obj)
         for field in SET_BY_SERVER:
@@ -67,7 +70,8 @@ class Writes:
         manager = manager_of(request, options)
         scope.sent = endpoint.comparable(document.value)
         scope.floats = endpoint.floats(document.value, data)
-        obj = await scope.compute(0, endpoint.defaulted, None, obj, manager, document.value)
+        decoded = (None, obj, manager, document.value)
+        obj = await scope.compute(0, endpoint.defaulted, *decoded) if large else endpoint.defaulted(*decoded)
         result = await endpoint.storage.create(scope, obj, options)
         request.respond(201, await shown.shown(result, scope), shown.content_type)
 
