@@ -131,7 +131,10 @@ def enters_from_below(call: Call, heights: Mapping[str, int]) -> bool:
 
 def without_repetitions(calls: Sequence[Call]) -> list[Call]:
     """Return the first call of each function from each place."""
-    return list({call[1:]: call for call in reversed(calls)}.values())[::-1]
+    found: dict[tuple[object, ...], Call] = {}
+    for call in calls:
+        found.setdefault(call[1:], call)
+    return list(found.values())
 
 
 def count_changes(files: Sequence[str]) -> int:

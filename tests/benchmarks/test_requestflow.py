@@ -72,8 +72,9 @@ class FigureTests(SynchronousTestCase):
 
     def test_repetitions(self) -> None:
         """The calls of a loop count once, where the first of them is."""
-        first, second = call("", "api/a.py"), call("", "api/b.py")
-        self.assertEqual([first, second], script.without_repetitions([first, second, first._replace(depth=3), second]))
+        first, second, third = (call("", file) for file in ("api/a.py", "api/b.py", "api/c.py"))
+        calls = [first, second, third, first._replace(depth=3), second]
+        self.assertEqual([first, second, third], script.without_repetitions(calls))
 
 
 class RecorderTests(SynchronousTestCase):
