@@ -1,0 +1,41 @@
+"""Tests for L{kubetwist.client.reviews}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.client.httpclient import Answer
+from kubetwist.client.reviews import review_status
+
+
+def status(body: bytes) -> Any:
+    """The status that a webhook has answered."""
+    return review_status(Answer(200, {}, body), "TokenReview", "authentication.k8s.io/v1")
+
+
+class ReviewTests(SynchronousTestCase):
+    """Tests for L{review_status}."""
+
+    def test_status(self) -> None:
+        """A review may leave out what it is; one without status has an empty one."""
+        named = b'{"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1","status":{"authenticated":true}}'
+        self.assertEqual(status(named), {"authenticated": True})
+        self.assertEqual(status(b'{"status":{"error":"e"}}'), {"error": "e"})
+        self.assertEqual(status(b"{}"), {})
+        self.assertEqual(status(b'{"status":null}'), {})
+
+    def test_secrets_stay(self) -> None:
+        """What is no review is told of, but not quoted."""
+        for body, why in (
+            (b"", "0-length response with status code: 200"),
+            (b"secret", "it is no JSON"),
+            (b'["secret"]', "is no TokenReview"),
+            (b'{"kind":"secret"}', "should be TokenReview in authentication.k8s.io/v1"),
+            (b'{"apiVersion":"secret"}', "should be TokenReview in authentication.k8s.io/v1"),
+            (b'{"status":"secret"}', "its status is no object"),
+        ):
+            error = self.assertRaises(ValueError, status, body)
+            self.assertIn(why, str(error))
+            self.assertNotIn("secret", str(error))

@@ -1,0 +1,41 @@
+"""Tests for L{kubetwist.controllers.aggregation.availablecondition}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api import times
+from kubetwist.controllers.aggregation.apiservices import Condition
+from kubetwist.controllers.aggregation.availablecondition import with_condition
+
+
+class ConditionTests(SynchronousTestCase):
+    """Tests for L{with_condition}."""
+
+    def setUp(self) -> None:
+        """The time stands still."""
+        self.patch(times, "now", lambda: "NOW")
+        self.other: dict[str, Any] = {"type": "Other", "status": "True"}
+
+    def test_new(self) -> None:
+        """A condition that was not there comes last, without a message that says nothing."""
+        self.assertEqual(
+            with_condition([self.other], Condition("False", "R", "")),
+            [self.other, {"type": "Available", "status": "False", "lastTransitionTime": "NOW", "reason": "R"}],
+        )
+
+    def test_time(self) -> None:
+        """The time of a condition is that of its status, not that of its message."""
+        old = {"type": "Available", "status": "True", "lastTransitionTime": "OLD", "reason": "A", "message": "a"}
+        for status, time in (("True", "OLD"), ("False", "NOW")):
+            found = with_condition([old, self.other], Condition(status, "B", "b"))
+            told = {"type": "Available", "status": status, "lastTransitionTime": time, "reason": "B", "message": "b"}
+            self.assertEqual(found, [told, self.other])
+
+    def test_first(self) -> None:
+        """Where somebody has written two, the first one is the server's."""
+        old = {"type": "Available", "status": "False"}
+        found = with_condition([old, old], Condition("True", "", ""))
+        self.assertEqual([one["status"] for one in found], ["True", "False"])

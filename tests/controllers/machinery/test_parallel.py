@@ -1,0 +1,67 @@
+"""Tests for L{kubetwist.controllers.machinery.parallel}."""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.controllers.machinery.parallel import each
+from kubetwist.storage.errors import StorageUnavailable
+
+
+async def no_pause() -> None:
+    """Go on at once."""
+
+
+class EachTests(SynchronousTestCase):
+    """Tests for L{each}."""
+
+    def test_a_few_at_a_time(self) -> None:
+        """No more things are worked on than were allowed, and all of them in the end."""
+        waiting: list[Deferred[None]] = []
+        begun: list[int] = []
+
+        async def work(thing: int) -> None:
+            begun.append(thing)
+            done: Deferred[None] = Deferred()
+            waiting.append(done)
+            await done
+
+        found = Deferred.fromCoroutine(each(range(5), work, no_pause, 2))
+        self.assertEqual(begun, [0, 1])
+        for count in (3, 4, 5):
+            waiting.pop(0).callback(None)
+            self.assertEqual(len(begun), count)
+        self.assertNoResult(found)
+        for one in waiting:
+            one.callback(None)
+        self.assertEqual(self.successResultOf(found), [])
+        self.assertEqual(begun, [0, 1, 2, 3, 4])
+
+    def test_errors(self) -> None:
+        """One that fails keeps no other from being tried; what is gone already is no failure."""
+        done = []
+
+        async def work(thing: str) -> None:
+            done.append(thing)
+            if thing == "gone":
+                raise APIStatusError.path_not_found()
+            if thing == "taken":
+                raise APIStatusError.method_not_allowed()
+            if thing == "lost":
+                raise StorageUnavailable("no place")
+
+        things = ["gone", "taken", "fine", "lost", "last"]
+        errors = self.successResultOf(Deferred.fromCoroutine(each(things, work, no_pause, 2)))
+        self.assertEqual(sorted(done), sorted(things))
+        self.assertEqual({type(error) for error in errors}, {APIStatusError, StorageUnavailable})
+        self.assertEqual(len(errors), 2)
+
+    def test_bug(self) -> None:
+        """Another exception is none of those that are collected."""
+
+        async def work(thing: int) -> None:
+            raise ZeroDivisionError
+
+        self.failureResultOf(Deferred.fromCoroutine(each([1], work, no_pause, 1)))

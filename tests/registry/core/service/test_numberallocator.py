@@ -1,0 +1,58 @@
+"""Tests for L{kubetwist.registry.core.service.numberallocator}."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.core.service.numberallocator import AllocationError, Allocations, Numbers
+
+
+class NumbersTests(SynchronousTestCase):
+    """Tests for L{Numbers}."""
+
+    def test_holders(self) -> None:
+        """A number is free when the last of those that hold it is gone, and nothing that is under way will hold it."""
+        numbers = Numbers()
+        for step, used in (
+            (numbers.take, True),
+            (numbers.learn_number, True),
+            (numbers.settle, True),
+            (numbers.learn_number, True),
+            (numbers.release_number, True),
+            (numbers.release_number, False),
+            (numbers.release_number, False),
+        ):
+            step(7)
+            self.assertEqual(numbers.in_use(7), used, step)
+        numbers.take(3)
+        self.assertEqual((numbers.under_way(), numbers.most()), ({3}, 1))
+
+    @given(used=st.sets(st.integers(0, 9)), low=st.integers(0, 9), high=st.integers(0, 9))
+    def test_pick(self, used: set[int], low: int, high: int) -> None:
+        """What is picked is free and in the range; nothing is only where nothing is free."""
+        numbers = Numbers()
+        for number in used:
+            numbers.learn_number(number)
+        free = set(range(low, high + 1)) - used
+        picked = numbers.pick(low, high)
+        self.assertTrue(picked in free if free else picked is None)
+
+
+class AllocationsTests(SynchronousTestCase):
+    """Tests for L{Allocations}."""
+
+    def test_counted(self) -> None:
+        """What was got and what could not be had is counted apart; only what was got took time."""
+        counted = Allocations()
+
+        def refuse() -> int:
+            raise AllocationError("full")
+
+        self.assertEqual(counted.count("static", lambda: 3), 3)
+        self.assertRaises(AllocationError, counted.count, "dynamic", refuse)
+        self.assertEqual(counted.given, {"static": 1, "dynamic": 0})
+        self.assertEqual(counted.refused, {"static": 0, "dynamic": 1})
+        self.assertEqual(counted.seconds.count, 1)

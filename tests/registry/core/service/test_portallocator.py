@@ -1,0 +1,46 @@
+"""Tests for L{kubetwist.registry.core.service.portallocator}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.core.service.numberallocator import AllocationError
+from kubetwist.registry.core.service.portallocator import NodePortAllocator
+
+
+class NodePortTests(SynchronousTestCase):
+    """Tests for L{NodePortAllocator}."""
+
+    def test_all_once(self) -> None:
+        """Every port of a range is given out once, the upper part first."""
+        allocator = NodePortAllocator(30000, 30099)
+        found = [allocator.allocate_next() for _ in range(100)]
+        self.assertEqual(sorted(found), list(range(30000, 30100)))
+        self.assertGreaterEqual(min(found[:84]), 30016)
+        error = self.assertRaises(AllocationError, allocator.allocate_next)
+        self.assertEqual(str(error), "range is full")
+
+    def test_chosen(self) -> None:
+        """A port that is chosen is free and in the range, but for dry runs, which do not look at that."""
+        allocator = NodePortAllocator(30000, 30001)
+        allocator.allocate(30000)
+        taken = self.assertRaises(AllocationError, allocator.allocate, 30000)
+        self.assertEqual(str(taken), "provided port is already allocated")
+        outside = self.assertRaises(AllocationError, allocator.allocate, 80)
+        self.assertIn("valid ports is 30000-30001", str(outside))
+        allocator.allocate(80, anywhere=True)
+        self.assertRaises(AllocationError, allocator.allocate, 80, anywhere=True)
+
+    def test_elsewhere(self) -> None:
+        """What another server has taken is not given out, however many that are."""
+        allocator = NodePortAllocator(30000, 30999, lambda port: port != 30500)
+        self.assertEqual(allocator.allocate_next(), 30500)
+        self.assertRaises(AllocationError, allocator.allocate_next)
+        self.assertRaises(AllocationError, allocator.allocate, 30001)
+
+    def test_held(self) -> None:
+        """Services of the past may have ports that are out of the range; those are not the allocator's."""
+        allocator = NodePortAllocator(30000, 30001)
+        for port in (80, 30001):
+            allocator.learn_number(port)
+        self.assertEqual(allocator.held(), {30001})

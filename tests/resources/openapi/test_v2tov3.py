@@ -1,0 +1,72 @@
+"""Tests for L{kubetwist.resources.openapi.v2tov3}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.resources.openapi.v2tov3 import v3_item, v3_schema
+
+
+class SchemaTests(SynchronousTestCase):
+    """Tests for L{v3_schema}."""
+
+    def test_references(self) -> None:
+        """References lead to where v3 has its schemas, wherever they stand; others stay."""
+        old, new = {"$ref": "#/definitions/a"}, {"$ref": "#/components/schemas/a"}
+        for schema, wanted in (
+            (old, new),
+            ({"properties": {"$ref": old}}, {"properties": {"$ref": new}}),
+            ({"items": old, "additionalProperties": True}, {"items": new, "additionalProperties": True}),
+            ({"items": [old, {}]}, {"items": [new, {}]}),
+            ({"anyOf": [old], "not": old}, {"anyOf": [new], "not": new}),
+            ({"default": old, "enum": [old]}, {"default": old, "enum": [old]}),
+            ({"$ref": "elsewhere"}, {"$ref": "elsewhere"}),
+        ):
+            self.assertEqual(v3_schema(schema), wanted)
+
+    def test_wrapped(self) -> None:
+        """A reference that says more than where is wrapped, as v3 knows nothing beside a reference."""
+        found = v3_schema({"$ref": "#/definitions/a", "description": "d"})
+        self.assertEqual(found, {"description": "d", "allOf": [{"$ref": "#/components/schemas/a"}]})
+
+
+class ItemTests(SynchronousTestCase):
+    """Tests for L{v3_item}."""
+
+    def test_operation(self) -> None:
+        """A body is no parameter any more; media types stand at what they are of."""
+        body = {"in": "body", "name": "body", "required": True, "schema": {"type": "object"}}
+        item = {
+            "post": {
+                "operationId": "make",
+                "consumes": ["a/b"],
+                "produces": ["c/d"],
+                "schemes": ["https"],
+                "parameters": [body, {"in": "query", "name": "q", "type": "string"}],
+                "responses": {"200": {"description": "OK", "schema": {"type": "string"}}, "401": {}},
+                "x-more": 1,
+            }
+        }
+        self.assertEqual(
+            v3_item(item, {}),
+            {
+                "post": {
+                    "operationId": "make",
+                    "x-more": 1,
+                    "requestBody": {"content": {"a/b": {"schema": {"type": "object"}}}, "required": True},
+                    "parameters": [{"in": "query", "name": "q", "schema": {"type": "string"}}],
+                    "responses": {
+                        "200": {"description": "OK", "content": {"c/d": {"schema": {"type": "string"}}}},
+                        "401": {"description": ""},
+                    },
+                }
+            },
+        )
+
+    def test_shared(self) -> None:
+        """Parameters that stand elsewhere are put in; those that do not stand there are left out."""
+        uses: list[Any] = [{"$ref": "#/parameters/p"}, {"$ref": "#/parameters/lost"}]
+        found = v3_item({"parameters": uses}, {"p": {"in": "path", "name": "n", "type": "string"}})
+        self.assertEqual(found, {"parameters": [{"in": "path", "name": "n", "schema": {"type": "string"}}]})
