@@ -58,19 +58,3 @@ def status_rules(store: Store) -> UpdateRules:
     """What the status subresource may write."""
     strategy = store.strategy
     return UpdateRules("status", strategy.prepare_for_status_update, strategy.validate_status_update)
-
-
-def keep_but(obj: JSONObject, old: JSONObject, field: str) -> None:
-    """Put everything of C{old} but one field in C{obj}; of the metadata, what identifies the write stays."""
-    meta = {**old["metadata"]}
-    for name in ("resourceVersion", "managedFields"):
-        if name in obj["metadata"]:
-            meta[name] = obj["metadata"][name]
-    value = obj.get(field)
-    obj.clear()
-    obj.update(old)
-    obj["metadata"] = meta
-    if value is None:
-        obj.pop(field, None)
-    else:
-        obj[field] = value

@@ -9,7 +9,7 @@ admission) is elsewhere. All methods are synchronous and may change C{obj} only 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
@@ -177,13 +177,6 @@ class Strategy:
     def delete_warnings(self, propagation_policy: str | None, orphan_dependents: bool | None) -> Sequence[str]:
         """What the client of a DELETE should be told with a Warning header."""
         return ()
-
-    def selectable_fields(self, obj: JSONObject) -> Mapping[str, str]:
-        """The values of the fields, besides metadata.name and metadata.namespace, that field selectors may ask for."""
-        return {}
-
-    #: The names of those fields.
-    selectable_field_names: Sequence[str] = ()
 
     def grace_period(self, obj: JSONObject, options: DeleteOptions) -> int | None:
         """

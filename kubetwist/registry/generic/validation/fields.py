@@ -19,7 +19,6 @@ from ....api.gostructs import label_selector_struct
 from ....api.jsonequality import same_json
 from ....api.jsontypes import JSONValue
 from ....api.names import (
-    is_dns1035_label_problems,
     is_dns1123_label_problems,
     is_dns1123_subdomain_problems,
     label_value_problems,
@@ -53,11 +52,6 @@ def dns_label(value: str) -> Sequence[str]:
 def dns_subdomain(value: str) -> Sequence[str]:
     """A name in DNS, RFC 1123."""
     return is_dns1123_subdomain_problems(value, False)
-
-
-def dns1035_label(value: str) -> Sequence[str]:
-    """A label in DNS, RFC 1035: it starts with a letter."""
-    return is_dns1035_label_problems(value, False)
 
 
 def check(value: str, path: str, problems: Problems, causes: Causes) -> bool:
@@ -333,12 +327,6 @@ def immutable(
 def ip(value: str, path: str, causes: Causes) -> None:
     """An address that everybody reads alike, in whatever form."""
     for text in ip_problems(value, canonical=False):
-        causes.append(invalid(path, value, text))
-
-
-def old_ip(value: str, path: str, causes: Causes) -> None:
-    """An address, checked as loosely as before the stricter rules."""
-    for text in ip_problems(value, strict=False, canonical=False):
         causes.append(invalid(path, value, text))
 
 
