@@ -1,0 +1,54 @@
+"""Tests for L{kubetwist.controllers.machinery.factory}."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from kubetwist.controllers.machinery.factory import ControllerFactory
+from kubetwist.interfaces import IControllerFactory
+
+
+class Context:
+    """A server that serves a few resources."""
+
+    def __init__(self, *resources: tuple[str, str]) -> None:
+        self.resources = resources
+
+    def served(self, group: str, resource: str) -> bool:
+        """Whether it serves one."""
+        return (group, resource) in self.resources
+
+
+class Made:
+    """A controller."""
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
+
+
+class FactoryTests(SynchronousTestCase):
+    """Tests for L{ControllerFactory}."""
+
+    def make(self, place: str, *resources: tuple[str, str], needs: tuple[str, ...] = ()) -> Any:
+        """What a factory makes for a server."""
+        factory = ControllerFactory("made", place, needs=needs)
+        verifyObject(IControllerFactory, factory)
+        return factory.make(cast(Any, Context(*resources)))
+
+    def test_needs(self) -> None:
+        """A controller is made where everything is served that it needs."""
+        place, needs = f"{__name__}:Made", ("pods", "jobs.batch")
+        self.assertIsNone(self.make(place, ("", "pods"), needs=needs))
+        self.assertIsNone(self.make(place, ("", "pods"), ("apps", "jobs"), needs=needs))
+        made = self.make(place, ("", "pods"), ("batch", "jobs"), needs=needs)
+        self.assertIsInstance(made, Made)
+        self.assertIsInstance(made.context, Context)
+
+    def test_late(self) -> None:
+        """A module that can not be imported is no reason not to list its controller."""
+        factory = ControllerFactory("lost", "kubetwist.no_such_module:Lost", needs=("pods",))
+        self.assertIsNone(factory.make(cast(Any, Context())))
+        self.assertRaises(ModuleNotFoundError, factory.make, cast(Any, Context(("", "pods"))))

@@ -1,0 +1,157 @@
+"""Tests for L{kubetwist.controllers.workloads.podstatus}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.times import format_time
+from kubetwist.controllers.workloads.podstatus import (
+    EXIT_CODE,
+    READY,
+    RUN_SECONDS,
+    STOP_SECONDS,
+    Place,
+    PodRun,
+    plan_of,
+    stop_wait,
+)
+
+PLACE = Place("192.0.2.1", "10.0.0.1")
+START = 1_800_000_000.0
+#: Everything that annotations can say.
+ALL = {"run_seconds": "3.5", "exit_code": "1,-1,0", "stop_seconds": "7", "ready": "false"}
+
+
+def pod(image: str = "app", spec: Any = None, **annotations: str) -> dict[str, Any]:
+    """A pod with one container."""
+    named = {name.replace("_", "-"): value for name, value in annotations.items()}
+    meta = {"name": "p", "uid": "u", "annotations": {f"kubetwist.dev/{name}": value for name, value in named.items()}}
+    return {"metadata": meta, "spec": {"containers": [{"name": "c", "image": image}], **(spec or {})}, "status": {}}
+
+
+class PlanTests(SynchronousTestCase):
+    """Tests for L{plan_of}."""
+
+    def test_images(self) -> None:
+        """The name of an image says how it ends, whatever its registry, tag and digest."""
+        for image, seconds, code, pulled in (
+            ("app", None, 0, True),
+            ("example.com:5000/true:1", 1.0, 0, True),
+            ("false@sha256:0", 1.0, 1, True),
+            ("x/pull-error", None, 0, False),
+        ):
+            plan = plan_of(pod(image))
+            self.assertEqual((plan.seconds, plan.code(0), plan.pulled), (seconds, code, pulled), image)
+
+    def test_annotations(self) -> None:
+        """Annotations say more than images; what makes no sense is not said."""
+        self.assertEqual({RUN_SECONDS, EXIT_CODE, STOP_SECONDS, READY}, set(pod(**ALL)["metadata"]["annotations"]))
+        plan = plan_of(pod("true", **ALL))
+        self.assertEqual((plan.seconds, plan.stop, plan.ready), (3.5, 7.0, False))
+        self.assertEqual([plan.code(restarts) for restarts in range(4)], [1, 255, 0, 0])
+        odd = plan_of(pod("false", run_seconds="-1", exit_code="x", stop_seconds="nan", ready="x"))
+        self.assertEqual((odd.seconds, odd.code(0), odd.stop, odd.ready), (1.0, 1, 0.0, True))
+
+    def test_jobs(self) -> None:
+        """The pods of jobs end."""
+        of_job = pod()
+        of_job["metadata"]["ownerReferences"] = [{"kind": "Job", "controller": True}]
+        self.assertEqual(plan_of(of_job).seconds, 1.0)
+
+
+class RunTests(SynchronousTestCase):
+    """Tests for L{PodRun}."""
+
+    def look(self, obj: dict[str, Any], now: float) -> PodRun:
+        """Look at a pod, and keep its status."""
+        run = PodRun(obj, PLACE, START + now)
+        obj["status"] = run.status
+        return run
+
+    def state(self, obj: dict[str, Any]) -> str:
+        """What its container does."""
+        (state,) = obj["status"]["containerStatuses"][0]["state"]
+        return str(state)
+
+    def ready(self, obj: dict[str, Any]) -> str:
+        """Whether the pod is ready."""
+        return next(str(one["status"]) for one in obj["status"]["conditions"] if one["type"] == "Ready")
+
+    def test_runs(self) -> None:
+        """A pod for which nothing else is said runs, is ready, and is not looked at again."""
+        obj = pod()
+        run = self.look(obj, 0)
+        self.assertEqual((run.wait, obj["status"]["phase"], self.ready(obj)), (None, "Running", "True"))
+        self.assertEqual((obj["status"]["hostIP"], obj["status"]["podIP"]), ("192.0.2.1", "10.0.0.1"))
+        before = dict(obj["status"])
+        self.look(obj, 100)
+        self.assertEqual(obj["status"], before)
+
+    def test_probe(self) -> None:
+        """A pod is ready when its probes have begun."""
+        obj = pod()
+        obj["spec"]["containers"][0]["readinessProbe"] = {"initialDelaySeconds": 5}
+        self.assertEqual((self.look(obj, 0).wait, self.ready(obj)), (5.0, "False"))
+        self.assertEqual((self.look(obj, 5).wait, self.ready(obj)), (None, "True"))
+
+    def test_ends(self) -> None:
+        """A container that is not started again ends for good, well or badly."""
+        for image, phase, code in (("true", "Succeeded", 0), ("false", "Failed", 1)):
+            obj = pod(image, {"restartPolicy": "Never"})
+            self.assertEqual(self.look(obj, 0).wait, 1.0)
+            self.assertIsNone(self.look(obj, 1).wait)
+            ended = obj["status"]["containerStatuses"][0]["state"]["terminated"]
+            self.assertEqual((obj["status"]["phase"], ended["exitCode"]), (phase, code))
+            self.assertEqual(ended["finishedAt"], format_time(START + 1))
+            before = dict(obj["status"])
+            self.look(obj, 50)
+            self.assertEqual(obj["status"], before)
+
+    def test_crashes(self) -> None:
+        """One that is started again waits longer each time."""
+        obj = pod("false", {"restartPolicy": "OnFailure"}, exit_code="1,1,0")
+        now = 0.0
+        for wait in (1.0, 10.0, 1.0, 20.0, 1.0):
+            self.assertEqual(self.look(obj, now).wait, wait)
+            self.assertEqual(self.state(obj), "running" if wait == 1.0 else "waiting")
+            now += wait
+        self.assertIsNone(self.look(obj, now).wait)
+        self.assertEqual(obj["status"]["phase"], "Succeeded")
+
+    def test_not_pulled(self) -> None:
+        """Without its image a pod waits."""
+        obj = pod("pull-error")
+        self.look(obj, 0)
+        waiting = obj["status"]["containerStatuses"][0]["state"]["waiting"]
+        self.assertEqual((obj["status"]["phase"], waiting["reason"]), ("Pending", "ImagePullBackOff"))
+        self.assertNotIn("podIP", obj["status"])
+
+    def test_deadline(self) -> None:
+        """A pod that takes too long has failed."""
+        obj = pod(spec={"activeDeadlineSeconds": 5})
+        self.assertEqual(self.look(obj, 0).wait, 5.0)
+        self.look(obj, 5)
+        self.assertEqual((obj["status"]["phase"], obj["status"]["reason"]), ("Failed", "DeadlineExceeded"))
+
+    def test_stopped(self) -> None:
+        """A pod that is deleted takes its time, but no more than its grace period."""
+        obj = pod(stop_seconds="7")
+        self.assertEqual(stop_wait(obj, START), 0.0)
+        self.look(obj, 0)
+        for grace, wait in ((30, 7.0), (2, 2.0), (0, 0.0)):
+            obj["metadata"].update(deletionTimestamp=format_time(START + grace), deletionGracePeriodSeconds=grace)
+            self.assertEqual(stop_wait(obj, START), wait)
+            self.assertEqual(stop_wait(obj, START + wait + 1), 0.0)
+        stopped = PodRun(obj, PLACE, START + 1).stopped()
+        self.assertEqual(stopped["containerStatuses"][0]["state"]["terminated"]["exitCode"], 143)
+
+    def test_gates(self) -> None:
+        """A pod with a gate is ready when somebody has opened it."""
+        obj = pod(spec={"readinessGates": [{"conditionType": "x/y"}]})
+        self.look(obj, 0)
+        self.assertEqual(self.ready(obj), "False")
+        obj["status"]["conditions"].append({"type": "x/y", "status": "True"})
+        self.look(obj, 1)
+        self.assertEqual(self.ready(obj), "True")
