@@ -11,7 +11,7 @@ from twisted.internet.task import deferLater
 from kubetwist.authentication import _jwks as oidckeys
 from kubetwist.testing.webhooks import Call, Reply, WebhookServer
 from tests.oidcissuer import KEYS, Issuer
-from tests.server.test_running import ServerCase, reactor
+from tests.server.servercase import ServerCase, reactor
 
 
 class OpenIDConnectTests(ServerCase):

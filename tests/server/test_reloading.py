@@ -7,7 +7,7 @@ import json
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from kubetwist.server.credentials.certificates import Authority, Subject
-from tests.server.test_running import ServerCase
+from tests.server.servercase import ServerCase
 from tests.tokenkeys import private_pem, public_pem
 
 

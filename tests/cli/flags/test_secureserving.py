@@ -19,7 +19,7 @@ from kubetwist.server.credentials.certificates import Authority, Subject
 from kubetwist.server.credentials.namedcertificates import NamedFiles, certificate_names
 from tests.cli.commandlines import CommandLineTestCase, parsed
 from tests.http.harness import parse_answers
-from tests.server.test_running import ServerCase
+from tests.server.servercase import ServerCase
 
 reactor: Any = the_reactor
 

@@ -1,0 +1,79 @@
+"""Tests for L{kubetwist.server.credentials.frontproxy}."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.server.credentials.certificates import Authority, Pair, Subject
+from kubetwist.server.credentials.frontproxy import show_front_proxy
+from kubetwist.server.errors import StartError
+
+
+class Caller:
+    """Keeps what it is to present."""
+
+    def __init__(self) -> None:
+        self.shown: list[Pair] = []
+
+    def use_identity(self, certificate: bytes, key: bytes) -> None:
+        """From now on this."""
+        self.shown.append(Pair(certificate, key))
+
+
+class Files:
+    """Reads files when it is told to."""
+
+    def watch(
+        self, paths: Sequence[str], load: Callable[[Sequence[bytes]], Any], use: Callable[[Any], object], what: str
+    ) -> Any:
+        """See L{kubetwist.api.filewatcher.FileWatcher.watch}."""
+        self.again = lambda: use(load([Path(path).read_bytes() for path in paths]))
+        return load([Path(path).read_bytes() for path in paths])
+
+
+class FrontProxyTests(SynchronousTestCase):
+    """Tests for L{show_front_proxy}."""
+
+    def setUp(self) -> None:
+        """Two certificates, of which the second is in files."""
+        authority = Authority.make("proxies")
+        self.own, self.given, self.later = (authority.issue(Subject(name)) for name in ("own", "given", "later"))
+        self.certificate, self.key = (Path(self.mktemp()) for _ in range(2))
+        self.write(self.given)
+        self.caller, self.files = Caller(), Files()
+
+    def write(self, pair: Pair) -> None:
+        """Put a certificate into the files."""
+        self.certificate.write_bytes(pair.certificate)
+        self.key.write_bytes(pair.key)
+
+    def show(self, *paths: str) -> None:
+        """Present what the flags say."""
+        names = ("proxy-client-cert-file", "proxy-client-key-file")
+        options = dict.fromkeys(names, "") | dict(zip(names, paths, strict=False))
+        show_front_proxy(self.caller, cast(Any, options), self.own, cast(Any, self.files))
+
+    def test_own(self) -> None:
+        """Without flags it is the certificate of the data directory."""
+        self.show()
+        self.assertEqual(self.caller.shown, [self.own])
+
+    def test_given(self) -> None:
+        """With flags it is what the files have, also when they change."""
+        self.show(str(self.certificate), str(self.key))
+        self.write(self.later)
+        self.files.again()
+        self.assertEqual(self.caller.shown, [self.given, self.later])
+
+    def test_unusable(self) -> None:
+        """A start fails by a message when the files are not there, or do not fit each other."""
+        error = self.assertRaises(StartError, self.show, str(self.certificate), "/no/such/file")
+        self.assertEqual(str(error), "can not read /no/such/file: No such file or directory")
+        self.key.write_bytes(self.later.key)
+        error = self.assertRaises(StartError, self.show, str(self.certificate), str(self.key))
+        self.assertIn("can not use the certificate for other API servers", str(error))
+        self.assertEqual(self.caller.shown, [])

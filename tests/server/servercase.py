@@ -1,0 +1,188 @@
+"""A server that is started and stopped with the reactor of the tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from twisted.internet import reactor as the_reactor
+from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol, wrapClientTLS
+from twisted.internet.protocol import Protocol
+from twisted.internet.ssl import Certificate, PrivateCertificate, optionsForClientTLS, trustRootFromCertificates
+from twisted.trial.unittest import TestCase
+
+from kubetwist.cli.kubeapi import Options
+from kubetwist.http.request import KubeRequest
+from kubetwist.server.credentials.certificates import Pair
+from kubetwist.server.errors import StartError
+from kubetwist.server.service import KubeAPIService
+from tests.http.harness import Answer, Leaf, parse_answers
+
+reactor: Any = the_reactor
+
+
+class Talk(Protocol):
+    """A connection over which a test says what it likes."""
+
+    def __init__(self) -> None:
+        self.received = b""
+        self.ended: Deferred[None] = Deferred()
+        self._waiting: list[tuple[Callable[[bytes], bool], Deferred[bytes]]] = []
+
+    def dataReceived(self, data: bytes) -> None:
+        """Keep it, and tell who waits for it."""
+        self.received += data
+        for waits in list(self._waiting):
+            if waits[0](self.received):
+                self._waiting.remove(waits)
+                waits[1].callback(self.received)
+
+    def connectionLost(self, reason: Any = None) -> None:
+        """Tell that it is over."""
+        self.ended.callback(None)
+
+    def until(self, enough: Callable[[bytes], bool]) -> Deferred[bytes]:
+        """Fires with everything that was received when that is enough."""
+        found: Deferred[bytes] = Deferred()
+        if enough(self.received):
+            found.callback(self.received)
+        else:
+            self._waiting.append((enough, found))
+        return found
+
+
+def _policy(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": spec}
+
+
+#: Whoever is known may do everything, and everybody may see whether the server is well.
+POLICIES = (
+    _policy(group="system:authenticated", namespace="*", resource="*", apiGroup="*"),
+    _policy(group="system:authenticated", nonResourcePath="*"),
+    *(
+        _policy(group="system:unauthenticated", readonly=True, nonResourcePath=path)
+        for path in ("/healthz", "/livez", "/readyz", "/version", "/version/")
+    ),
+)
+
+
+class ServerCase(TestCase):
+    """A server with C{/api} on it, answered by C{handle}."""
+
+    timeout = 20
+
+    def setUp(self) -> None:
+        """A folder of its own."""
+        self.folder = Path(tempfile.mkdtemp(dir=os.getcwd()))
+        self.waiting: list[KubeRequest] = []
+        self.seen: dict[bytes, list[bytes]] = {}
+        self.calls: list[str] = []
+        self.service: Any = None
+
+    def handle(self, request: KubeRequest) -> None:
+        """Say who asks, or wait."""
+        if request.path.endswith(b"/wait"):
+            self.waiting.append(request)
+        elif request.path.endswith(b"/watch"):
+            request.write(b"event\n")
+            request.long_running(lambda: (request.write(b"end\n"), request.finish()))
+        else:
+            assert request.user is not None
+            groups = ",".join(request.user.groups)
+            self.seen = dict(request.fields)
+            request.respond(200, f"{request.user.name} {groups}".encode(), b"text/plain")
+
+    def install(self, config: Any, aggregator: Any, kube: Any, extensions: Any) -> None:
+        """Put one API and one hook of each sort on the chain."""
+        self.config = config
+        kube.layer.claim_below("/api", Leaf(self.handle))
+        kube.add_before_listening("cache", lambda: self.calls.append("cache"))
+        kube.add_post_start_hook("mine", lambda: self.calls.append("hook"))
+        kube.add_pre_shutdown_hook("mine", lambda: self.calls.append("pre-shutdown"))
+        kube.add_at_end("mine", lambda: self.calls.append("end"))
+
+    def make(self, *flags: str) -> Any:
+        """A server with some flags, not started."""
+        options = Options()
+        if not any(flag.startswith("--authorization-mode") for flag in flags):
+            # There are no stores here, so there are no roles.
+            policies = Path(f"{self.folder}.policies")
+            policies.write_text("\n".join(map(json.dumps, POLICIES)))
+            flags = ("--authorization-mode=ABAC", f"--authorization-policy-file={policies}", *flags)
+        options.parseOptions([f"--data-dir={self.folder}/data", "--secure-port=0", "--storage-backend=memory", *flags])
+        return KubeAPIService(options, reactor, self.install)
+
+    async def start(self, *flags: str) -> Any:
+        """Start a server that is stopped after the test."""
+        service = self.service = self.make(*flags)
+        self.addCleanup(service.stopService)
+        service.startService()
+        await service.ready
+        return service.server
+
+    async def refused(self, *flags: str) -> str:
+        """In what words a start is refused; after it nothing is left that runs."""
+        service = self.make(*flags)
+        service.startService()
+        try:
+            await service.ready
+        except StartError as error:
+            self.assertNotIn("\n", str(error))
+            return str(error)
+        finally:
+            await service.stopService()
+        self.fail("it started")
+
+    @property
+    def pki(self) -> Path:
+        """Where its keys are."""
+        return self.folder / "data" / "pki"
+
+    @property
+    def admin(self) -> Pair:
+        """The certificate of the administrator."""
+        return Pair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
+
+    async def connect(self, certificate: Pair | None = None) -> Talk:
+        """A TLS connection that trusts the server's authority."""
+        port = int(self.service.server.url.rpartition(":")[2])
+        authority = Certificate.loadPEM((self.pki / "ca.crt").read_bytes())
+        shown = None if certificate is None else PrivateCertificate.loadPEM(certificate.key + certificate.certificate)
+        options = optionsForClientTLS("localhost", trustRootFromCertificates([authority]), shown)
+        endpoint = wrapClientTLS(options, TCP4ClientEndpoint(reactor, "127.0.0.1", port))
+        talk: Talk = await connectProtocol(endpoint, Talk())
+
+        def close() -> Deferred[None]:
+            if talk.transport is not None and talk.transport.connected:
+                talk.transport.abortConnection()
+            return talk.ended
+
+        self.addCleanup(close)
+        return talk
+
+    async def ask(self, path: str, certificate: Pair | None = None, **headers: str) -> Answer:
+        """One request on a connection of its own."""
+        talk = await self.connect(certificate)
+        return await self.ask_on(talk, path, **headers)
+
+    async def ask_on(self, talk: Talk, path: str, **headers: str) -> Answer:
+        """One request on a connection that is there."""
+        fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        talk.received = b""
+        talk.transport.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n".encode())
+        (answer,) = parse_answers(await talk.until(is_whole))
+        return answer
+
+
+def is_whole(data: bytes) -> bool:
+    """Whether an answer has arrived."""
+    head, separator, body = data.partition(b"\r\n\r\n")
+    if not separator:
+        return False
+    length = head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]
+    return body.endswith(b"0\r\n\r\n") if not length else len(body) >= int(length)
