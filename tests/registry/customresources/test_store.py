@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.resources.customapply import JSON, OLD, TEXT, CustomApplyTestCase, struct
 from tests.resources.customserver import KITES
-from tests.resources.handlers.test_watch import events
+from tests.resources.server import events
 
 
 class DefaultsOfVersionsTests(CustomApplyTestCase):

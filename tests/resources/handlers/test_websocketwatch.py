@@ -9,7 +9,7 @@ from wsproto.connection import Connection, ConnectionType
 from wsproto.events import CloseConnection, TextMessage
 
 from kubetwist.resources.handlers import watch as watching
-from tests.resources.handlers.test_watch import MAPS, WatchTestCase, summary
+from tests.resources.handlers.watch.watchcase import MAPS, WatchTestCase, summary
 from tests.resources.server import JSONClient, config_map
 
 ASKED = {

@@ -9,8 +9,8 @@ from wsproto.connection import Connection, ConnectionType
 from wsproto.events import BytesMessage
 
 from kubetwist.schema.protobuf.wire import WireError
-from tests.resources.handlers.test_watch import END
 from tests.resources.handlers.test_websocketwatch import ASKED
+from tests.resources.handlers.watch.watchcase import END
 from tests.resources.protobufcase import FOREIGN, MAPS, PROTOBUF, AnswerTestCase, Opened, opened
 from tests.resources.server import chunks, config_map, definitions
 

@@ -11,7 +11,7 @@ from kubetwist.api.record import (
 from kubetwist.storage.cache import _interning as sharedtexts
 from kubetwist.storage.cache._interning import share_texts
 
-from .test_watchcache import CacheCase
+from .watchcache.cachecase import CacheCase
 
 
 class SharingTests(CacheCase):

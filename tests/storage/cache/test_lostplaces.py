@@ -16,7 +16,7 @@ from kubetwist.storage.errors import (
     WatchInterrupted,
 )
 
-from .test_watchcache import (
+from .watchcache.cachecase import (
     PREFIX,
     CacheCase,
     RecordingSink,

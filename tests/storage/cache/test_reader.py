@@ -7,7 +7,7 @@ from kubetwist.storage.cache.metrics import CacheTally
 from kubetwist.storage.cache.reader import RecordReader
 from kubetwist.storage.errors import KeyNotFound, RevisionCompacted, UnreadableValue
 
-from .test_watchcache import (
+from .watchcache.cachecase import (
     PREFIX,
     CacheCase,
     decode,

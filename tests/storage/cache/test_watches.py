@@ -16,7 +16,7 @@ from kubetwist.interfaces import IPacedSink, IPacedWatch
 from kubetwist.storage.cache import watches as cachewatch
 from kubetwist.storage.cache.watches import PacedWatch
 from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable, WatchFailed, WatchInterrupted
-from tests.storage.cache.test_watchcache import (
+from tests.storage.cache.watchcache.cachecase import (
     PREFIX,
     CacheCase,
     RecordingSink,

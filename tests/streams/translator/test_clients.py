@@ -1,0 +1,254 @@
+"""Tests for L{kubetwist.streams.translator}: clients that go, or are slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.streams.translator import IDLE_TIMEOUT, Translator
+from tests.streams.serving import Session
+from tests.streams.translator.runs import ALL, _Run, running
+from tests.streams.wires import FULL
+
+#: What can happen to a command, in any order.
+ACTIONS: dict[str, Callable[[_Run], object]] = {
+    "answers": lambda run: run.ready(),
+    "input": lambda run: run.client.send(b"\0" + b"x" * 30_000),
+    "end of input": lambda run: run.client.send(b"\xff\0"),
+    "nonsense": lambda run: run.client.send(b"\xff\x09"),
+    "client closes": lambda run: run.client.close(),
+    "client leaves": lambda run: run.front.second.loseConnection(),
+    "client is lost": lambda run: run.front.second.abortConnection(),
+    "client is slow": lambda run: setattr(run.front.second, "reading", False),
+    "client reads": lambda run: setattr(run.front.second, "reading", True),
+    "output": lambda run: [session.write(b"y" * 30_000) for session in run.sessions],
+    "exits": lambda run: [session.exit(3) for session in run.sessions],
+    "kubelet closes": lambda run: [wire.second.loseConnection() for wire in run.wires[1:]],
+    "kubelet is lost": lambda run: [wire.second.abortConnection() for wire in run.wires[1:]],
+    "kubelet is slow": lambda run: [setattr(wire.second, "reading", False) for wire in run.wires[1:]],
+    "kubelet reads": lambda run: [setattr(wire.second, "reading", True) for wire in run.wires[1:]],
+    "a piece arrives": lambda run: [end.move(100) for wire in run.wires for end in (wire.first, wire.second)],
+    "all arrives": lambda run: run.pump(),
+    "the server stops": lambda run: run.translator.stop(),
+}
+
+
+class Clients(SynchronousTestCase):
+    """Clients that go."""
+
+    def gone(self, run: _Run) -> list[Any]:
+        """What the kubelet hears from then on."""
+        heard: list[Any] = []
+        run.session.on_stdin = heard.append
+        run.session.on_gone = lambda: heard.append("gone")
+        return heard
+
+    def test_goes(self) -> None:
+        """A client that goes takes the kubelet's connection along; what it has sent still goes through."""
+        for leave in (lambda run: run.client.close(), lambda run: run.front.second.loseConnection()):
+            run = running()
+            heard = self.gone(run)
+            run.client.send(b"\0last")
+            leave(run)
+            run.pump()
+            self.assertEqual([b"last", None, "gone"], heard)
+            self.assertEqual(200, self.successResultOf(run.done))
+            self.assertEqual([], run.clock.getDelayedCalls())
+
+    def test_goes_early(self) -> None:
+        """A client that goes before the kubelet has answered is not forgotten: the kubelet is not waited for."""
+        cancelled: list[bool] = []
+        run = _Run()
+        run.answer = Deferred(lambda _: cancelled.append(True))
+        run.begin()
+        run.client.send(b"\0x")
+        run.pump()
+        run.front.second.abortConnection()
+        self.assertEqual([True], cancelled)
+        self.assertEqual(200, self.successResultOf(run.done))
+        self.assertEqual([], run.clock.getDelayedCalls())
+
+    def test_says_goodbye_early(self) -> None:
+        """What a client sends and that it goes, both before the kubelet is ready, come to the kubelet when it is."""
+        for last in (lambda run: run.client.close(), lambda run: run.client.send(b"\xff\x09")):
+            run = _Run()
+            run.answer = Deferred()
+            run.begin()
+            run.client.send(b"\0early")
+            last(run)
+            run.pump()
+            heard: list[Any] = []
+
+            def start(session: Session, heard: list[Any] = heard) -> None:
+                session.on_stdin = heard.append
+                session.on_gone = lambda: heard.append("gone")
+
+            run.on_start = start
+            run.answer.callback(run.kubelet())
+            run.pump()
+            self.assertEqual([b"early", None], [one for one in heard if one != "gone"])
+            self.assertTrue(run.wires[1].first.gone and run.wires[1].second.gone)
+            self.assertEqual(200, self.successResultOf(run.done))
+            self.assertEqual([], run.clock.getDelayedCalls())
+
+    def test_gone_before(self) -> None:
+        """Nothing is run for a client that has gone already."""
+        run = _Run()
+        run.front.second.abortConnection()
+        run.begin()
+        self.assertEqual(200, self.successResultOf(run.done))
+        self.assertEqual([], run.calls)
+        self.assertEqual([], run.clock.getDelayedCalls())
+
+    def test_cancelled(self) -> None:
+        """Who gives up waiting for the end of a command ends it."""
+        run = running()
+        heard = self.gone(run)
+        run.done.cancel()
+        run.pump()
+        self.assertEqual([None, "gone"], heard)
+        self.assertEqual([True], run.ends)
+
+    def test_stop(self) -> None:
+        """When the server stops, both connections end at once."""
+        run = running()
+        heard = self.gone(run)
+        run.translator.stop()
+        run.pump()
+        self.assertEqual([None, "gone"], heard)
+        self.assertTrue(run.front.first.gone)
+        self.assertEqual(200, self.successResultOf(run.done))
+        self.assertEqual([], run.clock.getDelayedCalls())
+
+    def test_never_begun(self) -> None:
+        """A command whose client was answered already is forgotten."""
+        clock = Clock()
+        Translator(clock, ALL).stop()
+        self.assertEqual([], clock.getDelayedCalls())
+
+    def test_stop_late(self) -> None:
+        """A client that has not said goodbye yet does not keep the server from stopping."""
+        run = running()
+        run.front.second.reading = False
+        run.session.exit(0)
+        run.pump()
+        self.assertFalse(run.front.first.gone)
+        run.translator.stop()
+        run.front.second.reading = True
+        run.pump()
+        self.assertTrue(run.front.first.gone)
+        self.assertEqual([], run.clock.getDelayedCalls())
+
+    def test_idle(self) -> None:
+        """A command with which nothing happens for hours is ended; signs of life do not count."""
+        run = running()
+        heard = self.gone(run)
+        for _ in range(3):
+            run.clock.advance(IDLE_TIMEOUT / 2)
+            run.send(0, b"x")
+        del heard[:]
+        for _ in range(100):
+            run.clock.advance(IDLE_TIMEOUT / 100)
+            run.client.ping()
+            run.pump()
+        self.assertEqual([None, "gone"], heard)
+        self.assertTrue(run.front.first.gone)
+
+
+class Anything(SynchronousTestCase):
+    """Things that happen in any order."""
+
+    @settings(max_examples=300, deadline=None)
+    @given(st.lists(st.sampled_from(sorted(ACTIONS)), max_size=25))
+    def test_nothing_stays(self, actions: list[str]) -> None:
+        """Whatever happens to a command, nothing is left when its client, or its kubelet, has gone."""
+        run = _Run()
+        run.answer = Deferred()
+        run.begin()
+        for action in actions:
+            ACTIONS[action](run)
+        for name in ("answers", "client reads", "kubelet reads", "all arrives", "kubelet is lost", "all arrives"):
+            ACTIONS[name](run)
+        self.assertIn(self.successResultOf(run.done), (200, 500))
+        ACTIONS["client leaves"](run)
+        run.pump()
+        for wire in run.wires:
+            self.assertTrue(wire.first.gone and wire.second.gone)
+        self.assertEqual([], run.clock.getDelayedCalls())
+
+
+class Pressure(SynchronousTestCase):
+    """One side that does not take what the other sends."""
+
+    def flood(self, write: Callable[[bytes], None], full: Callable[[], bool], run: _Run) -> int:
+        """Write until there is no more room; how much that was."""
+        written = 0
+        while not full():
+            write(b"x" * 10_000)
+            written += 10_000
+            run.pump()
+            self.assertLess(written, 10_000_000)
+        return written
+
+    def test_slow_client(self) -> None:
+        """A client that does not read stops the command; what waits in between has a limit, and nothing is lost."""
+        run = running()
+        run.front.second.reading = False
+        told: list[bool] = []
+        run.session.on_pressure = told.append
+        written = self.flood(run.session.write, lambda: bool(told), run)
+        self.assertLess(run.front.first.most_waiting, FULL + (1 << 17))
+        run.session.exit(0)
+        run.pump()
+        run.front.second.reading = True
+        run.pump()
+        self.assertEqual([True, False], told)
+        self.assertEqual(written, len(run.channel(1)))
+        self.assertEqual("Success", run.status()["status"])
+
+    def test_slow_command(self) -> None:
+        """A command that does not read stops its client; what waits in between has a limit, and nothing is lost."""
+        run = running()
+        got: list[int] = []
+        run.session.on_stdin = lambda data: got.append(len(data or b""))
+        run.wires[1].second.reading = False
+        written = self.flood(lambda data: run.client.send(b"\0" + data), lambda: run.client.full, run)
+        self.assertLess(run.wires[1].first.most_waiting, FULL + (1 << 17))
+        run.wires[1].second.reading = True
+        run.pump()
+        self.assertFalse(run.client.full)
+        self.assertEqual(written, sum(got))
+        run.translator.stop()
+
+    def test_slow_client_of_a_lost_kubelet(self) -> None:
+        """A client that reads slowly gets all that came before its kubelet was lost."""
+        run = running()
+        run.front.second.reading = False
+        told: list[bool] = []
+        run.session.on_pressure = told.append
+        self.flood(run.session.write, lambda: bool(told), run)
+        run.wires[1].second.abortConnection()
+        run.pump()
+        run.front.second.reading = True
+        run.pump()
+        self.assertGreater(len(run.channel(1)), FULL)
+        self.assertIn("unexpected EOF", run.status()["message"])
+
+    def test_client_goes_while_command_is_slow(self) -> None:
+        """A client that goes while its command does not read leaves nothing behind."""
+        run = running()
+        run.wires[1].second.reading = False
+        self.flood(lambda data: run.client.send(b"\0" + data), lambda: run.client.full, run)
+        run.front.second.abortConnection()
+        run.wires[1].second.reading = True
+        run.pump()
+        self.assertTrue(run.wires[1].first.gone)
+        self.assertEqual(200, self.successResultOf(run.done))
+        self.assertEqual([], run.clock.getDelayedCalls())
