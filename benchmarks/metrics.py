@@ -26,7 +26,7 @@ PLUGINS = 22
 ROUNDS = 100_000
 
 
-class Request:
+class VersionedRequest:
     """What counting knows of a request."""
 
     terminated = 0
@@ -61,7 +61,7 @@ def best(call: Callable[[], object], rounds: int = ROUNDS) -> float:
     return found * 1e6
 
 
-def counted(request: Request) -> float:
+def counted(request: VersionedRequest) -> float:
     """What is done for one request."""
     metrics = RequestMetrics(Registry(), lambda resource: True, list)
     handler = metrics.after_authorization(lambda request: None)
@@ -90,8 +90,8 @@ def plugins() -> float:
 
 def main() -> None:
     """Measure and print."""
-    get = counted(Request(b"GET", b"/api/v1/namespaces/default/pods/a", 200, 0))
-    post = counted(Request(b"POST", b"/api/v1/namespaces/default/pods?fieldValidation=Strict", 201, 900))
+    get = counted(VersionedRequest(b"GET", b"/api/v1/namespaces/default/pods/a", 200, 0))
+    post = counted(VersionedRequest(b"POST", b"/api/v1/namespaces/default/pods?fieldValidation=Strict", 201, 900))
     around = plugins()
     tally = CacheTally()
     stored = best(lambda: tally.asked("create", time.perf_counter() - 0.001))

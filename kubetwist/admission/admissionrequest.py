@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..api.admission import AdmissionAttributes
 from ..api.resource import GroupVersionKind, GroupVersionResource, JSONObject
 from ..api.users import user_object
-from .matching.equivalents import Form
+from .matching.equivalents import EquivalentResource
 
 
 def _kind(kind: GroupVersionKind) -> JSONObject:
@@ -16,13 +16,13 @@ def _resource(resource: GroupVersionResource) -> JSONObject:
     return {"group": resource.group, "version": resource.version, "resource": resource.resource}
 
 
-def request_object(attributes: AdmissionAttributes, form: Form) -> JSONObject:
+def admission_request(attributes: AdmissionAttributes, equivalent: EquivalentResource) -> JSONObject:
     """
     All of an C{AdmissionRequest} but its uid and the objects.
 
-    @param form: In which the objects are shown.
+    @param equivalent: In which the objects are shown.
     """
-    request: JSONObject = {"kind": _kind(form.kind), "resource": _resource(form.resource)}
+    request: JSONObject = {"kind": _kind(equivalent.kind), "resource": _resource(equivalent.resource)}
     if attributes.subresource:
         request["subResource"] = attributes.subresource
     request["requestKind"] = _kind(attributes.request_kind)

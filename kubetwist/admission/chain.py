@@ -16,7 +16,7 @@ from twisted.logger import Logger
 from ..api.admission import (
     OPERATIONS,
     AdmissionAttributes,
-    Reinvocation,
+    ReinvocationContext,
 )
 from ..api.errors import APIStatusError
 from ..api.frozen import frozen
@@ -26,8 +26,8 @@ from ..interfaces import IMeasuredAdmission, IMutatingAdmission, IValidatingAdmi
 from ..metrics.registry import Distribution, Reading
 from ..metrics.summaries import Summary
 from ._timeout import (
-    Hung,
-    within,
+    TimedOut,
+    with_timeout,
 )
 
 if TYPE_CHECKING:
@@ -36,54 +36,56 @@ if TYPE_CHECKING:
 #: Seconds that a plugin may keep a request waiting, unless it says otherwise.
 TIMEOUT: Final = 10.0
 #: Resources that are remembered with the plugins that concern them; definitions come and go.
-_REMEMBERED: Final = 4096
+_MAX_CACHE_ENTRIES: Final = 4096
 
 #: Where plugins are that are known to look and not to touch.
-_OURS: Final = "kubetwist."
+_BUILT_IN_MODULES: Final = "kubetwist."
 _MUTATION: Final = "mutation"
 
 #: Bounds of the seconds that plugins take.
-_SECONDS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
+_DURATION_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
 #: What metrics call the phases.
 _TYPES: Final = {_MUTATION: "admit", "validation": "validate"}
 
-_Ask = Callable[[AdmissionAttributes], Any]
+_Call = Callable[[AdmissionAttributes], Any]
 
 
 @define(eq=False)
-class _Step:
+class _Handler:
     """
     One plugin in one phase.
 
-    @ivar ask: Its C{admit} or C{validate}.
+    @ivar call: Its C{admit} or C{validate}.
     @ivar timeout: Seconds that it may take; L{None} for a plugin that keeps its own time.
-    @ivar ignores: Whether a failure of the plugin itself lets the request through.
-    @ivar guard: Makes what the plugin is shown instead of the object itself; L{None} for a plugin that is shown that.
-    @ivar took: Seconds, for one operation.
-    @ivar refused: Seconds until it refused.
+    @ivar ignore_failures: Whether a failure of the plugin itself lets the request through.
+    @ivar isolate: Makes what the plugin is shown instead of the object itself; L{None} for a plugin that is shown that.
+    @ivar admitted_seconds: Seconds, for one operation.
+    @ivar rejected_seconds: Seconds until it refused.
     """
 
     plugin: Any
-    ask: _Ask
+    call: _Call
     phase: str
     timeout: float | None
-    ignores: bool
-    guard: Callable[[JSONObject], JSONObject] | None
-    took: Distribution = field(factory=lambda: Distribution(_SECONDS), repr=False)
-    refused: Distribution = field(factory=lambda: Distribution(_SECONDS), repr=False)
+    ignore_failures: bool
+    isolate: Callable[[JSONObject], JSONObject] | None
+    admitted_seconds: Distribution = field(factory=lambda: Distribution(_DURATION_BUCKETS), repr=False)
+    rejected_seconds: Distribution = field(factory=lambda: Distribution(_DURATION_BUCKETS), repr=False)
 
 
 class _Phase:
     """How long all plugins of one phase took for one operation, where none refused, and where one did."""
 
-    __slots__ = ("refused", "took")
+    __slots__ = ("admitted_seconds", "rejected_seconds")
 
     def __init__(self) -> None:
-        self.took = Summary(_SECONDS)
-        self.refused = Summary(_SECONDS)
+        self.admitted_seconds = Summary(_DURATION_BUCKETS)
+        self.rejected_seconds = Summary(_DURATION_BUCKETS)
 
 
-def _guard(plugin: IAdmissionPlugin, mutates: bool, ignores: bool) -> Callable[[JSONObject], JSONObject] | None:
+def _isolation(
+    plugin: IAdmissionPlugin, mutates: bool, ignore_failures: bool
+) -> Callable[[JSONObject], JSONObject] | None:
     """
     What keeps a plugin from doing what it may not.
 
@@ -91,8 +93,8 @@ def _guard(plugin: IAdmissionPlugin, mutates: bool, ignores: bool) -> Callable[[
     others that validates sees something that it can not change: nobody would look at it again.
     """
     if mutates:
-        return _copied if ignores else None
-    return None if type(plugin).__module__.startswith(_OURS) else frozen
+        return _copy if ignore_failures else None
+    return None if type(plugin).__module__.startswith(_BUILT_IN_MODULES) else frozen
 
 
 class AdmissionChain:
@@ -115,56 +117,64 @@ class AdmissionChain:
         self._mutating = self._by_operation(IMutatingAdmission, _MUTATION)
         self._validating = self._by_operation(IValidatingAdmission, "validation")
         self._phases = {(phase, operation): _Phase() for phase in _TYPES for operation in OPERATIONS}
-        self._steps: dict[tuple[str, str, str, str], tuple[tuple[_Step, ...], tuple[_Step, ...]]] = {}
+        self._handlers: dict[tuple[str, str, str, str], tuple[tuple[_Handler, ...], tuple[_Handler, ...]]] = {}
 
-    def _by_operation(self, interface: Any, phase: str) -> dict[str, list[_Step]]:
+    def _by_operation(self, interface: Any, phase: str) -> dict[str, list[_Handler]]:
         method = "admit" if interface is IMutatingAdmission else "validate"
-        found: dict[str, list[_Step]] = {operation: [] for operation in OPERATIONS}
+        found: dict[str, list[_Handler]] = {operation: [] for operation in OPERATIONS}
         for plugin in self.plugins:
             if not interface.providedBy(plugin):
                 continue
-            ignores = getattr(plugin, "failure_policy", "Fail") == "Ignore"
+            ignore_failures = getattr(plugin, "failure_policy", "Fail") == "Ignore"
             for operation in OPERATIONS:
                 if plugin.handles(operation):
-                    step = _Step(
+                    handler = _Handler(
                         plugin,
                         self._caller(getattr(plugin, method), plugin.name, phase, operation),
                         phase,
                         getattr(plugin, "timeout", TIMEOUT),
-                        ignores,
-                        _guard(plugin, interface is IMutatingAdmission, ignores),
+                        ignore_failures,
+                        _isolation(plugin, interface is IMutatingAdmission, ignore_failures),
                     )
-                    found[operation].append(step)
+                    found[operation].append(handler)
         return found
 
-    def _caller(self, ask: _Ask, name: str, phase: str, operation: str) -> _Ask:
+    def _caller(self, call: _Call, name: str, phase: str, operation: str) -> _Call:
         """
         Return what is called instead of a method of a plugin; a hook for subclasses.
 
-        @param ask: The method.
+        @param call: The method.
         @param name: The name of the plugin.
         """
-        return ask
+        return call
 
-    def _steps_for(self, attributes: AdmissionAttributes) -> tuple[tuple[_Step, ...], tuple[_Step, ...]]:
+    def _handlers_for(self, attributes: AdmissionAttributes) -> tuple[tuple[_Handler, ...], tuple[_Handler, ...]]:
         key = (attributes.operation, attributes.group, attributes.resource, attributes.subresource)
         try:
-            return self._steps[key]
+            return self._handlers[key]
         except KeyError:
             pass
         operation, group, resource, subresource = key
-        steps = (
-            tuple(step for step in self._mutating[operation] if concerns(step.plugin, group, resource, subresource)),
-            tuple(step for step in self._validating[operation] if concerns(step.plugin, group, resource, subresource)),
+        handlers = (
+            tuple(
+                handler
+                for handler in self._mutating[operation]
+                if handles_resource(handler.plugin, group, resource, subresource)
+            ),
+            tuple(
+                handler
+                for handler in self._validating[operation]
+                if handles_resource(handler.plugin, group, resource, subresource)
+            ),
         )
-        if len(self._steps) >= _REMEMBERED:
-            self._steps.clear()
-        self._steps[key] = steps
-        return steps
+        if len(self._handlers) >= _MAX_CACHE_ENTRIES:
+            self._handlers.clear()
+        self._handlers[key] = handlers
+        return handlers
 
-    def concern(self, attributes: AdmissionAttributes) -> bool:
+    def handles(self, attributes: AdmissionAttributes) -> bool:
         """Whether any plugin has to do with this at all."""
-        mutating, validating = self._steps_for(attributes)
+        mutating, validating = self._handlers_for(attributes)
         return bool(mutating or validating)
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
@@ -173,15 +183,15 @@ class AdmissionChain:
 
         @raise APIStatusError: One refuses, or fails.
         """
-        steps = self._steps_for(attributes)[0]
-        if not steps:
+        handlers = self._handlers_for(attributes)[0]
+        if not handlers:
             return
-        reinvocation = attributes.reinvocation = Reinvocation()
+        reinvocation = attributes.reinvocation = ReinvocationContext()
         with Spending(ADMISSION):
-            await self._ask_all(steps, attributes)
-            if reinvocation.wanted:
-                reinvocation.second = True
-                await self._ask_all(steps, attributes)
+            await self._run_handlers(handlers, attributes)
+            if reinvocation.should_reinvoke:
+                reinvocation.is_reinvoke = True
+                await self._run_handlers(handlers, attributes)
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
         """
@@ -189,47 +199,51 @@ class AdmissionChain:
 
         @raise APIStatusError: One refuses, or fails.
         """
-        steps = self._steps_for(attributes)[1]
-        if steps:
+        handlers = self._handlers_for(attributes)[1]
+        if handlers:
             with Spending(ADMISSION):
-                await self._ask_all(steps, attributes)
+                await self._run_handlers(handlers, attributes)
 
-    async def _ask_all(self, steps: Iterable[_Step], attributes: AdmissionAttributes) -> None:
-        began = now = perf_counter()
-        step = None
+    async def _run_handlers(self, handlers: Iterable[_Handler], attributes: AdmissionAttributes) -> None:
+        started_at = now = perf_counter()
+        handler = None
         try:
-            for step in steps:
-                if step.guard is not None and attributes.object is not None:
-                    await self._ask_guarded(step, step.guard, attributes.object, attributes)
+            for handler in handlers:
+                if handler.isolate is not None and attributes.object is not None:
+                    await self._run_isolated(handler, handler.isolate, attributes.object, attributes)
                 else:
                     try:
-                        answer = step.ask(attributes)
+                        answer = handler.call(attributes)
                         if answer is not None:
-                            answer = begin(answer)
+                            answer = run_until_blocked(answer)
                             if answer is not None:
-                                await (answer if step.timeout is None else within(answer, step.timeout, self._clock()))
+                                await (
+                                    answer
+                                    if handler.timeout is None
+                                    else with_timeout(answer, handler.timeout, self._clock())
+                                )
                     except (APIStatusError, CancelledError):
                         raise
                     except Exception as error:
-                        self._failed(step, error)
+                        self._failed(handler, error)
                 # The end of one is the beginning of the next.
                 before, now = now, perf_counter()
-                step.took.observe(now - before)
+                handler.admitted_seconds.observe(now - before)
         except APIStatusError:
-            assert step is not None, "a plugin has refused"
+            assert handler is not None, "a plugin has refused"
             before, now = now, perf_counter()
-            step.refused.observe(now - before)
-            self._phases[step.phase, attributes.operation].refused.observe(now - began)
+            handler.rejected_seconds.observe(now - before)
+            self._phases[handler.phase, attributes.operation].rejected_seconds.observe(now - started_at)
             raise
-        if step is not None:
-            self._phases[step.phase, attributes.operation].took.observe(now - began)
+        if handler is not None:
+            self._phases[handler.phase, attributes.operation].admitted_seconds.observe(now - started_at)
 
     def readings(self) -> Iterator[Reading]:
         """What the plugins took, for those who look at the whole server."""
         phases = [
             ((_TYPES[phase], operation, rejected), seconds)
             for (phase, operation), one in self._phases.items()
-            for rejected, seconds in (("false", one.took), ("true", one.refused))
+            for rejected, seconds in (("false", one.admitted_seconds), ("true", one.rejected_seconds))
             if seconds.count
         ]
         name, text = "apiserver_admission_step_admission_duration_seconds", "How long all plugins of a phase took."
@@ -242,11 +256,11 @@ class AdmissionChain:
             "How long each plugin took.",
             ("name", "type", "operation", "rejected"),
             [
-                ((step.plugin.name, _TYPES[step.phase], operation, rejected), seconds)
-                for steps in (self._mutating, self._validating)
-                for operation, found in steps.items()
-                for step in found
-                for rejected, seconds in (("false", step.took), ("true", step.refused))
+                ((handler.plugin.name, _TYPES[handler.phase], operation, rejected), seconds)
+                for handlers in (self._mutating, self._validating)
+                for operation, found in handlers.items()
+                for handler in found
+                for rejected, seconds in (("false", handler.admitted_seconds), ("true", handler.rejected_seconds))
                 if seconds.count
             ],
         )
@@ -254,42 +268,46 @@ class AdmissionChain:
             if IMeasuredAdmission.providedBy(plugin):
                 yield from plugin.readings()
 
-    async def _ask_guarded(
-        self, step: _Step, guard: Callable[[JSONObject], JSONObject], obj: JSONObject, attributes: AdmissionAttributes
+    async def _run_isolated(
+        self,
+        handler: _Handler,
+        isolate: Callable[[JSONObject], JSONObject],
+        obj: JSONObject,
+        attributes: AdmissionAttributes,
     ) -> None:
         """Ask a plugin that is shown something else than the object; what it changes counts if it succeeds."""
-        shown = attributes.object = guard(obj)
+        isolated = attributes.object = isolate(obj)
         try:
-            answer = step.ask(attributes)
+            answer = handler.call(attributes)
             if answer is not None:
-                answer = begin(answer)
+                answer = run_until_blocked(answer)
                 if answer is not None:
-                    await (answer if step.timeout is None else within(answer, step.timeout, self._clock()))
+                    await (answer if handler.timeout is None else with_timeout(answer, handler.timeout, self._clock()))
         except (APIStatusError, CancelledError):
             raise
         except Exception as error:
-            self._failed(step, error)
+            self._failed(handler, error)
         else:
-            if step.phase == _MUTATION:
+            if handler.phase == _MUTATION:
                 obj.clear()
-                obj.update(shown)
+                obj.update(isolated)
         finally:
             attributes.object = obj
 
-    def _failed(self, step: _Step, error: Exception) -> None:
+    def _failed(self, handler: _Handler, error: Exception) -> None:
         """
         Report a plugin that does not do its work.
 
         @raise APIStatusError: The request fails with it (500).
         """
-        name = step.plugin.name
-        text = f'admission plugin "{name}" failed to complete {step.phase}'
-        if isinstance(error, Hung):
-            text += f" in {step.timeout:g}s"
-            self._log.error("{text}; the failure policy is {policy}", text=text, policy=_policy(step))
+        name = handler.plugin.name
+        text = f'admission plugin "{name}" failed to complete {handler.phase}'
+        if isinstance(error, TimedOut):
+            text += f" in {handler.timeout:g}s"
+            self._log.error("{text}; the failure policy is {policy}", text=text, policy=_policy(handler))
         else:
-            self._log.failure("{text}; the failure policy is {policy}", text=text, policy=_policy(step))
-        if not step.ignores:
+            self._log.failure("{text}; the failure policy is {policy}", text=text, policy=_policy(handler))
+        if not handler.ignore_failures:
             raise APIStatusError.internal(text) from None
 
     def _clock(self) -> IReactorTime:
@@ -300,11 +318,11 @@ class AdmissionChain:
         return self._reactor
 
 
-def _policy(step: _Step) -> str:
-    return "Ignore" if step.ignores else "Fail"
+def _policy(handler: _Handler) -> str:
+    return "Ignore" if handler.ignore_failures else "Fail"
 
 
-def concerns(plugin: IAdmissionPlugin, group: str, resource: str, subresource: str) -> bool:
+def handles_resource(plugin: IAdmissionPlugin, group: str, resource: str, subresource: str) -> bool:
     """
     Whether a plugin has to do with a resource: it is among its C{resources}, or it does not say any.
 
@@ -318,7 +336,7 @@ def concerns(plugin: IAdmissionPlugin, group: str, resource: str, subresource: s
     return (f"{full}/{subresource}" if subresource else full) in named or f"{full}/*" in named
 
 
-def begin(answer: object) -> Awaitable[object] | None:
+def run_until_blocked(answer: object) -> Awaitable[object] | None:
     """
     Run a coroutine until it has to wait for something.
 
@@ -332,10 +350,10 @@ def begin(answer: object) -> Awaitable[object] | None:
         waits = answer.send(None)
     except StopIteration:
         return None
-    return _Begun(answer, waits)
+    return _StartedCoroutine(answer, waits)
 
 
-class _Begun:
+class _StartedCoroutine:
     """The rest of a coroutine that waits for C{waits}."""
 
     __slots__ = ("_coroutine", "_waits")
@@ -361,6 +379,6 @@ class _Begun:
             return stop.value
 
 
-def _copied(obj: JSONObject) -> JSONObject:
+def _copy(obj: JSONObject) -> JSONObject:
     copy: JSONObject = orjson.loads(orjson.dumps(obj))
     return copy

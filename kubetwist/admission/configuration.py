@@ -21,10 +21,10 @@ _VERSIONS: Final = ("apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1")
 #: kind for it.
 _LEGACY: Final = {"imagePolicy": "ImagePolicyWebhook", "podNodeSelectorPluginConfig": "PodNodeSelector"}
 #: Bytes that such a file may have.
-_LARGEST: Final = 4 << 20
+_MAX_FILE_BYTES: Final = 4 << 20
 
 
-class BadAdmission(Exception):
+class AdmissionConfigError(Exception):
     """The server can not have the admission that it is told to have; the text is one line."""
 
 
@@ -44,7 +44,7 @@ def read_configurations(path: str) -> dict[str, JSONValue]:
         data = read(file)
     except OSError as error:
         why = reason(error, path)
-        raise BadAdmission(
+        raise AdmissionConfigError(
             f'failed to read plugin config: unable to read admission control configuration from "{path}" [{why}]'
         ) from error
     try:
@@ -53,7 +53,7 @@ def read_configurations(path: str) -> dict[str, JSONValue]:
             return dict.fromkeys(_LEGACY.values(), value)
         return _configurations(value, data, file.parent)
     except ValueError as error:
-        raise BadAdmission(f"failed to read plugin config: {error}") from error
+        raise AdmissionConfigError(f"failed to read plugin config: {error}") from error
 
 
 def read(file: Path) -> bytes:
@@ -63,8 +63,8 @@ def read(file: Path) -> bytes:
     @raise OSError: It can not be read, or is too large to be a configuration.
     """
     with file.open("rb") as stream:
-        data = stream.read(_LARGEST + 1)
-    if len(data) > _LARGEST:
+        data = stream.read(_MAX_FILE_BYTES + 1)
+    if len(data) > _MAX_FILE_BYTES:
         raise OSError(27, "file too large")
     return data
 
@@ -94,7 +94,7 @@ def _configurations(value: JSONValue, data: bytes, folder: Path) -> dict[str, JS
     plugins = value.get("plugins") or []
     if not isinstance(plugins, list):
         raise ValueError(f"json: cannot unmarshal {json_type(plugins)} into Go struct field .plugins of type []")
-    found: dict[str, Any] = {}
+    configurations: dict[str, Any] = {}
     for index, one in enumerate(plugins):
         if not isinstance(one, dict):
             raise ValueError(f"json: cannot unmarshal {json_type(one)} into Go struct field .plugins of type struct")
@@ -110,8 +110,8 @@ def _configurations(value: JSONValue, data: bytes, folder: Path) -> dict[str, JS
         raise ValueError(f"strict decoding error: {', '.join(problems)}")
     for one in plugins:
         # Of two for one plugin, the reference takes the first.
-        found.setdefault(one.get("name") or "", _configuration(one, folder))
-    return found
+        configurations.setdefault(one.get("name") or "", _configuration(one, folder))
+    return configurations
 
 
 def _configuration(plugin: JSONObject, folder: Path) -> JSONValue:
@@ -142,11 +142,11 @@ def check_kind(value: JSONValue, data: bytes, kind: str, versions: tuple[str, ..
             'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
             'Kind string "json:\\"kind,omitempty\\"" }'
         )
-    said, api_version = value.get("kind"), value.get("apiVersion")
-    for name, text in (("Kind", said), ("apiVersion", api_version)):
+    kind_value, api_version = value.get("kind"), value.get("apiVersion")
+    for name, text in (("Kind", kind_value), ("apiVersion", api_version)):
         if not text or not isinstance(text, str):
-            shown = " ".join((data or orjson.dumps(value)).decode("utf-8", "replace").split())
-            raise ValueError(f"Object '{name}' is missing in '{shown}'")
-    if said != kind or api_version not in versions:
+            content = " ".join((data or orjson.dumps(value)).decode("utf-8", "replace").split())
+            raise ValueError(f"Object '{name}' is missing in '{content}'")
+    if kind_value != kind or api_version not in versions:
         GroupVersion.parse(str(api_version))
-        raise ValueError(f'no kind "{said}" is registered for version "{api_version}" in scheme "{scheme}"')
+        raise ValueError(f'no kind "{kind_value}" is registered for version "{api_version}" in scheme "{scheme}"')

@@ -50,10 +50,10 @@ _NAMESPACE_META: Final = (
 
 
 #: Cost of an evaluation after which the processor time is checked.
-COSTLY: Final = 1000
+EXPENSIVE_COST: Final = 1000
 
 
-class OutOfBudget(Exception):
+class CostBudgetExceeded(Exception):
     """Expressions cost more than they may: nothing more is run."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class OutOfBudget(Exception):
 
 
 @frozen
-class Names:
+class OptionalVariables:
     """
     What expressions may name besides the object, the old one, the request and its namespace.
 
@@ -70,13 +70,13 @@ class Names:
     @ivar patches: The types of mutations: C{Object}, C{JSONPatch}.
     """
 
-    params: bool = False
-    authorizer: bool = True
-    patches: bool = False
+    has_params: bool = False
+    has_authorizer: bool = True
+    has_patch_types: bool = False
 
 
 @frozen
-class Expression:
+class CompilationResult:
     """
     A compiled expression, or why it is none.
 
@@ -89,15 +89,15 @@ class Expression:
     error: str = ""
     internal: bool = False
 
-    def cause(self, path: str, shown: str = "") -> Cause | None:
+    def cause(self, path: str, visible: str = "") -> Cause | None:
         """
         What to tell of it where it is a field of an object; L{None} if there is nothing wrong.
 
-        @param shown: What is shown of a wrong one, if that is not its text.
+        @param visible: What is shown of a wrong one, if that is not its text.
         """
         if not self.error:
             return None
-        return internal(path, self.error) if self.internal else invalid(path, shown or self.text, self.error)
+        return internal(path, self.error) if self.internal else invalid(path, visible or self.text, self.error)
 
 
 class Compiler:
@@ -107,17 +107,17 @@ class Compiler:
     @ivar variables: Those compiled so far, in their order; what is compiled later may name them.
     """
 
-    def __init__(self, *, composed: bool = False, types: Mapping[str, Type] | None = None) -> None:
+    def __init__(self, *, composited: bool = False, types: Mapping[str, Type] | None = None) -> None:
         """
-        @param composed: Whether there is C{variables}, as policies have it.
+        @param composited: Whether there is C{variables}, as policies have it.
         @param types: Of variables of which more is known than usual.
         """
-        self._composed = composed
+        self._composited = composited
         self._types = types or {}
         self._fields: dict[str, Type] = {}
-        self.variables: dict[str, Expression] = {}
+        self.variables: dict[str, CompilationResult] = {}
 
-    def add(self, name: str, text: str, names: Names) -> Expression:
+    def compile_and_store_variable(self, name: str, text: str, names: OptionalVariables) -> CompilationResult:
         """Compile a variable."""
         from ..cel.types import DYN
 
@@ -126,60 +126,62 @@ class Compiler:
         self._fields[name] = _declared(compiled.program.output_type) if compiled.program is not None else DYN
         return compiled
 
-    def compile(self, text: str, names: Names, wanted: Sequence[Type] = ()) -> Expression:
+    def compile(self, text: str, names: OptionalVariables, expected: Sequence[Type] = ()) -> CompilationResult:
         """
         Compile an expression.
 
-        @param wanted: What its value may be; empty for anything.
+        @param expected: What its value may be; empty for anything.
         """
         from ..cel.errors import CompileErrors, ProgramError
 
         try:
             program = self._environment(names).compile(text)
         except ProgramError as error:
-            problem = _misfit(error.output_type, wanted)
-            return Expression(text, error=problem or f"program instantiation failed: {error}", internal=not problem)
+            problem = _type_error(error.output_type, expected)
+            return CompilationResult(
+                text, error=problem or f"program instantiation failed: {error}", internal=not problem
+            )
         except CompileErrors as error:
-            return Expression(text, error=f"compilation failed: {error}")
-        problem = _misfit(program.output_type, wanted)
-        return Expression(text, error=problem) if problem else Expression(text, program)
+            return CompilationResult(text, error=f"compilation failed: {error}")
+        problem = _type_error(program.output_type, expected)
+        return CompilationResult(text, error=problem) if problem else CompilationResult(text, program)
 
-    def _environment(self, names: Names) -> Environment:
+    def _environment(self, names: OptionalVariables) -> Environment:
         from ..cel.admission import admission_environment
 
-        environment = admission_environment(names.params, names.authorizer, names.patches)
-        if not self._composed and not self._types:
+        environment = admission_environment(names.has_params, names.has_authorizer, names.has_patch_types)
+        if not self._composited and not self._types:
             return environment
         from ..cel.types import ObjectType
 
         return environment.extend({**self._types, "variables": ObjectType("kubernetes.variables", dict(self._fields))})
 
 
-def _misfit(found: Type, wanted: Sequence[Type]) -> str:
+def _type_error(actual: Type, expected: Sequence[Type]) -> str:
     """What is wrong with the type of an expression; C{""} for nothing."""
-    if not wanted or found in wanted:
+    if not expected or actual in expected:
         return ""
-    if len(wanted) == 1:
-        return f"must evaluate to {wanted[0]} but got {found}"
-    return f"must evaluate to one of [{' '.join(map(str, wanted))}] but got {found}"
+    if len(expected) == 1:
+        return f"must evaluate to {expected[0]} but got {actual}"
+    return f"must evaluate to one of [{' '.join(map(str, expected))}] but got {actual}"
 
 
-def _declared(found: Type) -> Type:
+def _declared(actual: Type) -> Type:
     """The type of a variable as others see it: what is more than a plain value is dynamic."""
     from ..cel.types import DYN, Kind, list_of, map_of
 
-    if found.kind is Kind.LIST:
-        return list_of(_declared(found.parameters[0]))
-    if found.kind is Kind.MAP:
-        return map_of(*map(_declared, found.parameters))
-    return DYN if found.kind in (Kind.STRUCT, Kind.OPAQUE, Kind.TYPE, Kind.TYPE_PARAM, Kind.ERROR) else found
+    if actual.kind is Kind.LIST:
+        return list_of(_declared(actual.parameters[0]))
+    if actual.kind is Kind.MAP:
+        return map_of(*map(_declared, actual.parameters))
+    return DYN if actual.kind in (Kind.STRUCT, Kind.OPAQUE, Kind.TYPE, Kind.TYPE_PARAM, Kind.ERROR) else actual
 
 
 # --- requests
 
 
 @define
-class Request:
+class VersionedRequest:
     """
     One request as expressions see it, shared by all that look at it in one form.
 
@@ -196,7 +198,7 @@ class Request:
     attributes: AdmissionAttributes = field(repr=False)
 
     def for_conditions(
-        self, names: Names, authorizer: Authorizer | None, params: JSONObject | None
+        self, names: OptionalVariables, authorizer: Authorizer | None, params: JSONObject | None
     ) -> dict[str, Value]:
         """
         Return the values of the variables in C{matchConditions}.
@@ -206,7 +208,9 @@ class Request:
         """
         return {**self.activation(names, authorizer, params), "namespaceObject": None}
 
-    def activation(self, names: Names, authorizer: Authorizer | None, params: JSONObject | None) -> dict[str, Value]:
+    def activation(
+        self, names: OptionalVariables, authorizer: Authorizer | None, params: JSONObject | None
+    ) -> dict[str, Value]:
         """The values of the variables."""
         values: dict[str, Value] = {
             "object": self.object,
@@ -214,13 +218,13 @@ class Request:
             "namespaceObject": self.namespace,
             "request": self.request,
         }
-        if names.params:
+        if names.has_params:
             values["params"] = params
-        if names.authorizer and authorizer is not None:
-            asked = self.attributes
+        if names.has_authorizer and authorizer is not None:
+            attributes = self.attributes
             values["authorizer"] = authorizer
             values["authorizer.requestResource"] = authorizer.request_resource(
-                asked.group, asked.resource, asked.subresource, asked.namespace, asked.name
+                attributes.group, attributes.resource, attributes.subresource, attributes.namespace, attributes.name
             )
         return values
 
@@ -230,27 +234,31 @@ def namespace_object(namespace: JSONObject | None) -> JSONObject | None:
     if namespace is None:
         return None
     meta = namespace["metadata"]
-    shown: JSONObject = {"metadata": {name: meta[name] for name in _NAMESPACE_META if name in meta}}
+    visible: JSONObject = {"metadata": {name: meta[name] for name in _NAMESPACE_META if name in meta}}
     for name in ("spec", "status"):
-        shown[name] = namespace.get(name) or {}
-    return shown
+        visible[name] = namespace.get(name) or {}
+    return visible
 
 
-def authorizer_of(attributes: AdmissionAttributes) -> Authorizer:
+def cel_authorizer(attributes: AdmissionAttributes) -> Authorizer:
     """What answers expressions about the rights of the user of a request; one for all expressions of a request."""
     from ..cel.library.authz import Authorizer
 
     authorizer = attributes.context.authorizer
     if authorizer is None:
-        return Authorizer(attributes.user, _nobody)
+        return Authorizer(attributes.user, _no_opinion)
 
-    async def ask_later(question: AuthorizerAttributes) -> Verdict:
-        verdict = authorizer.authorize(question)
+    async def authorize_async(authorizer_attributes: AuthorizerAttributes) -> Verdict:
+        verdict = authorizer.authorize(authorizer_attributes)
         return verdict if isinstance(verdict, Verdict) else await verdict
 
-    def authorize(question: AuthorizerAttributes) -> Verdict | Deferred[Verdict] | Awaitable[Verdict]:
+    def authorize(authorizer_attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict] | Awaitable[Verdict]:
         # Only the reactor's thread may call authorizers: in another thread the evaluation is cancelled and repeated.
-        return ask_later(question) if _in_other_thread.get() else authorizer.authorize(question)
+        return (
+            authorize_async(authorizer_attributes)
+            if _in_other_thread.get()
+            else authorizer.authorize(authorizer_attributes)
+        )
 
     return Authorizer(attributes.user, authorize)
 
@@ -259,7 +267,7 @@ def authorizer_of(attributes: AdmissionAttributes) -> Authorizer:
 _in_other_thread: Final[ContextVar[bool]] = ContextVar("in_other_thread", default=False)
 
 
-def _elsewhere(run: Callable[[], _Result]) -> _Result:
+def _run_in_thread(run: Callable[[], _Result]) -> _Result:
     """Call a function in another thread than the reactor's."""
     token = _in_other_thread.set(True)
     try:
@@ -268,11 +276,11 @@ def _elsewhere(run: Callable[[], _Result]) -> _Result:
         _in_other_thread.reset(token)
 
 
-def _nobody(question: AuthorizerAttributes) -> Verdict:
+def _no_opinion(authorizer_attributes: AuthorizerAttributes) -> Verdict:
     return Verdict(Decision.NO_OPINION)
 
 
-async def settled(run: Callable[[], _Result], attributes: AdmissionAttributes) -> _Result:
+async def evaluate_with_authorizer(run: Callable[[], _Result], attributes: AdmissionAttributes) -> _Result:
     """
     Call C{run}, which evaluates expressions, and return its result.
 
@@ -288,7 +296,7 @@ async def settled(run: Callable[[], _Result], attributes: AdmissionAttributes) -
     while True:
         try:
             if computing is not None:
-                result: _Result = await computing(_elsewhere, run)
+                result: _Result = await computing(_run_in_thread, run)
                 return result
             return run() if attributes.in_thread is None else briefly(run)
         except NeedsDecision as needed:
@@ -298,7 +306,7 @@ async def settled(run: Callable[[], _Result], attributes: AdmissionAttributes) -
 
 
 @frozen
-class Outcome:
+class EvaluationResult:
     """
     What an expression gave.
 
@@ -319,39 +327,39 @@ class Evaluation:
 
     seconds: ClassVar[float] = 2.0
 
-    def __init__(self, values: Mapping[str, Value], variables: Mapping[str, Expression], budget: int) -> None:
+    def __init__(self, values: Mapping[str, Value], variables: Mapping[str, CompilationResult], budget: int) -> None:
         self.budget = budget
         self._deadline = 0.0
-        self._given = values
+        self._activation = values
         self._variables = variables
         self._spent = 0
 
     @cached_property
     def _values(self) -> Mapping[str, Value]:
         if not self._variables:
-            return self._given
+            return self._activation
         from ..cel.frame import LazyFields
 
         lazy = {name: self._variable(name, compiled) for name, compiled in self._variables.items()}
-        return {**self._given, "variables": LazyFields(lazy)}
+        return {**self._activation, "variables": LazyFields(lazy)}
 
-    def _variable(self, name: str, compiled: Expression) -> Callable[[], Value]:
+    def _variable(self, name: str, compiled: CompilationResult) -> Callable[[], Value]:
         from ..cel.errors import CelError, EvaluationError
 
         def value() -> Value:
             if compiled.program is None:
                 raise CelError(f'composited variable "{name}" fails to compile: {compiled.error}')
             try:
-                found, cost = compiled.program.evaluate(self._values)
+                actual, cost = compiled.program.evaluate(self._values)
             except EvaluationError as error:
                 self._spent += error.cost
                 raise CelError(f'composited variable "{name}" fails to evaluate: {error}') from None
             self._spent += cost
-            return found
+            return actual
 
         return value
 
-    def run(self, expression: Expression) -> Outcome:
+    def run(self, expression: CompilationResult) -> EvaluationResult:
         """
         Run an expression.
 
@@ -360,45 +368,45 @@ class Evaluation:
         from ..cel.errors import EvaluationError
 
         if expression.program is None:
-            return Outcome(error=f"compilation error: {expression.error}")
+            return EvaluationResult(error=f"compilation error: {expression.error}")
         try:
             value, cost = expression.program.evaluate(self._values)
         except EvaluationError as error:
-            self._pay(error.cost)
-            return Outcome(error=f"expression '{expression.text}' resulted in error: {error}")
-        self._pay(cost)
-        return Outcome(value)
+            self._charge(error.cost)
+            return EvaluationResult(error=f"expression '{expression.text}' resulted in error: {error}")
+        self._charge(cost)
+        return EvaluationResult(value)
 
-    def _pay(self, cost: int) -> None:
+    def _charge(self, cost: int) -> None:
         cost += self._spent
         self._spent = 0
         if cost > self.budget:
-            raise OutOfBudget
+            raise CostBudgetExceeded
         self.budget -= cost
-        if cost > COSTLY:
+        if cost > EXPENSIVE_COST:
             now = thread_time()
             # The clock is read after expensive evaluations only.
             self._deadline = self._deadline or now + self.seconds
             if now > self._deadline:
-                raise OutOfBudget
+                raise CostBudgetExceeded
 
 
 # --- conditions
 
 
-class ConditionsFailed(Exception):
+class MatchConditionError(Exception):
     """It can not be told whether a request is meant; the failure policy decides. The text is the reference's."""
 
 
-class Conditions:
+class MatchConditions:
     """C{matchConditions}: expressions that must all hold."""
 
-    def __init__(self, conditions: Sequence[JSONObject], compiler: Compiler, names: Names) -> None:
+    def __init__(self, conditions: Sequence[JSONObject], compiler: Compiler, names: OptionalVariables) -> None:
         from ..cel.types import BOOL
 
         self._compiled = [compiler.compile(one.get("expression") or "", names, (BOOL,)) for one in conditions]
 
-    def hold(self, evaluation: Evaluation) -> bool:
+    def matches(self, evaluation: Evaluation) -> bool:
         """
         Whether all hold. One that does not decides, whatever is wrong with others.
 
@@ -408,11 +416,11 @@ class Conditions:
         try:
             for compiled in self._compiled:
                 outcomes.append(evaluation.run(compiled))
-        except OutOfBudget as error:
-            raise ConditionsFailed(str(error)) from None
+        except CostBudgetExceeded as error:
+            raise MatchConditionError(str(error)) from None
         if any(outcome.value is False for outcome in outcomes if not outcome.error):
             return False
         errors = list(dict.fromkeys(outcome.error for outcome in outcomes if outcome.error))
         if errors:
-            raise ConditionsFailed(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+            raise MatchConditionError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
         return True

@@ -16,15 +16,15 @@ from ..interfaces import (
     IValidatingAdmission,
 )
 from .chain import AdmissionChain
-from .configuration import BadAdmission
+from .configuration import AdmissionConfigError
 from .traced import TracedChain
 
 if TYPE_CHECKING:
     from ..interfaces import IAdmissionPlugin
 
-#: The order that plugins are asked in, whatever order they are named in. Others come before L{OTHERS_BEFORE}, by name.
+#: The order in which plugins are called. Third-party plugins come before L{THIRD_PARTY_BEFORE}, sorted by name.
 #: See kubernetes, C{pkg/kubeapiserver/options/plugins.go}.
-ORDER: Final = (
+ALL_ORDERED_PLUGINS: Final = (
     "AlwaysAdmit",
     "NamespaceAutoProvision",
     "NamespaceLifecycle",
@@ -68,10 +68,10 @@ ORDER: Final = (
     "AlwaysDeny",
 )
 #: What policies and webhooks see is what plugins in the server have made of an object; and a quota counts what is left.
-OTHERS_BEFORE: Final = "MutatingAdmissionPolicy"
+THIRD_PARTY_BEFORE: Final = "MutatingAdmissionPolicy"
 
 
-class UnknownPlugins(BadAdmission):
+class PluginInitError(AdmissionConfigError):
     """Plugins that are asked for and not found, found twice, or that can not be made."""
 
 
@@ -86,9 +86,9 @@ def installed(only: Iterable[IAdmissionPluginFactory] | None = None) -> dict[str
     for factory in getPlugins(IAdmissionPluginFactory) if only is None else only:
         wrong = interface_error(factory, IAdmissionPluginFactory)
         if wrong:
-            raise UnknownPlugins(f"an installed admission plugin factory cannot be used: {wrong}")
+            raise PluginInitError(f"an installed admission plugin factory cannot be used: {wrong}")
         if factory.name in factories:
-            raise UnknownPlugins(f"two admission plugins are called {factory.name}")
+            raise PluginInitError(f"two admission plugins are called {factory.name}")
         factories[factory.name] = factory
     return factories
 
@@ -102,12 +102,12 @@ def order(factories: Mapping[str, IAdmissionPluginFactory]) -> list[str]:
 
     @raise UnknownPlugins: One wants to come after what is not there, or after itself.
     """
-    known = {*ORDER, *factories}
+    known = {*ALL_ORDERED_PLUGINS, *factories}
     behind: dict[str, list[str]] = {}
-    for name in sorted(set(factories) - set(ORDER)):
+    for name in sorted(set(factories) - set(ALL_ORDERED_PLUGINS)):
         place = getattr(factories[name], "after", None) or ""
         if place and place not in known:
-            raise UnknownPlugins(f"admission plugin {name} wants to come after {place}, which is not there")
+            raise PluginInitError(f"admission plugin {name} wants to come after {place}, which is not there")
         behind.setdefault(place, []).append(name)
     result: list[str] = []
 
@@ -117,14 +117,14 @@ def order(factories: Mapping[str, IAdmissionPluginFactory]) -> list[str]:
         for follower in behind.get(name, ()):
             add(follower)
 
-    for name in ORDER:
-        if name == OTHERS_BEFORE:
+    for name in ALL_ORDERED_PLUGINS:
+        if name == THIRD_PARTY_BEFORE:
             for other in behind.get("", ()):
                 add(other)
         add(name)
     lost = set(factories).difference(result)
     if lost:
-        raise UnknownPlugins(f"admission plugins that want to come after each other: {', '.join(sorted(lost))}")
+        raise PluginInitError(f"admission plugins that want to come after each other: {', '.join(sorted(lost))}")
     return result
 
 
@@ -168,11 +168,13 @@ def check_names(enabled: set[str], disabled: set[str], factories: Mapping[str, I
     """
     for flag, names in (("enable", enabled), ("disable", disabled)):
         for name in sorted(names):
-            if name not in factories and not (flag == "disable" and name in ORDER):
-                raise UnknownPlugins(f'{flag}-admission-plugins plugin "{name}" is unknown')
+            if name not in factories and not (flag == "disable" and name in ALL_ORDERED_PLUGINS):
+                raise PluginInitError(f'{flag}-admission-plugins plugin "{name}" is unknown')
     both = sorted(enabled & disabled)
     if both:
-        raise UnknownPlugins(f"[{' '.join(both)}] in enable-admission-plugins and disable-admission-plugins overlapped")
+        raise PluginInitError(
+            f"[{' '.join(both)}] in enable-admission-plugins and disable-admission-plugins overlapped"
+        )
 
 
 def _made(factory: IAdmissionPluginFactory, server: AdmissionContext, configuration: JSONValue) -> IAdmissionPlugin:
@@ -180,10 +182,10 @@ def _made(factory: IAdmissionPluginFactory, server: AdmissionContext, configurat
         plugin = factory.make(server, configuration)
     except Exception as error:
         why = " ".join(str(error).split()) or type(error).__name__
-        raise UnknownPlugins(f'couldn\'t init admission plugin "{factory.name}": {why}') from error
+        raise PluginInitError(f'couldn\'t init admission plugin "{factory.name}": {why}') from error
     wrong = interface_error(plugin, IMutatingAdmission, IValidatingAdmission)
     if wrong:
-        raise UnknownPlugins(f'couldn\'t init admission plugin "{factory.name}": {wrong}')
+        raise PluginInitError(f'couldn\'t init admission plugin "{factory.name}": {wrong}')
     if plugin.name != factory.name:
-        raise UnknownPlugins(f'couldn\'t init admission plugin "{factory.name}": it calls itself {plugin.name}')
+        raise PluginInitError(f'couldn\'t init admission plugin "{factory.name}": it calls itself {plugin.name}')
     return plugin

@@ -9,7 +9,7 @@ from ..api.resource import JSONObject
 
 
 @define
-class Rounds:
+class ReinvokeContext:
     """
     What is remembered of the first round.
 
@@ -18,22 +18,22 @@ class Rounds:
     @ivar due: Those of them after whom there were some.
     """
 
-    last: bytes = b""
-    called: set[str] = field(factory=set)
-    due: set[str] = field(factory=set)
+    last_output: bytes = b""
+    previously_invoked: set[str] = field(factory=set)
+    to_reinvoke: set[str] = field(factory=set)
 
-    def changed(self) -> None:
+    def require_reinvocation(self) -> None:
         """The object is another than those saw who were called."""
-        self.due |= self.called
-        self.called = set()
+        self.to_reinvoke |= self.previously_invoked
+        self.previously_invoked = set()
 
 
-def dumped(obj: JSONObject | None) -> bytes:
+def canonical_json(obj: JSONObject | None) -> bytes:
     """An object, to compare it with: what it says, whatever the order of its keys."""
     return b"" if obj is None else orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
 
 
-def replace(obj: JSONObject, new: JSONObject) -> None:
+def replace_in_place(obj: JSONObject, new: JSONObject) -> None:
     """Make an object another, in place: the store holds on to it, and to its metadata."""
     meta, fresh = obj.get("metadata"), new.get("metadata")
     obj.clear()

@@ -14,14 +14,14 @@ class TracedChain(AdmissionChain):
     """The same, with spans that are called after the plugins."""
 
     def _caller(
-        self, ask: Callable[[AdmissionAttributes], Any], name: str, phase: str, operation: str
+        self, call: Callable[[AdmissionAttributes], Any], name: str, phase: str, operation: str
     ) -> Callable[[AdmissionAttributes], Any]:
-        about = {"phase": phase, "operation": operation}
+        span_attributes = {"phase": phase, "operation": operation}
 
-        def asked(attributes: AdmissionAttributes) -> Any:
+        def traced_call(attributes: AdmissionAttributes) -> Any:
             place = current.get()
             if not isinstance(place, Span):
-                return ask(attributes)
-            return within(place.child(name, about), ask, attributes)
+                return call(attributes)
+            return within(place.child(name, span_attributes), call, attributes)
 
-        return asked
+        return traced_call

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ..api.resource import GroupVersionKind, GroupVersionResource, JSONObject
-from .expressions import Compiler, Names
+from .expressions import Compiler, OptionalVariables
 
 if TYPE_CHECKING:
     from ..cel.schemas import Declaration
 
 #: How many kinds are looked at for one rule.
-MOST_KINDS: Final = 10
+MAX_KINDS_PER_RULE: Final = 10
 
 
 def kinds_to_check(
@@ -33,16 +33,16 @@ def kinds_to_check(
     found: set[GroupVersionKind] = set()
     for rule in (policy["spec"].get("matchConstraints") or {}).get("resourceRules") or ():
         count = 0
-        for resource in _named(rule):
+        for resource in _named_resources(rule):
             for kind in kinds_of(resource):
                 found.add(kind)
                 count += 1
-                if count == MOST_KINDS:
+                if count == MAX_KINDS_PER_RULE:
                     return sorted(found)
     return sorted(found)
 
 
-def _named(rule: JSONObject) -> Iterator[GroupVersionResource]:
+def _named_resources(rule: JSONObject) -> Iterator[GroupVersionResource]:
     groups, versions = rule.get("apiGroups") or (), rule.get("apiVersions") or ()
     if any("*" in one for one in (*groups, *versions)):
         return
@@ -64,7 +64,7 @@ def expression_warnings(
     """
     spec = policy["spec"]
     compilers = [(gvk, _compiler(spec, declaration, params)) for gvk, declaration in kinds]
-    names = Names(params=spec.get("paramKind") is not None)
+    names = OptionalVariables(has_params=spec.get("paramKind") is not None)
     warnings: list[JSONObject] = []
     for index, validation in enumerate(spec.get("validations") or ()):
         for field in ("expression", "messageExpression"):
@@ -86,8 +86,8 @@ def _compiler(spec: JSONObject, declaration: Declaration, params: Declaration | 
     types = {"object": declaration.type, "oldObject": declaration.type}
     if params is not None:
         types["params"] = params.type
-    compiler = Compiler(composed=True, types=types)
-    names = Names(params=spec.get("paramKind") is not None)
+    compiler = Compiler(composited=True, types=types)
+    names = OptionalVariables(has_params=spec.get("paramKind") is not None)
     for variable in spec.get("variables") or ():
-        compiler.add(variable["name"], variable.get("expression") or "", names)
+        compiler.compile_and_store_variable(variable["name"], variable.get("expression") or "", names)
     return compiler

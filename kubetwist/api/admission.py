@@ -120,25 +120,26 @@ class AdmissionContext(Protocol):
         """
 
 
-class Reinvocation:
+class ReinvocationContext:
     """
-    The second round of the mutating phase, in which plugins see what others changed after them.
+    State of the two rounds of the mutating phase; in the second round plugins see the changes of later plugins.
 
-    @ivar second: This is that round.
-    @ivar wanted: Somebody asked for it.
-    @ivar notes: What a plugin remembers of the first round, by its name.
+    @ivar is_reinvoke: Whether this is the second round.
+    @ivar should_reinvoke: Whether a plugin requested the second round.
+    @ivar plugin_values: State that a plugin keeps from the first round, by the name of the plugin.
+    @see: kubernetes/apiserver, C{pkg/admission/reinvocation.go}.
     """
 
-    __slots__ = ("notes", "second", "wanted")
+    __slots__ = ("is_reinvoke", "plugin_values", "should_reinvoke")
 
     def __init__(self) -> None:
-        self.second = False
-        self.wanted = False
-        self.notes: dict[str, Any] = {}
+        self.is_reinvoke = False
+        self.should_reinvoke = False
+        self.plugin_values: dict[str, Any] = {}
 
-    def request(self) -> None:
-        """Have all mutating plugins asked again; there is no third round."""
-        self.wanted = True
+    def request_reinvocation(self) -> None:
+        """Run all mutating plugins a second time; there is no third round."""
+        self.should_reinvoke = True
 
 
 class AdmissionAttributes:
@@ -243,7 +244,7 @@ class AdmissionAttributes:
         self.computing = computing
         self.in_thread = in_thread
         self.annotations: dict[str, tuple[str, str]] | None = None
-        self.reinvocation: Reinvocation | None = None
+        self.reinvocation: ReinvocationContext | None = None
         self.charges: list[Charge] = []
 
     @property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from ..admission.matching.equivalents import Form
+from ..admission.matching.equivalents import EquivalentResource
 from ..api.frozen import thawed
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
@@ -35,9 +35,11 @@ class Versions:
         self._stores = stores
         self._definitions = definitions
         self._codecs: dict[tuple[GroupVersionKind, GroupVersionKind], Codec] = {}
-        self._forms: dict[tuple[str, str, str, GroupVersionKind], tuple[Form, ...]] = {}
+        self._forms: dict[tuple[str, str, str, GroupVersionKind], tuple[EquivalentResource, ...]] = {}
 
-    def forms(self, group: str, resource: str, subresource: str, kind: GroupVersionKind) -> tuple[Form, ...]:
+    def forms(
+        self, group: str, resource: str, subresource: str, kind: GroupVersionKind
+    ) -> tuple[EquivalentResource, ...]:
         """
         Every form that a request for a resource can have: in all versions, and in other groups that share its objects.
 
@@ -47,7 +49,7 @@ class Versions:
         if custom is not None:
             definition = custom.definition
             return tuple(
-                Form(
+                EquivalentResource(
                     GroupVersionResource(group, one.name, resource),
                     one.gvk if kind.kind == definition.kind and kind.group == group else kind,
                 )
@@ -66,13 +68,15 @@ class Versions:
         custom = self._custom(group, resource)
         return None if custom is None else custom.definition
 
-    def _built_in_forms(self, group: str, resource: str, kind: GroupVersionKind) -> list[Form]:
+    def _built_in_forms(self, group: str, resource: str, kind: GroupVersionKind) -> list[EquivalentResource]:
         mine = self._stores.infos.get((group, resource))
         if mine is None:
             return []
         own = kind.kind == mine.kind and kind.group == mine.group
         return [
-            Form(GroupVersionResource(info.group, version, info.resource), info.gvk(version) if own else kind)
+            EquivalentResource(
+                GroupVersionResource(info.group, version, info.resource), info.gvk(version) if own else kind
+            )
             for info in self._stores.infos.values()
             if info is mine or (mine.stored and info.stored and info.key_prefix == mine.key_prefix)
             for version in info.versions

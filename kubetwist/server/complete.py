@@ -16,7 +16,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from ..admission.configuration import BadAdmission
+from ..admission.configuration import AdmissionConfigError
 from ..authentication.union import AuthenticatorUnion
 from ..flowcontrol.turns import Turns
 from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor
@@ -175,7 +175,7 @@ async def complete(options: ServerOptions, reactor: IServerReactor) -> ServerCon
 
 def start_error(error: BaseException) -> StartError | None:
     """Return an error of configuration or storage as a L{StartError}; L{None} for any other error."""
-    if isinstance(error, BadAdmission):
+    if isinstance(error, AdmissionConfigError):
         return StartError(str(error))
     if isinstance(error, BadRuntimeConfig):
         return StartError(f"--runtime-config: {error}")

@@ -13,7 +13,7 @@ from ..api.admission import (
     AdmissionAttributes,
     AdmissionContext,
     Commit,
-    Reinvocation,
+    ReinvocationContext,
 )
 from ..api.errors import APIStatusError
 from ..api.frozen import frozen
@@ -166,5 +166,5 @@ def write(
         None if options is None else options(dry_run=dry_run),
         warn=warn,
     )
-    attributes.reinvocation = Reinvocation()
+    attributes.reinvocation = ReinvocationContext()
     return attributes

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.admissionrequest import request_object
-from kubetwist.admission.matching.equivalents import Form
+from kubetwist.admission.admissionrequest import admission_request
+from kubetwist.admission.matching.equivalents import EquivalentResource
 from kubetwist.api.resource import GroupVersionKind, GroupVersionResource
 from tests.admission_plugins.fakes import pod, write
 
-FORM = Form(
+FORM = EquivalentResource(
     GroupVersionResource("extensions", "v1beta1", "deployments"),
     GroupVersionKind("extensions", "v1beta1", "Deployment"),
 )
 
 
 class RequestTests(SynchronousTestCase):
-    """Tests for L{request_object}."""
+    """Tests for L{admission_request}."""
 
     def test_names(self) -> None:
         """A request has the resource that was asked for, and the one in which it is shown."""
-        found = request_object(write(pod(), "deployments.apps", kind="Deployment").attributes, FORM)
+        found = admission_request(write(pod(), "deployments.apps", kind="Deployment").attributes, FORM)
         self.assertEqual(found["resource"], {"group": "extensions", "version": "v1beta1", "resource": "deployments"})
         self.assertEqual(found["kind"], {"group": "extensions", "version": "v1beta1", "kind": "Deployment"})
         self.assertEqual(found["requestResource"], {"group": "apps", "version": "v1", "resource": "deployments"})
@@ -28,7 +28,7 @@ class RequestTests(SynchronousTestCase):
 
     def test_about(self) -> None:
         """It tells who does what to which object."""
-        found = request_object(write(pod(), operation="UPDATE").attributes, FORM)
+        found = admission_request(write(pod(), operation="UPDATE").attributes, FORM)
         self.assertEqual(
             {name: found[name] for name in ("name", "namespace", "operation", "userInfo")},
             {"name": "x", "namespace": "ns", "operation": "UPDATE", "userInfo": {"username": "alice"}},
@@ -36,8 +36,8 @@ class RequestTests(SynchronousTestCase):
 
     def test_left_out(self) -> None:
         """What a request does not have is left out: a subresource, a name, a namespace."""
-        found = request_object(write(pod(), "nodes", namespace="", name="").attributes, FORM)
+        found = admission_request(write(pod(), "nodes", namespace="", name="").attributes, FORM)
         for name in ("subResource", "requestSubResource", "name", "namespace"):
             self.assertNotIn(name, found)
-        found = request_object(write(pod(), "pods/exec").attributes, FORM)
+        found = admission_request(write(pod(), "pods/exec").attributes, FORM)
         self.assertEqual((found["subResource"], found["requestSubResource"]), ("exec", "exec"))

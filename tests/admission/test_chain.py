@@ -99,7 +99,7 @@ class ChainTests(SynchronousTestCase):
             attributes = write()
             attributes.group, attributes.resource, attributes.subresource = group, resource, subresource
             plugin.asked.clear()
-            self.assertEqual(chain.concern(attributes), expected)
+            self.assertEqual(chain.handles(attributes), expected)
             self.successResultOf(chain.validate(attributes))
             self.assertEqual(bool(plugin.asked), expected, (group, resource, subresource))
 
@@ -108,8 +108,8 @@ class ChainTests(SynchronousTestCase):
 
         class Again(Mutating):
             async def admit(self, attributes: Any) -> None:
-                attributes.object.setdefault("by", []).append((self.name, attributes.reinvocation.second))
-                attributes.reinvocation.request()
+                attributes.object.setdefault("by", []).append((self.name, attributes.reinvocation.is_reinvoke))
+                attributes.reinvocation.request_reinvocation()
 
         obj: dict[str, Any] = {}
         self.successResultOf(AdmissionChain([Again("a"), Again("b")]).admit(write(obj=obj)))

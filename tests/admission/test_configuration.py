@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from kubetwist.admission.configuration import BadAdmission, read_configurations
+from kubetwist.admission.configuration import AdmissionConfigError, read_configurations
 from kubetwist.server.errors import StartError
 from kubetwist.testing.trial import KubeAPIMixin
 
@@ -34,7 +34,7 @@ class ConfigurationTests(SynchronousTestCase):
 
     def problem(self, text: str) -> str:
         """What is wrong with one."""
-        with self.assertRaises(BadAdmission) as caught:
+        with self.assertRaises(AdmissionConfigError) as caught:
             self.read(text)
         self.assertNotIn("\n", str(caught.exception))
         return str(caught.exception).removeprefix("failed to read plugin config: ")
@@ -65,7 +65,7 @@ class ConfigurationTests(SynchronousTestCase):
     def test_missing(self) -> None:
         """A file that can not be read is named, with the reason."""
         path = str(self.folder / "absent.yaml")
-        with self.assertRaises(BadAdmission) as caught:
+        with self.assertRaises(AdmissionConfigError) as caught:
             read_configurations(path)
         self.assertEqual(
             str(caught.exception),

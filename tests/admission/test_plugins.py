@@ -13,8 +13,8 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.admission.factory import AdmissionPluginFactory
 from kubetwist.admission.plugins import (
-    ORDER,
-    UnknownPlugins,
+    ALL_ORDERED_PLUGINS,
+    PluginInitError,
     build_chain,
     installed,
 )
@@ -85,20 +85,20 @@ class BuildTests(SynchronousTestCase):
         expected = ["NamespaceLifecycle", "LimitRanger", "Apple", "Zebra", "ResourceQuota"]
         self.assertEqual(self.names(*found), expected)
         self.assertEqual(self.names(*reversed(found), enabled=("Zebra", "Apple")), expected)
-        self.assertEqual(len(set(ORDER)), len(ORDER))
+        self.assertEqual(len(set(ALL_ORDERED_PLUGINS)), len(ALL_ORDERED_PLUGINS))
 
     def test_after(self) -> None:
         """A plugin can say whom it comes after: a built-in one, which need not be there, or another."""
         found = [Factory("B", after="A"), Factory("A", after="LimitRanger"), Factory("C"), Factory("Priority")]
         self.assertEqual(self.names(*found), ["A", "B", "Priority", "C"])
         for lost in (Factory("X", after="Y"), Factory("X", after="X")):
-            with self.assertRaisesRegex(UnknownPlugins, "^admission plugin"):
+            with self.assertRaisesRegex(PluginInitError, "^admission plugin"):
                 self.names(lost)
 
     def test_reference(self) -> None:
         """The built-in plugins have their defaults as in the reference."""
         for name, factory in installed().items():
-            if name in ORDER:
+            if name in ALL_ORDERED_PLUGINS:
                 self.assertEqual(factory.default, name not in OFF, name)
 
     def test_broken(self) -> None:
@@ -127,13 +127,13 @@ class BuildTests(SynchronousTestCase):
             ),
             (missing, "couldn't init admission plugin \"Missing\": No module named 'kubetwist.nowhere'"),
         ):
-            with self.assertRaises(UnknownPlugins) as caught:
+            with self.assertRaises(PluginInitError) as caught:
                 build_chain((), (), Nothing(), {"Bad": {}}, only=[factory])
             self.assertEqual(str(caught.exception), text)
 
     def test_overlap(self) -> None:
         """A plugin can not be switched on and off."""
-        with self.assertRaisesRegex(UnknownPlugins, r"\[On\] in enable-admission-plugins and disable-.* overlapped"):
+        with self.assertRaisesRegex(PluginInitError, r"\[On\] in enable-admission-plugins and disable-.* overlapped"):
             self.names(Factory("On"), enabled=("On",), disabled=("On",))
 
     def test_switches(self) -> None:
@@ -146,24 +146,28 @@ class BuildTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """A name that no plugin has stops the server; a plugin of the reference that is not here may be off."""
         for switches in ({"enabled": ("Nope",)}, {"disabled": ("Nope",)}, {"enabled": ("PodSecurity",)}):
-            with self.assertRaises(UnknownPlugins):
+            with self.assertRaises(PluginInitError):
                 self.names(Factory("On"), **switches)
         self.assertEqual(self.names(Factory("On"), disabled=("PodSecurity",)), ["On"])
 
     def test_twice(self) -> None:
         """Two plugins of one name stop the server."""
-        with self.assertRaisesRegex(UnknownPlugins, "two admission plugins are called On"):
+        with self.assertRaisesRegex(PluginInitError, "two admission plugins are called On"):
             self.names(Factory("On"), Factory("On"))
 
     def test_built_in(self) -> None:
         """The built-in plugins are found as anybody's would be, and are what their factories say."""
         clock = Clock()
         context = ServerAdmissionContext(Stores(), clock)
-        every = [name for name in installed() if name in ORDER and name not in ("EventRateLimit", "ImagePolicyWebhook")]
+        every = [
+            name
+            for name in installed()
+            if name in ALL_ORDERED_PLUGINS and name not in ("EventRateLimit", "ImagePolicyWebhook")
+        ]
         chain = build_chain(every, (), context)
-        names = [plugin.name for plugin in chain.plugins if plugin.name in ORDER]
-        self.assertEqual(names, [name for name in ORDER if name in every])
-        self.assertEqual(set(ORDER) - set(installed()), set())
+        names = [plugin.name for plugin in chain.plugins if plugin.name in ALL_ORDERED_PLUGINS]
+        self.assertEqual(names, [name for name in ALL_ORDERED_PLUGINS if name in every])
+        self.assertEqual(set(ALL_ORDERED_PLUGINS) - set(installed()), set())
         for plugin in chain.plugins:
             provided = [one for one in (IMutatingAdmission, IValidatingAdmission) if one.providedBy(plugin)]
             self.assertTrue(provided, plugin.name)

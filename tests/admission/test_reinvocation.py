@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.reinvocation import Rounds, dumped, replace
+from kubetwist.admission.reinvocation import ReinvokeContext, canonical_json, replace_in_place
 from tests.admission_plugins.webhooks.webhookserver import WebhookTestCase, patch, webhook
 
 
@@ -37,28 +37,30 @@ class ReinvocationTests(WebhookTestCase):
 
 
 class RoundsTests(SynchronousTestCase):
-    """Tests for L{Rounds} and what compares and replaces objects."""
+    """Tests for L{ReinvokeContext} and what compares and replaces objects."""
 
     def test_due(self) -> None:
         """After a change those who were called before are due, and later ones only after another change."""
-        rounds = Rounds()
-        rounds.called.add("a")
-        rounds.changed()
-        rounds.called.add("b")
-        self.assertEqual((rounds.due, rounds.called), ({"a"}, {"b"}))
-        rounds.changed()
-        self.assertEqual((rounds.due, rounds.called), ({"a", "b"}, set()))
+        rounds = ReinvokeContext()
+        rounds.previously_invoked.add("a")
+        rounds.require_reinvocation()
+        rounds.previously_invoked.add("b")
+        self.assertEqual((rounds.to_reinvoke, rounds.previously_invoked), ({"a"}, {"b"}))
+        rounds.require_reinvocation()
+        self.assertEqual((rounds.to_reinvoke, rounds.previously_invoked), ({"a", "b"}, set()))
 
     def test_dumped(self) -> None:
         """Objects that differ in the order of their keys only are the same."""
-        self.assertEqual(dumped({"a": 1, "b": {"c": 2, "d": 3}}), dumped({"b": {"d": 3, "c": 2}, "a": 1}))
-        self.assertNotEqual(dumped({"a": 1}), dumped({"a": 2}))
-        self.assertEqual(dumped(None), b"")
+        self.assertEqual(
+            canonical_json({"a": 1, "b": {"c": 2, "d": 3}}), canonical_json({"b": {"d": 3, "c": 2}, "a": 1})
+        )
+        self.assertNotEqual(canonical_json({"a": 1}), canonical_json({"a": 2}))
+        self.assertEqual(canonical_json(None), b"")
 
     def test_replace(self) -> None:
         """An object is replaced in place, and so is its metadata."""
         meta = {"name": "a", "labels": {"x": "y"}}
         obj = {"metadata": meta, "spec": {"old": True}}
-        replace(obj, {"metadata": {"name": "a"}, "data": {"new": "1"}})
+        replace_in_place(obj, {"metadata": {"name": "a"}, "data": {"new": "1"}})
         self.assertEqual(obj, {"metadata": {"name": "a"}, "data": {"new": "1"}})
         self.assertIs(obj["metadata"], meta)

@@ -7,13 +7,13 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission._timeout import (
-    Hung,
-    within,
+    TimedOut,
+    with_timeout,
 )
 
 
 class LimitTests(SynchronousTestCase):
-    """Tests for L{within}."""
+    """Tests for L{with_timeout}."""
 
     def setUp(self) -> None:
         """Work that is done when the test says so."""
@@ -27,7 +27,7 @@ class LimitTests(SynchronousTestCase):
 
     def test_in_time(self) -> None:
         """The result of work that is done in time is the result, and no timer is left."""
-        done = within(self.work, 3.0, self.clock)
+        done = with_timeout(self.work, 3.0, self.clock)
         self.clock.advance(2.9)
         self.work.callback("done")
         self.assertEqual(self.successResultOf(done), "done")
@@ -35,16 +35,16 @@ class LimitTests(SynchronousTestCase):
 
     def test_failure(self) -> None:
         """A failure is passed on."""
-        done = within(self.work, 3.0, self.clock)
+        done = with_timeout(self.work, 3.0, self.clock)
         self.work.errback(ValueError())
         self.failureResultOf(done, ValueError)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_late(self) -> None:
         """Work that takes too long is cancelled."""
-        done = within(self.work, 3.0, self.clock)
+        done = with_timeout(self.work, 3.0, self.clock)
         self.clock.advance(3.0)
-        self.failureResultOf(done, Hung)
+        self.failureResultOf(done, TimedOut)
         self.assertEqual(self.cancelled, 1)
 
     def test_heedless(self) -> None:
@@ -58,14 +58,14 @@ class LimitTests(SynchronousTestCase):
                 await later
                 raise ValueError from None
 
-        done = within(stubborn(), 3.0, self.clock)
+        done = with_timeout(stubborn(), 3.0, self.clock)
         self.clock.advance(3.0)
-        self.failureResultOf(done, Hung)
+        self.failureResultOf(done, TimedOut)
         later.callback(None)
 
     def test_given_up(self) -> None:
         """When nobody waits any more the work is cancelled, and no timer is left."""
-        done = within(self.work, 3.0, self.clock)
+        done = with_timeout(self.work, 3.0, self.clock)
         done.cancel()
         self.failureResultOf(done, CancelledError)
         self.assertEqual((self.cancelled, self.clock.getDelayedCalls()), (1, []))

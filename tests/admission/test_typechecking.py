@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.typechecking import MOST_KINDS, expression_warnings, kinds_to_check
+from kubetwist.admission.typechecking import MAX_KINDS_PER_RULE, expression_warnings, kinds_to_check
 from kubetwist.api.resource import GroupVersionKind, GroupVersionResource, JSONObject
 from tests.cel.schemacase import declared
 
@@ -47,7 +47,7 @@ class KindTests(SynchronousTestCase):
     def test_bounded(self) -> None:
         """Only so many kinds are checked."""
         found = kinds_to_check(rules(*(f"r{number:02}" for number in range(50))), kinds_of)
-        self.assertEqual(len(found), MOST_KINDS)
+        self.assertEqual(len(found), MAX_KINDS_PER_RULE)
 
 
 class WarningTests(SynchronousTestCase):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission.plugins import (
-    ORDER,
+    ALL_ORDERED_PLUGINS,
     installed,
 )
 
@@ -56,11 +56,11 @@ PLUGINS = {
 
 
 class OrderTests(SynchronousTestCase):
-    """Tests for C{twisted/plugins/kubetwist_admission.py} and L{ORDER}."""
+    """Tests for C{twisted/plugins/kubetwist_admission.py} and L{ALL_ORDERED_PLUGINS}."""
 
     def test_order(self) -> None:
         """Plugins are asked in the reference's order."""
-        self.assertEqual(ORDER, tuple(PLUGINS))
+        self.assertEqual(ALL_ORDERED_PLUGINS, tuple(PLUGINS))
 
     def test_defaults(self) -> None:
         """Those are on that are on in the reference."""

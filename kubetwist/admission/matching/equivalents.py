@@ -8,7 +8,7 @@ from ...api.resource import GroupVersionKind, GroupVersionResource
 
 
 @frozen
-class Form:
+class EquivalentResource:
     """One of the names by which a resource can be asked for, and the kind that it has there."""
 
     resource: GroupVersionResource

@@ -14,70 +14,72 @@ from ...api.admission import (
 from ...api.errors import APIStatusError
 from ...api.resource import GroupResource, GroupVersionResource, JSONObject
 from ...api.selectors import LabelSelector, SelectorError, label_selector_from_object
-from .equivalents import Form
-from .rules import Rule
+from .equivalents import EquivalentResource
+from .rules import RuleWithOperations
 
 
 @define(frozen=True)
-class Selection:
+class Matcher:
     """
     The compiled form of C{rules}, C{matchPolicy}, C{namespaceSelector} and C{objectSelector}.
 
-    @ivar equivalent: Whether requests for the same objects by another name are meant, too.
-    @ivar namespaces: What is wrong with it, if it makes no sense: it passed the validation of another server, and
-        nobody gets past it.
-    @ivar objects: Likewise.
+    @ivar match_equivalent: Whether requests for the same objects under another group or version match, too.
+    @ivar namespace_selector: The selector, or the error text of one that does not compile. An invalid selector was
+        accepted by the validation of another server; every request that reaches it fails.
+    @ivar object_selector: The same for the labels of the object.
     """
 
-    rules: tuple[Rule, ...]
-    equivalent: bool
-    namespaces: LabelSelector | str
-    objects: LabelSelector | str
+    rules: tuple[RuleWithOperations, ...]
+    match_equivalent: bool
+    namespace_selector: LabelSelector | str
+    object_selector: LabelSelector | str
 
     @classmethod
-    def make(cls, webhook: JSONObject) -> Selection:
+    def make(cls, webhook: JSONObject) -> Matcher:
         """Compile what a webhook says."""
         return cls(
-            tuple(Rule.make(rule) for rule in webhook.get("rules") or ()),
+            tuple(RuleWithOperations.make(rule) for rule in webhook.get("rules") or ()),
             webhook.get("matchPolicy") == "Equivalent",
             _selector(webhook.get("namespaceSelector")),
             _selector(webhook.get("objectSelector")),
         )
 
-    def form(self, attributes: AdmissionAttributes, forms: Sequence[Form]) -> Form | None:
+    def match_rules(
+        self, attributes: AdmissionAttributes, equivalents: Sequence[EquivalentResource]
+    ) -> EquivalentResource | None:
         """
         The form in which a request is to be shown; L{None} when the rules do not mean it.
 
         This depends on nothing of the object, and so can be remembered for a kind of requests.
 
-        @param forms: All that the request could have.
+        @param equivalents: All that the request could have.
         """
         operation, subresource = attributes.operation, attributes.subresource
         namespaced = bool(attributes.namespace)
-        asked = attributes.request_resource
+        requested = attributes.request_resource
 
-        def meant(rule: Rule, resource: GroupVersionResource) -> bool:
+        def matches_rule(rule: RuleWithOperations, resource: GroupVersionResource) -> bool:
             return rule.matches(operation, resource, subresource, namespaced)
 
-        if any(meant(rule, asked) for rule in self.rules):
-            return Form(asked, attributes.request_kind)
-        if self.equivalent:
+        if any(matches_rule(rule, requested) for rule in self.rules):
+            return EquivalentResource(requested, attributes.request_kind)
+        if self.match_equivalent:
             for rule in self.rules:
-                for form in forms:
-                    if form.resource != asked and meant(rule, form.resource):
-                        return form
+                for equivalent in equivalents:
+                    if equivalent.resource != requested and matches_rule(rule, equivalent.resource):
+                        return equivalent
         return None
 
-    def selects(self, attributes: AdmissionAttributes) -> bool:
+    def match_selectors(self, attributes: AdmissionAttributes) -> bool:
         """
         Whether the namespace and the labels of the object are those that are meant.
 
         @raise APIStatusError: The namespace is not there (404), or a selector makes no sense (500).
         """
-        for selector in (self.namespaces, self.objects):
+        for selector in (self.namespace_selector, self.object_selector):
             if isinstance(selector, str):
                 raise APIStatusError.internal(selector)
-        namespaces, objects = self.namespaces, self.objects
+        namespaces, objects = self.namespace_selector, self.object_selector
         assert isinstance(namespaces, LabelSelector) and isinstance(objects, LabelSelector)
         if not objects.empty:
             matches = objects.matches

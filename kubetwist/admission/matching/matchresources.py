@@ -12,65 +12,72 @@ from attrs import frozen
 
 from ...api.admission import AdmissionAttributes
 from ...api.resource import JSONObject
-from .equivalents import Form
-from .matcher import Selection
-from .rules import Rule
+from .equivalents import EquivalentResource
+from .matcher import Matcher
+from .rules import RuleWithOperations
 
 
 @frozen
-class NamedRule:
+class NamedRuleWithOperations:
     """
     A C{NamedRuleWithOperations}.
 
     @ivar names: Of the objects that are meant; empty for all.
     """
 
-    rule: Rule
+    rule: RuleWithOperations
     names: frozenset[str]
 
     @classmethod
-    def make(cls, rule: JSONObject) -> NamedRule:
+    def make(cls, rule: JSONObject) -> NamedRuleWithOperations:
         """The rule that an object's field is."""
-        return cls(Rule.make(rule), frozenset(rule.get("resourceNames") or ()))
+        return cls(RuleWithOperations.make(rule), frozenset(rule.get("resourceNames") or ()))
 
-    def means(self, attributes: AdmissionAttributes, form: Form) -> bool:
+    def matches(self, attributes: AdmissionAttributes, equivalent: EquivalentResource) -> bool:
         """Whether a request is meant, asked for by one of its names."""
         if self.names and attributes.name not in self.names:
             return False
         return self.rule.matches(
-            attributes.operation, form.resource, attributes.subresource, bool(attributes.namespace)
+            attributes.operation, equivalent.resource, attributes.subresource, bool(attributes.namespace)
         )
 
 
-class Matching:
+class MatchResources:
     """The compiled form of C{MatchResources}."""
 
     def __init__(self, constraints: JSONObject) -> None:
-        self._rules = tuple(map(NamedRule.make, constraints.get("resourceRules") or ()))
-        self._excluded = tuple(map(NamedRule.make, constraints.get("excludeResourceRules") or ()))
+        self._rules = tuple(map(NamedRuleWithOperations.make, constraints.get("resourceRules") or ()))
+        self._excluded = tuple(map(NamedRuleWithOperations.make, constraints.get("excludeResourceRules") or ()))
         self._equivalent = constraints.get("matchPolicy") != "Exact"
-        self._selection = Selection.make(constraints)
+        self._matcher = Matcher.make(constraints)
 
-    def form(self, attributes: AdmissionAttributes, forms: Sequence[Form]) -> Form | None:
+    def match(
+        self, attributes: AdmissionAttributes, equivalents: Sequence[EquivalentResource]
+    ) -> EquivalentResource | None:
         """
         The form in which a request is to be seen; L{None} when it is not meant.
 
-        @param forms: All that it could have, the one that it has first.
+        @param equivalents: All that it could have, the one that it has first.
         @raise APIStatusError: The namespace is not there (404), or a selector makes no sense (500).
         """
-        if self._found(self._excluded, attributes, forms) is not None:
+        if self._match_rules(self._excluded, attributes, equivalents) is not None:
             return None
-        form = self._found(self._rules, attributes, forms) if self._rules else forms[0]
-        return form if form is not None and self._selection.selects(attributes) else None
+        equivalent = self._match_rules(self._rules, attributes, equivalents) if self._rules else equivalents[0]
+        return equivalent if equivalent is not None and self._matcher.match_selectors(attributes) else None
 
-    def _found(self, rules: Sequence[NamedRule], attributes: AdmissionAttributes, forms: Sequence[Form]) -> Form | None:
+    def _match_rules(
+        self,
+        rules: Sequence[NamedRuleWithOperations],
+        attributes: AdmissionAttributes,
+        equivalents: Sequence[EquivalentResource],
+    ) -> EquivalentResource | None:
         if not rules:
             return None
-        if any(rule.means(attributes, forms[0]) for rule in rules):
-            return forms[0]
+        if any(rule.matches(attributes, equivalents[0]) for rule in rules):
+            return equivalents[0]
         if self._equivalent:
             for rule in rules:
-                for form in forms[1:]:
-                    if rule.means(attributes, form):
-                        return form
+                for equivalent in equivalents[1:]:
+                    if rule.matches(attributes, equivalent):
+                        return equivalent
         return None

@@ -24,7 +24,7 @@ _EXEMPT: Final = frozenset(
 )
 
 
-def exempt(attributes: AdmissionAttributes) -> bool:
+def is_exempt_admission_configuration(attributes: AdmissionAttributes) -> bool:
     """Whether a request is about the configuration of admission itself."""
     return attributes.group == "admissionregistration.k8s.io" and attributes.kind in _EXEMPT
 
@@ -36,7 +36,7 @@ def _any_of(values: Sequence[str] | None) -> frozenset[str] | None:
 
 
 @frozen
-class Rule:
+class RuleWithOperations:
     """
     A C{RuleWithOperations}. Sets are L{None} where everything matches.
 
@@ -51,7 +51,7 @@ class Rule:
     scope: str
 
     @classmethod
-    def make(cls, rule: JSONObject) -> Rule:
+    def make(cls, rule: JSONObject) -> RuleWithOperations:
         """The rule that an object's field is."""
         pairs = (text.partition("/") for text in rule.get("resources") or ())
         return cls(

@@ -91,14 +91,14 @@ class _Reader:
         for document in filter(None, map(bytes.strip, _PARTED.split(file.read_bytes()))):
             try:
                 for value in _items(decode_yaml(document).value):
-                    self._take(value, file)
+                    self._store_patched(value, file)
             except (BodyError, APIStatusError) as error:
                 why = error.as_body_of_object() if isinstance(error, BodyError) else error.message
                 raise InvalidConfiguration(f"error loading {file}: {why}") from None
             except ValueError as error:
                 raise InvalidConfiguration(f"error loading {file}: {error}") from None
 
-    def _take(self, value: JSONValue, file: Path) -> None:
+    def _store_patched(self, value: JSONValue, file: Path) -> None:
         kind = value.get("kind") if isinstance(value, dict) else None
         if kind not in self._kinds:
             raise ValueError(f"unsupported resource type {kind or 'without a kind'}")

@@ -12,12 +12,12 @@ from typing import Final
 from ...metrics.registry import Distribution, Reading
 
 _LABELS: Final = ("policy", "policy_binding", "error_type", "enforcement_action")
-_SECONDS: Final = (0.0000005, 0.001, 0.01, 0.1, 1.0)
+_DURATION_BUCKETS: Final = (0.0000005, 0.001, 0.01, 0.1, 1.0)
 #: Policies and bindings come and go, and this is for ever.
-_MOST: Final = 5000
+_MAX_POLICIES: Final = 5000
 
 
-class PolicyTally:
+class PolicyMetrics:
     """How long checks took, by what came of them."""
 
     def __init__(self) -> None:
@@ -33,9 +33,9 @@ class PolicyTally:
         labels = (policy, binding, error, action)
         seconds = self._seconds.get(labels)
         if seconds is None:
-            if len(self._seconds) >= _MOST:
+            if len(self._seconds) >= _MAX_POLICIES:
                 return
-            seconds = self._seconds[labels] = Distribution(_SECONDS)
+            seconds = self._seconds[labels] = Distribution(_DURATION_BUCKETS)
         seconds.observe(took)
 
     def readings(self) -> Iterator[Reading]:

@@ -14,12 +14,20 @@ from attrs import frozen
 
 from zope.interface import implementer
 
-from ...admission.expressions import ConditionsFailed, Expression, Names, OutOfBudget, Request, authorizer_of, settled
-from ...admission.matching.equivalents import Form
-from ...admission.reinvocation import Rounds, dumped, replace
+from ...admission.expressions import (
+    CompilationResult,
+    CostBudgetExceeded,
+    MatchConditionError,
+    OptionalVariables,
+    VersionedRequest,
+    cel_authorizer,
+    evaluate_with_authorizer,
+)
+from ...admission.matching.equivalents import EquivalentResource
+from ...admission.reinvocation import ReinvokeContext, canonical_json, replace_in_place
 from ...api.admission import (
     AdmissionAttributes,
-    Reinvocation,
+    ReinvocationContext,
 )
 from ...api.errors import APIStatusError
 from ...api.jsontypes import JSONValue
@@ -30,7 +38,7 @@ from ...registry.generic.schemes import STILL_KNOWN
 from .manifests import read_manifests
 from .params import BadConfiguration
 from .patches import MutationFailed, apply_configuration, apply_operations
-from .source import Binding, Policies, Policy, Shown
+from .source import Binding, Policy, PolicySource, VersionedAttributeAccessor
 
 if TYPE_CHECKING:
     from ...cel.library.authz import Authorizer
@@ -46,14 +54,14 @@ class Mutation:
     """One of a policy's mutations."""
 
     kind: str
-    expression: Expression
+    expression: CompilationResult
 
 
 class MutatingPolicy(Policy):
     """
     A MutatingAdmissionPolicy, compiled.
 
-    @ivar again: Whether it wants to see what others change after it.
+    @ivar reinvocable: Whether it wants to see what others change after it.
     """
 
     def __init__(self, obj: JSONObject, server: ServerAdmissionContext) -> None:
@@ -61,8 +69,8 @@ class MutatingPolicy(Policy):
         from ...cel.library.mutation import JSON_PATCHES_TYPE, OBJECT_TYPE
 
         spec = obj["spec"]
-        self.again = spec.get("reinvocationPolicy") == "IfNeeded"
-        self.patching = Names(params=self.names.params, patches=True)
+        self.reinvocable = spec.get("reinvocationPolicy") == "IfNeeded"
+        self.patching = OptionalVariables(has_params=self.names.has_params, has_patch_types=True)
         self.mutations: list[Mutation] = []
         for one in spec.get("mutations") or ():
             kind = one.get("patchType") or ""
@@ -72,7 +80,9 @@ class MutatingPolicy(Policy):
             text = (one.get(part) or {}).get("expression") or ""
             self.mutations.append(Mutation(kind, self.compiler.compile(text, self.patching, (wanted,))))
 
-    def concerns(self, request: Request, authorizer: Authorizer, params: JSONObject | None) -> bool:
+    def match_conditions_hold(
+        self, request: VersionedRequest, authorizer: Authorizer, params: JSONObject | None
+    ) -> bool:
         """
         Whether its conditions hold.
 
@@ -81,9 +91,11 @@ class MutatingPolicy(Policy):
         if self.conditions is None:
             return True
         values = request.for_conditions(self.names, authorizer, params)
-        return self.conditions.hold(self.evaluation(values, MATCH_BUDGET))
+        return self.conditions.matches(self.evaluation(values, MATCH_BUDGET))
 
-    def evaluate(self, mutation: Mutation, request: Request, authorizer: Authorizer, params: JSONObject | None) -> Any:
+    def evaluate(
+        self, mutation: Mutation, request: VersionedRequest, authorizer: Authorizer, params: JSONObject | None
+    ) -> Any:
         """
         What the expression of a mutation gives.
 
@@ -94,7 +106,7 @@ class MutatingPolicy(Policy):
         values = request.activation(self.patching, authorizer, params)
         try:
             outcome = self.evaluation(values, POLICY_BUDGET).run(mutation.expression)
-        except OutOfBudget as error:
+        except CostBudgetExceeded as error:
             raise MutationFailed(str(error)) from None
         if outcome.error:
             raise MutationFailed(outcome.error)
@@ -107,7 +119,7 @@ class _Invocation:
 
     policy: MutatingPolicy
     binding: Binding
-    form: Form
+    equivalent: EquivalentResource
     params: JSONObject | None
 
     @property
@@ -118,84 +130,90 @@ class _Invocation:
 
 
 @frozen
-class _Refusal:
+class _PolicyError:
     message: str
     reason: str = ""
 
 
-class _Changes:
+class _MutatingDispatcher:
     """What all policies do to one object."""
 
-    def __init__(self, attributes: AdmissionAttributes, server: ServerAdmissionContext, shown: Shown) -> None:
+    def __init__(
+        self, attributes: AdmissionAttributes, server: ServerAdmissionContext, versioned: VersionedAttributeAccessor
+    ) -> None:
         self._attributes = attributes
         self._server = server
-        self._shown = shown
-        self._refusals: list[_Refusal] = []
+        self._versioned = versioned
+        self._errors: list[_PolicyError] = []
 
     async def invocations(
-        self, bound: Sequence[tuple[MutatingPolicy, Sequence[Binding]]], forms: Sequence[Form]
+        self, hooks: Sequence[tuple[MutatingPolicy, Sequence[Binding]]], equivalents: Sequence[EquivalentResource]
     ) -> list[Any]:
         """Which policies are to be run; what is wrong with others is noted."""
         found = []
-        for policy, bindings in bound:
+        for policy, bindings in hooks:
             try:
-                form = policy.matching.form(self._attributes, forms)
-                if form is None:
+                equivalent = policy.matching.match(self._attributes, equivalents)
+                if equivalent is None:
                     continue
-                policy.check()
+                policy.check_configuration()
             except (APIStatusError, BadConfiguration) as error:
-                self._refuse(policy, None, f"failed to configure policy: {error}")
+                self._record_error(policy, None, f"failed to configure policy: {error}")
                 continue
             for binding in bindings:
                 try:
-                    if binding.matching is not None and binding.matching.form(self._attributes, forms) is None:
+                    if binding.matching is not None and binding.matching.match(self._attributes, equivalents) is None:
                         continue
                     params = await policy.params(binding, self._attributes.namespace)
                 except (APIStatusError, BadConfiguration) as error:
-                    self._refuse(policy, binding, f"failed to configure binding: {error}")
+                    self._record_error(policy, binding, f"failed to configure binding: {error}")
                     continue
-                found += [_Invocation(policy, binding, form, one) for one in params]
+                found += [_Invocation(policy, binding, equivalent, one) for one in params]
         return found
 
-    async def run(self, invocations: Sequence[_Invocation], reinvocation: Reinvocation, rounds: Rounds) -> None:
+    async def run(
+        self, invocations: Sequence[_Invocation], reinvocation: ReinvocationContext, reinvoke_context: ReinvokeContext
+    ) -> None:
         """Run them, each on what those before have made of the object."""
-        authorizer = authorizer_of(self._attributes)
+        authorizer = cel_authorizer(self._attributes)
         for invocation in invocations:
             policy, key = invocation.policy, repr(invocation.key)
-            request = await self._shown.request(invocation.form)
+            request = await self._versioned.request(invocation.equivalent)
             try:
-                if not await settled(
-                    partial(policy.concerns, request, authorizer, invocation.params), self._attributes
+                if not await evaluate_with_authorizer(
+                    partial(policy.match_conditions_hold, request, authorizer, invocation.params), self._attributes
                 ):
                     continue
-            except ConditionsFailed as error:
-                self._refuse(policy, invocation.binding, str(error), "Invalid")
+            except MatchConditionError as error:
+                self._record_error(policy, invocation.binding, str(error), "Invalid")
                 continue
-            if reinvocation.second and key not in rounds.due:
+            if reinvocation.is_reinvoke and key not in reinvoke_context.to_reinvoke:
                 continue
             if self._attributes.object is not None and await self._mutate(invocation, authorizer):
-                rounds.changed()
-                reinvocation.request()
-            if policy.again:
-                rounds.called.add(key)
+                reinvoke_context.require_reinvocation()
+                reinvocation.request_reinvocation()
+            if policy.reinvocable:
+                reinvoke_context.previously_invoked.add(key)
 
     async def _mutate(self, invocation: _Invocation, authorizer: Authorizer) -> bool:
         """Carry out all mutations of a policy; whether they changed anything."""
-        before = dumped(self._attributes.object)
+        before = canonical_json(self._attributes.object)
         for mutation in invocation.policy.mutations:
-            request = await self._shown.request(invocation.form)
+            request = await self._versioned.request(invocation.equivalent)
             evaluate = partial(invocation.policy.evaluate, mutation, request, authorizer, invocation.params)
             try:
-                value = await settled(evaluate, self._attributes)
-                patched = self._patched(mutation, request, value, invocation.form.kind)
+                value = await evaluate_with_authorizer(evaluate, self._attributes)
+                patched = self._patched(mutation, request, value, invocation.equivalent.kind)
             except MutationFailed as error:
-                self._refuse(invocation.policy, invocation.binding, str(error), "Invalid")
+                self._record_error(invocation.policy, invocation.binding, str(error), "Invalid")
                 continue
             if patched is not request.object:
-                await self._take(patched, invocation.form.kind, mutation.kind == JSON_PATCH)
-        return before != dumped(self._attributes.object)
+                await self._store_patched(patched, invocation.equivalent.kind, mutation.kind == JSON_PATCH)
+        return before != canonical_json(self._attributes.object)
 
-    def _patched(self, mutation: Mutation, request: Request, value: JSONValue, kind: GroupVersionKind) -> JSONObject:
+    def _patched(
+        self, mutation: Mutation, request: VersionedRequest, value: JSONValue, kind: GroupVersionKind
+    ) -> JSONObject:
         assert request.object is not None
         if mutation.kind == JSON_PATCH:
             patched = apply_operations(request.object, value)
@@ -213,9 +231,9 @@ class _Changes:
         if name != kind.kind or api_version == kind.api_version or not isinstance(api_version, str):
             return
         group, _, version = api_version.rpartition("/")
-        said = GroupVersionKind(group, version, kind.kind)
+        details = GroupVersionKind(group, version, kind.kind)
         definitions = self._server.definitions
-        if said in STILL_KNOWN or (definitions is not None and definitions.knows(said)):
+        if details in STILL_KNOWN or (definitions is not None and definitions.knows(details)):
             why = f"converting ({version}.{name}) to ({kind.version}.{name}): unknown conversion"
             raise MutationFailed(why)
 
@@ -237,7 +255,7 @@ class _Changes:
             )
         return found
 
-    async def _take(self, patched: JSONObject, kind: GroupVersionKind, strict: bool) -> None:
+    async def _store_patched(self, patched: JSONObject, kind: GroupVersionKind, strict: bool) -> None:
         """
         Replace the object by the patched one.
 
@@ -247,41 +265,41 @@ class _Changes:
             (C{mutating/patch/json_patch.go}).
         @raise APIStatusError: The result is not an object of its kind (500).
         """
-        asked = self._attributes
-        assert asked.object is not None
-        names = asked.group, asked.resource
+        attributes = self._attributes
+        assert attributes.object is not None
+        names = attributes.group, attributes.resource
         try:
-            obj = await self._server.versions.taken(*names, patched, kind, asked.object_kind, strict=strict)
+            obj = await self._server.versions.taken(*names, patched, kind, attributes.object_kind, strict=strict)
         except ValueError as error:
             text = str(error)
             raise APIStatusError.internal(
                 f"failed to convert object: {text}" if text.startswith("converting (") else text
             ) from None
-        replace(asked.object, obj)
-        self._shown.forget()
+        replace_in_place(attributes.object, obj)
+        self._versioned.invalidate()
 
-    def _refuse(self, policy: MutatingPolicy, binding: Binding | None, why: str, reason: str = "") -> None:
-        if policy.ignores:
+    def _record_error(self, policy: MutatingPolicy, binding: Binding | None, why: str, reason: str = "") -> None:
+        if policy.ignore_failures:
             return
         if binding is None:
             text = f'policy "{policy.name}" denied request: {why}'
         else:
             text = f"policy '{policy.name}' with binding '{binding.name}' denied request: {why}"
-        self._refusals.append(_Refusal(text, reason))
+        self._errors.append(_PolicyError(text, reason))
 
-    def finish(self) -> None:
+    def raise_errors(self) -> None:
         """
         Tell what is wrong, if something is.
 
         @raise APIStatusError: The request is denied (403).
         """
-        if not self._refusals:
+        if not self._errors:
             return
-        first = self._refusals[0]
+        first = self._errors[0]
         error = self._attributes.forbidden("admission request denied by policy")
         error.message = first.message
         error.reason = first.reason or error.reason
-        error.details = {**(error.details or {}), "causes": [{"message": one.message} for one in self._refusals]}
+        error.details = {**(error.details or {}), "causes": [{"message": one.message} for one in self._errors]}
         raise error
 
 
@@ -293,7 +311,7 @@ class MutatingAdmissionPolicy:
     #: What expressions may cost is limited already.
     timeout: ClassVar[None] = None
 
-    def __init__(self, server: ServerAdmissionContext, policies: Policies[MutatingPolicy]) -> None:
+    def __init__(self, server: ServerAdmissionContext, policies: PolicySource[MutatingPolicy]) -> None:
         self._server = server
         self._policies = policies
 
@@ -301,7 +319,7 @@ class MutatingAdmissionPolicy:
     def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> MutatingAdmissionPolicy:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         fixed = read_manifests(configuration, cls.name, server)
-        return cls(server, Policies(server, "mutatingadmissionpolicies", MutatingPolicy, fixed))
+        return cls(server, PolicySource(server, "mutatingadmissionpolicies", MutatingPolicy, fixed))
 
     def handles(self, operation: str) -> bool:
         """Rules decide; nothing is left to change of what is deleted, whatever operations they mean by C{*}."""
@@ -309,19 +327,19 @@ class MutatingAdmissionPolicy:
 
     def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IMutatingAdmission.admit}."""
-        bound = self._policies.asked(attributes)
-        return self._mutate(attributes, bound) if bound else None
+        hooks = self._policies.hooks_for(attributes)
+        return self._mutate(attributes, hooks) if hooks else None
 
     async def _mutate(
-        self, attributes: AdmissionAttributes, bound: Sequence[tuple[MutatingPolicy, Sequence[Binding]]]
+        self, attributes: AdmissionAttributes, hooks: Sequence[tuple[MutatingPolicy, Sequence[Binding]]]
     ) -> None:
-        changes = _Changes(attributes, self._server, Shown(attributes, self._server))
-        invocations = await changes.invocations(bound, self._policies.forms(attributes))
+        changes = _MutatingDispatcher(attributes, self._server, VersionedAttributeAccessor(attributes, self._server))
+        invocations = await changes.invocations(hooks, self._policies.equivalents(attributes))
         if invocations:
-            reinvocation = attributes.reinvocation or Reinvocation()
-            rounds = reinvocation.notes.setdefault(self.name, Rounds())
-            if reinvocation.second and rounds.last != dumped(attributes.object):
-                rounds.changed()
-            await changes.run(invocations, reinvocation, rounds)
-            rounds.last = dumped(attributes.object)
-        changes.finish()
+            reinvocation = attributes.reinvocation or ReinvocationContext()
+            reinvoke_context = reinvocation.plugin_values.setdefault(self.name, ReinvokeContext())
+            if reinvocation.is_reinvoke and reinvoke_context.last_output != canonical_json(attributes.object):
+                reinvoke_context.require_reinvocation()
+            await changes.run(invocations, reinvocation, reinvoke_context)
+            reinvoke_context.last_output = canonical_json(attributes.object)
+        changes.raise_errors()

@@ -82,7 +82,7 @@ class ParamKind:
         if not records and ref.get("parameterNotFoundAction") == "Deny":
             raise BadConfiguration("no params found for policy binding with `Deny` parameterNotFoundAction")
         await store.prepare(records)
-        return [await self._shown(store, record) for record in records]
+        return [await self._versioned(store, record) for record in records]
 
     async def _store(self, resource: str) -> Store:
         store = self._server.stores.find(self.gvk.group, resource)
@@ -111,16 +111,16 @@ class ParamKind:
         prefix = f"{namespace}/" if store.info.namespaced else ""
         return [record for record in store.cache.list(prefix).records if matches(record.labels)]
 
-    async def _shown(self, store: Store, record: Record) -> JSONObject:
+    async def _versioned(self, store: Store, record: Record) -> JSONObject:
         """An object in the version of the policy; made once, and kept with the record."""
         key = ("params", self.gvk)
         if record.views is None:
             record.views = {}
-        shown: JSONObject | None = record.views.get(key)
-        if shown is None:
+        versioned: JSONObject | None = record.views.get(key)
+        if versioned is None:
             codec = getattr(store, "codec", None)
             obj = orjson.loads(record.item if codec is None else codec.item(record))
             source = store.gvk if codec is None else self.gvk
-            shown = await self._server.versions.shown(store.info.group, store.info.resource, obj, source, self.gvk)
-            record.views[key] = shown
-        return shown
+            versioned = await self._server.versions.shown(store.info.group, store.info.resource, obj, source, self.gvk)
+            record.views[key] = versioned
+        return versioned

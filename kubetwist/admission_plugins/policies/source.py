@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from zope.interface import implementer
 
-from ...admission.admissionrequest import request_object
-from ...admission.expressions import Compiler, Conditions, Evaluation, Names, Request, namespace_object
-from ...admission.matching.equivalents import Form
-from ...admission.matching.matchresources import Matching
-from ...admission.matching.rules import exempt
+from ...admission.admissionrequest import admission_request
+from ...admission.expressions import (
+    Compiler,
+    Evaluation,
+    MatchConditions,
+    OptionalVariables,
+    VersionedRequest,
+    namespace_object,
+)
+from ...admission.matching.equivalents import EquivalentResource
+from ...admission.matching.matchresources import MatchResources
+from ...admission.matching.rules import is_exempt_admission_configuration
 from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.resource import GroupResource, GroupVersionKind, JSONObject
@@ -32,61 +39,61 @@ class Binding:
     The binding of a policy.
 
     @ivar policy: The name of the policy.
-    @ivar ref: Which parameters it gives; L{None} for none.
-    @ivar actions: C{Deny}, C{Warn}, C{Audit}: what is done when a validation fails.
+    @ivar param_ref: Which parameters it gives; L{None} for none.
+    @ivar validation_actions: C{Deny}, C{Warn}, C{Audit}: what is done when a validation fails.
     """
 
     def __init__(self, obj: JSONObject) -> None:
         spec = obj["spec"]
         self.name: str = obj["metadata"]["name"]
         self.policy: str = spec.get("policyName") or ""
-        self.ref: JSONObject | None = spec.get("paramRef")
-        self.actions: Sequence[str] = spec.get("validationActions") or ()
+        self.param_ref: JSONObject | None = spec.get("paramRef")
+        self.validation_actions: Sequence[str] = spec.get("validationActions") or ()
         resources = spec.get("matchResources")
-        self.matching = None if resources is None else Matching(resources)
+        self.matching = None if resources is None else MatchResources(resources)
 
 
 class Policy:
     """
     What policies of both kinds have; its expressions are compiled.
 
-    @ivar ignores: What can not be evaluated does not count.
-    @ivar kind: That of its parameters; L{None} without any.
-    @ivar unusable: Why it can not be used at all; C{""} if it can.
+    @ivar ignore_failures: What can not be evaluated does not count.
+    @ivar param_kind: That of its parameters; L{None} without any.
+    @ivar configuration_error: Why it can not be used at all; C{""} if it can.
     @ivar names: What its expressions may name.
     """
 
     def __init__(self, obj: JSONObject, server: ServerAdmissionContext) -> None:
         spec = obj["spec"]
         self.name: str = obj["metadata"]["name"]
-        self.ignores = spec.get("failurePolicy") == "Ignore"
-        self.matching = Matching(spec.get("matchConstraints") or {})
-        self.unusable = (
+        self.ignore_failures = spec.get("failurePolicy") == "Ignore"
+        self.matching = MatchResources(spec.get("matchConstraints") or {})
+        self.configuration_error = (
             "" if spec.get("matchConstraints") else "policy contained no match constraints, a required field"
         )
-        self.kind: ParamKind | None = None
+        self.param_kind: ParamKind | None = None
         if spec.get("paramKind"):
             try:
-                self.kind = ParamKind(spec["paramKind"], server)
+                self.param_kind = ParamKind(spec["paramKind"], server)
             except ValueError as error:
-                self.unusable = f"failed to parse paramKind APIVersion: {error}"
-        self.names = Names(params=self.kind is not None)
-        self.compiler = Compiler(composed=True)
+                self.configuration_error = f"failed to parse paramKind APIVersion: {error}"
+        self.names = OptionalVariables(has_params=self.param_kind is not None)
+        self.compiler = Compiler(composited=True)
         for variable in spec.get("variables") or ():
-            self.compiler.add(variable["name"], variable.get("expression") or "", self.names)
+            self.compiler.compile_and_store_variable(variable["name"], variable.get("expression") or "", self.names)
         conditions = spec.get("matchConditions") or ()
-        self.conditions = Conditions(conditions, self.compiler, self.names) if conditions else None
+        self.conditions = MatchConditions(conditions, self.compiler, self.names) if conditions else None
 
-    def check(self) -> None:
+    def check_configuration(self) -> None:
         """
         See whether it can be used.
 
         @raise BadConfiguration: It can not.
         """
-        if self.unusable:
-            raise BadConfiguration(self.unusable)
-        if self.kind is not None:
-            self.kind.check()
+        if self.configuration_error:
+            raise BadConfiguration(self.configuration_error)
+        if self.param_kind is not None:
+            self.param_kind.check()
 
     async def params(self, binding: Binding, namespace: str) -> list[JSONObject | None]:
         """
@@ -94,9 +101,9 @@ class Policy:
 
         @raise BadConfiguration: They can not be had.
         """
-        if self.kind is None or binding.ref is None:
+        if self.param_kind is None or binding.param_ref is None:
             return [None]
-        return [*await self.kind.collect(binding.ref, namespace)]
+        return [*await self.param_kind.collect(binding.param_ref, namespace)]
 
     def evaluation(self, values: dict[str, Value], budget: int) -> Evaluation:
         """Something to run its expressions with."""
@@ -107,7 +114,7 @@ _Policy = TypeVar("_Policy", bound=Policy)
 
 
 @implementer(IWatchSink)
-class _Compiled:
+class _CompiledObjectCache:
     """The objects of one kind, each compiled once per revision."""
 
     def __init__(self, server: ServerAdmissionContext, resource: str, compile_one: Callable[[JSONObject], Any]) -> None:
@@ -164,7 +171,7 @@ class _Compiled:
         return [compiled for _, compiled in self._known.values()]
 
 
-class Policies(Generic[_Policy]):
+class PolicySource(Generic[_Policy]):
     """All policies of one kind with their bindings."""
 
     def __init__(
@@ -179,17 +186,17 @@ class Policies(Generic[_Policy]):
         @param fixed: Policies that are none of the API's, and their bindings.
         """
         bindings = f"{resource.removesuffix('ies')}ybindings"
-        self._policies = _Compiled(server, resource, lambda obj: make(obj, server))
-        self._bindings = _Compiled(server, bindings, Binding)
-        bound = list(map(Binding, fixed[1]))
+        self._policies = _CompiledObjectCache(server, resource, lambda obj: make(obj, server))
+        self._bindings = _CompiledObjectCache(server, bindings, Binding)
+        hooks = list(map(Binding, fixed[1]))
         policies = [make(obj, server) for obj in fixed[0]]
-        self._fixed = tuple((one, [binding for binding in bound if binding.policy == one.name]) for one in policies)
+        self._fixed = tuple((one, [binding for binding in hooks if binding.policy == one.name]) for one in policies)
         self._server = server
         self._found: list[_Policy] = []
-        self._bound: list[Binding] = []
+        self._hooks: list[Binding] = []
         self._all: tuple[tuple[_Policy, Sequence[Binding]], ...] = self._fixed
 
-    def bound(self) -> tuple[tuple[_Policy, Sequence[Binding]], ...]:
+    def hooks(self) -> tuple[tuple[_Policy, Sequence[Binding]], ...]:
         """
         The policies that have bindings, and these.
 
@@ -201,36 +208,36 @@ class Policies(Generic[_Policy]):
         if policies is not None:
             self._found = policies
         if bindings is not None:
-            self._bound = bindings
+            self._hooks = bindings
         by_policy: dict[str, list[Binding]] = {}
-        for binding in self._bound:
+        for binding in self._hooks:
             by_policy.setdefault(binding.policy, []).append(binding)
         pairs = ((policy, by_policy[policy.name]) for policy in self._found if policy.name in by_policy)
         self._all = (*self._fixed, *pairs)
         return self._all
 
-    def asked(self, attributes: AdmissionAttributes) -> tuple[tuple[_Policy, Sequence[Binding]], ...]:
+    def hooks_for(self, attributes: AdmissionAttributes) -> tuple[tuple[_Policy, Sequence[Binding]], ...]:
         """
         The policies to ask about a request.
 
         @raise APIStatusError: They are not known yet (403, as in the reference).
         """
         try:
-            bound = self.bound()
+            hooks = self.hooks()
         except StorageUnavailable as error:
             raise attributes.forbidden(str(error)) from None
-        return () if exempt(attributes) else bound
+        return () if is_exempt_admission_configuration(attributes) else hooks
 
-    def forms(self, attributes: AdmissionAttributes) -> tuple[Form, ...]:
+    def equivalents(self, attributes: AdmissionAttributes) -> tuple[EquivalentResource, ...]:
         """The forms that a request could have, the one that it has first."""
-        own = Form(attributes.request_resource, attributes.request_kind)
+        own = EquivalentResource(attributes.request_resource, attributes.request_kind)
         known = self._server.versions.forms(
             attributes.group, attributes.resource, attributes.subresource, attributes.request_kind
         )
-        return (own, *(form for form in known if form.resource != own.resource))
+        return (own, *(equivalent for equivalent in known if equivalent.resource != own.resource))
 
 
-class Shown:
+class VersionedAttributeAccessor:
     """A request in the forms that policies want to see it in, each made once."""
 
     def __init__(self, attributes: AdmissionAttributes, server: ServerAdmissionContext) -> None:
@@ -238,44 +245,50 @@ class Shown:
         self._server = server
         self._kinds: dict[GroupVersionKind, tuple[JSONObject | None, JSONObject | None]] = {}
 
-    async def objects(self, kind: GroupVersionKind) -> tuple[JSONObject | None, JSONObject | None]:
+    async def versioned_objects(self, kind: GroupVersionKind) -> tuple[JSONObject | None, JSONObject | None]:
         """The object and the old one."""
         found = self._kinds.get(kind)
         if found is None:
             found = (
-                await self._shown(self.attributes.object, kind),
-                await self._shown(self.attributes.old_object, kind),
+                await self._versioned(self.attributes.object, kind),
+                await self._versioned(self.attributes.old_object, kind),
             )
             self._kinds[kind] = found
         return found
 
-    async def _shown(self, obj: JSONObject | None, kind: GroupVersionKind) -> JSONObject | None:
+    async def _versioned(self, obj: JSONObject | None, kind: GroupVersionKind) -> JSONObject | None:
         if obj is None:
             return None
-        asked = self.attributes
-        return await self._server.versions.shown(asked.group, asked.resource, obj, asked.object_kind, kind)
+        attributes = self.attributes
+        return await self._server.versions.shown(
+            attributes.group, attributes.resource, obj, attributes.object_kind, kind
+        )
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """The object has changed."""
         self._kinds.clear()
 
-    async def request(self, form: Form) -> Request:
+    async def request(self, equivalent: EquivalentResource) -> VersionedRequest:
         """
         The request in a form.
 
         @raise APIStatusError: Its namespace is not there (404), or nobody converts its object (500).
         """
-        obj, old = await self.objects(form.kind)
-        asked = self.attributes
-        request = {**request_object(asked, form), "dryRun": asked.dry_run, "options": asked.options}
-        return Request(obj, old, request, namespace_object(self._namespace()), asked)
+        obj, old = await self.versioned_objects(equivalent.kind)
+        attributes = self.attributes
+        request = {
+            **admission_request(attributes, equivalent),
+            "dryRun": attributes.dry_run,
+            "options": attributes.options,
+        }
+        return VersionedRequest(obj, old, request, namespace_object(self._namespace()), attributes)
 
     def _namespace(self) -> JSONObject | None:
-        asked = self.attributes
-        if not asked.namespace or (asked.group, asked.request_kind.kind) == ("", "Namespace"):
+        attributes = self.attributes
+        if not attributes.namespace or (attributes.group, attributes.request_kind.kind) == ("", "Namespace"):
             # A namespace is in itself, in a way that does not matter here.
             return None
-        namespace = asked.context.view("", "namespaces", "", asked.namespace)
+        namespace = attributes.context.view("", "namespaces", "", attributes.namespace)
         if namespace is None:
-            raise APIStatusError.not_found(GroupResource("", "namespaces"), asked.namespace)
+            raise APIStatusError.not_found(GroupResource("", "namespaces"), attributes.namespace)
         return namespace

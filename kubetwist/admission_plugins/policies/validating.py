@@ -18,14 +18,14 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from ...admission.expressions import (
-    ConditionsFailed,
-    Expression,
-    Names,
-    Outcome,
-    OutOfBudget,
-    Request,
-    authorizer_of,
-    settled,
+    CompilationResult,
+    CostBudgetExceeded,
+    EvaluationResult,
+    MatchConditionError,
+    OptionalVariables,
+    VersionedRequest,
+    cel_authorizer,
+    evaluate_with_authorizer,
 )
 from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
@@ -35,12 +35,12 @@ from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
 from ...interfaces import IMeasuredAdmission, IValidatingAdmission
 from ...metrics.registry import Reading
 from .manifests import read_manifests
-from .metrics import PolicyTally
+from .metrics import PolicyMetrics
 from .params import BadConfiguration
-from .source import Binding, Policies, Policy, Shown
+from .source import Binding, Policy, PolicySource, VersionedAttributeAccessor
 
 if TYPE_CHECKING:
-    from ...admission.matching.equivalents import Form
+    from ...admission.matching.equivalents import EquivalentResource
     from ...cel.library.authz import Authorizer
     from ...cel.values import Value
     from ...registry.admissioncontext import ServerAdmissionContext
@@ -58,15 +58,15 @@ class Validation:
     """
     One of a policy's validations.
 
-    @ivar making: Makes the message; L{None} without it.
+    @ivar message_expression: Makes the message; L{None} without it.
     """
 
-    expression: Expression
+    expression: CompilationResult
     message: str
-    making: Expression | None
+    message_expression: CompilationResult | None
     reason: str
 
-    def told(self, made: Outcome | None) -> str:
+    def failure_message(self, made: EvaluationResult | None) -> str:
         """What is said when it fails."""
         text = ""
         if made is not None and not made.error and isinstance(made.value, str):
@@ -77,7 +77,7 @@ class Validation:
 
 
 @frozen
-class Failure:
+class PolicyDecision:
     """
     A validation that failed, or could not be run.
 
@@ -93,17 +93,17 @@ class Failure:
 
 
 @define
-class Findings:
+class ValidateResult:
     """
     What a policy finds for one parameter.
 
     @ivar annotations: Keys and values for the audit.
-    @ivar broken: Annotations that could not be made, and must not pass.
+    @ivar audit_annotation_errors: Annotations that could not be made, and must not pass.
     """
 
-    failures: list[Failure] = field(factory=list)
+    failures: list[PolicyDecision] = field(factory=list)
     annotations: list[tuple[str, str]] = field(factory=list)
-    broken: list[str] = field(factory=list)
+    audit_annotation_errors: list[str] = field(factory=list)
 
 
 class ValidatingPolicy(Policy):
@@ -114,7 +114,10 @@ class ValidatingPolicy(Policy):
         from ...cel.types import BOOL, NULL, STRING
 
         spec = obj["spec"]
-        compiled, messages = self.compiler.compile, Names(params=self.names.params, authorizer=False)
+        compiled, messages = (
+            self.compiler.compile,
+            OptionalVariables(has_params=self.names.has_params, has_authorizer=False),
+        )
         self._validations = [
             Validation(
                 compiled(one.get("expression") or "", self.names, (BOOL,)),
@@ -129,65 +132,68 @@ class ValidatingPolicy(Policy):
             for one in spec.get("auditAnnotations") or ()
         ]
 
-    def evaluate(self, request: Request, authorizer: Authorizer, params: JSONObject | None) -> Findings:
+    def evaluate(self, request: VersionedRequest, authorizer: Authorizer, params: JSONObject | None) -> ValidateResult:
         """Run everything; nothing else is done."""
-        findings = Findings()
+        result = ValidateResult()
         values = request.activation(self.names, authorizer, params)
         if self.conditions is not None:
             conditional = request.for_conditions(self.names, authorizer, params)
             try:
-                if not self.conditions.hold(self.evaluation(conditional, MATCH_BUDGET)):
-                    return findings
-            except ConditionsFailed as error:
-                if not self.ignores:
-                    findings.failures.append(Failure(str(error), error="invalid_error"))
-                return findings
+                if not self.conditions.matches(self.evaluation(conditional, MATCH_BUDGET)):
+                    return result
+            except MatchConditionError as error:
+                if not self.ignore_failures:
+                    result.failures.append(PolicyDecision(str(error), error="invalid_error"))
+                return result
         try:
-            self._validate(values, findings)
-            self._annotate(values, findings)
-        except OutOfBudget as error:
-            findings = Findings([] if self.ignores else [Failure(str(error), error="out_of_budget")])
-        return findings
+            self._validate(values, result)
+            self._annotate(values, result)
+        except CostBudgetExceeded as error:
+            result = ValidateResult([] if self.ignore_failures else [PolicyDecision(str(error), error="out_of_budget")])
+        return result
 
-    def _validate(self, values: dict[str, Value], findings: Findings) -> None:
+    def _validate(self, values: dict[str, Value], result: ValidateResult) -> None:
         evaluation = self.evaluation(values, POLICY_BUDGET)
         outcomes = [evaluation.run(one.expression) for one in self._validations]
         failed = [bool(outcome.error) or outcome.value is not True for outcome in outcomes]
-        made: list[Outcome | None] = [None] * len(outcomes)
+        made: list[EvaluationResult | None] = [None] * len(outcomes)
         out_of_budget = ""
         if any(failed):
             # Messages are made with variables of their own, as they may not ask the authorizer.
             messages = self.evaluation(values, evaluation.budget)
             try:
-                made = [None if one.making is None else messages.run(one.making) for one in self._validations]
-            except OutOfBudget as error:
+                made = [
+                    None if one.message_expression is None else messages.run(one.message_expression)
+                    for one in self._validations
+                ]
+            except CostBudgetExceeded as error:
                 out_of_budget = f"failed messageExpression: {error}"
         for index, (one, outcome) in enumerate(zip(self._validations, outcomes, strict=True)):
             if outcome.error or (out_of_budget and failed[index]):
-                if not self.ignores:
-                    findings.failures.append(
-                        Failure(
+                if not self.ignore_failures:
+                    result.failures.append(
+                        PolicyDecision(
                             outcome.error or out_of_budget,
                             index,
                             error="invalid_error" if outcome.error else "out_of_budget",
                         )
                     )
             elif failed[index]:
-                findings.failures.append(Failure(one.told(made[index]), index, one.reason))
+                result.failures.append(PolicyDecision(one.failure_message(made[index]), index, one.reason))
 
-    def _annotate(self, values: dict[str, Value], findings: Findings) -> None:
+    def _annotate(self, values: dict[str, Value], result: ValidateResult) -> None:
         if not self._annotations:
             return
         evaluation = self.evaluation(values, POLICY_BUDGET)
         for key, expression in self._annotations:
             outcome = evaluation.run(expression)
             if outcome.error:
-                if not self.ignores:
-                    findings.broken.append(outcome.error)
+                if not self.ignore_failures:
+                    result.audit_annotation_errors.append(outcome.error)
             elif isinstance(outcome.value, str):
                 value = outcome.value.strip()
                 if value:
-                    findings.annotations.append((key, value.encode()[:_ANNOTATION_LIMIT].decode("utf-8", "ignore")))
+                    result.annotations.append((key, value.encode()[:_ANNOTATION_LIMIT].decode("utf-8", "ignore")))
 
 
 @frozen
@@ -196,32 +202,36 @@ class _Denial:
     reason: str
 
 
-class _Review:
+class _ValidatingDispatcher:
     """The review of one request by all policies."""
 
     _log = Logger()
 
-    def __init__(self, attributes: AdmissionAttributes, shown: Shown, tally: PolicyTally) -> None:
+    def __init__(
+        self, attributes: AdmissionAttributes, versioned: VersionedAttributeAccessor, metrics: PolicyMetrics
+    ) -> None:
         self._attributes = attributes
-        self._tally = tally
-        self._shown = shown
+        self._metrics = metrics
+        self._versioned = versioned
         self._authorizer: Authorizer | None = None
         self._denials: list[_Denial] = []
 
-    async def look(self, policy: ValidatingPolicy, bindings: Sequence[Binding], forms: Sequence[Form]) -> None:
+    async def evaluate_policy(
+        self, policy: ValidatingPolicy, bindings: Sequence[Binding], equivalents: Sequence[EquivalentResource]
+    ) -> None:
         """Have a policy look at the request."""
         try:
-            form = policy.matching.form(self._attributes, forms)
-            if form is None:
+            equivalent = policy.matching.match(self._attributes, equivalents)
+            if equivalent is None:
                 return
-            policy.check()
+            policy.check_configuration()
         except (APIStatusError, BadConfiguration) as error:
             self._misconfigured(policy, None, error)
             return
         annotations: dict[str, list[str]] = {}
         for binding in bindings:
             try:
-                if binding.matching is not None and binding.matching.form(self._attributes, forms) is None:
+                if binding.matching is not None and binding.matching.match(self._attributes, equivalents) is None:
                     continue
                 params = await policy.params(binding, self._attributes.namespace)
             except (APIStatusError, BadConfiguration) as error:
@@ -229,29 +239,31 @@ class _Review:
                 continue
             if not params:
                 continue
-            request = await self._shown.request(form)
-            authorizer = self._authorizer = self._authorizer or authorizer_of(self._attributes)
+            request = await self._versioned.request(equivalent)
+            authorizer = self._authorizer = self._authorizer or cel_authorizer(self._attributes)
             for one in params:
                 began = perf_counter()
-                findings = await settled(partial(policy.evaluate, request, authorizer, one), self._attributes)
-                self._count(policy, binding, findings, perf_counter() - began)
-                self._note(policy, binding, findings, annotations)
+                result = await evaluate_with_authorizer(
+                    partial(policy.evaluate, request, authorizer, one), self._attributes
+                )
+                self._count(policy, binding, result, perf_counter() - began)
+                self._enforce_actions(policy, binding, result, annotations)
         for key, values in annotations.items():
             self._annotate(f"{policy.name}/{key}", ", ".join(dict.fromkeys(values)))
 
-    def _count(self, policy: ValidatingPolicy, binding: Binding, findings: Findings, took: float) -> None:
-        checked = partial(self._tally.checked, policy.name, binding.name)
-        if not findings.failures:
+    def _count(self, policy: ValidatingPolicy, binding: Binding, result: ValidateResult, took: float) -> None:
+        checked = partial(self._metrics.checked, policy.name, binding.name)
+        if not result.failures:
             checked("no_error", "allow", took)
-        for failure in findings.failures:
-            for action in binding.actions:
+        for failure in result.failures:
+            for action in binding.validation_actions:
                 checked(failure.error, action.lower(), took)
 
-    def _note(
-        self, policy: ValidatingPolicy, binding: Binding, findings: Findings, annotations: dict[str, list[str]]
+    def _enforce_actions(
+        self, policy: ValidatingPolicy, binding: Binding, result: ValidateResult, annotations: dict[str, list[str]]
     ) -> None:
-        for failure in findings.failures:
-            for action in binding.actions:
+        for failure in result.failures:
+            for action in binding.validation_actions:
                 if action == "Deny":
                     self._deny(policy, binding, failure.message, failure.reason)
                 elif action == "Warn":
@@ -260,21 +272,21 @@ class _Review:
                         f"'{binding.name}': {failure.message}"
                     )
                 elif action == "Audit":
-                    said = {
+                    details = {
                         "message": failure.message,
                         "policy": policy.name,
                         "binding": binding.name,
                         "expressionIndex": failure.index,
-                        "validationActions": list(binding.actions),
+                        "validationActions": list(binding.validation_actions),
                     }
-                    self._annotate(_FAILURES, orjson.dumps([said]).decode())
-        for key, value in findings.annotations:
+                    self._annotate(_FAILURES, orjson.dumps([details]).decode())
+        for key, value in result.annotations:
             annotations.setdefault(key, []).append(value)
-        for text in findings.broken:
+        for text in result.audit_annotation_errors:
             self._deny(policy, binding, text)
 
     def _misconfigured(self, policy: ValidatingPolicy, binding: Binding | None, error: Exception) -> None:
-        if not policy.ignores:
+        if not policy.ignore_failures:
             what = "policy" if binding is None else "binding"
             self._deny(policy, binding, f"failed to configure {what}: {error}")
 
@@ -289,7 +301,7 @@ class _Review:
         except ValueError as error:
             self._log.warn("no audit annotation {key}: {error}", key=key, error=error)
 
-    def finish(self) -> None:
+    def raise_errors(self) -> None:
         """
         Tell what is wrong, if something is.
 
@@ -297,10 +309,10 @@ class _Review:
         """
         if not self._denials:
             return
-        denial = self._denials[0]
-        error = self._attributes.forbidden(denial.message)
-        error.code, error.reason = _CODES.get(denial.reason, 422), denial.reason
-        error.details = {**(error.details or {}), "causes": [{"message": denial.message}]}
+        to_status_error = self._denials[0]
+        error = self._attributes.forbidden(to_status_error.message)
+        error.code, error.reason = _CODES.get(to_status_error.reason, 422), to_status_error.reason
+        error.details = {**(error.details or {}), "causes": [{"message": to_status_error.message}]}
         raise error
 
 
@@ -312,20 +324,20 @@ class ValidatingAdmissionPolicy:
     #: What expressions may cost is limited already.
     timeout: ClassVar[None] = None
 
-    def __init__(self, server: ServerAdmissionContext, policies: Policies[ValidatingPolicy]) -> None:
+    def __init__(self, server: ServerAdmissionContext, policies: PolicySource[ValidatingPolicy]) -> None:
         self._server = server
         self._policies = policies
-        self._tally = PolicyTally()
+        self._metrics = PolicyMetrics()
 
     def readings(self) -> Iterator[Reading]:
         """What is counted of checks."""
-        return self._tally.readings()
+        return self._metrics.readings()
 
     @classmethod
     def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> ValidatingAdmissionPolicy:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         fixed = read_manifests(configuration, cls.name, server)
-        return cls(server, Policies(server, "validatingadmissionpolicies", ValidatingPolicy, fixed))
+        return cls(server, PolicySource(server, "validatingadmissionpolicies", ValidatingPolicy, fixed))
 
     def handles(self, operation: str) -> bool:
         """Everything: rules decide."""
@@ -333,14 +345,14 @@ class ValidatingAdmissionPolicy:
 
     def validate(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IValidatingAdmission.validate}."""
-        bound = self._policies.asked(attributes)
-        return self._review(attributes, bound) if bound else None
+        hooks = self._policies.hooks_for(attributes)
+        return self._review(attributes, hooks) if hooks else None
 
     async def _review(
-        self, attributes: AdmissionAttributes, bound: Sequence[tuple[ValidatingPolicy, Sequence[Binding]]]
+        self, attributes: AdmissionAttributes, hooks: Sequence[tuple[ValidatingPolicy, Sequence[Binding]]]
     ) -> None:
-        review = _Review(attributes, Shown(attributes, self._server), self._tally)
-        forms = self._policies.forms(attributes)
-        for policy, bindings in bound:
-            await review.look(policy, bindings, forms)
-        review.finish()
+        review = _ValidatingDispatcher(attributes, VersionedAttributeAccessor(attributes, self._server), self._metrics)
+        equivalents = self._policies.equivalents(attributes)
+        for policy, bindings in hooks:
+            await review.evaluate_policy(policy, bindings, equivalents)
+        review.raise_errors()

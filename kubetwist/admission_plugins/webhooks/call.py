@@ -11,7 +11,7 @@ import orjson
 
 from twisted.logger import Logger
 
-from ...admission.matching.equivalents import Form
+from ...admission.matching.equivalents import EquivalentResource
 from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
@@ -20,16 +20,16 @@ from ...api.latency import MUTATING_WEBHOOK, VALIDATING_WEBHOOK, Spending
 from ...client.errors import BadSettings, CallError
 from ...client.responses import check_answer
 from ...tracing.spans import here
-from .review import VERSIONS, BadReview, Response, decode_response, denial, encode_review
+from .review import VERSIONS, InvalidAdmissionResponse, Response, decode_response, encode_review, to_status_error
 
 if TYPE_CHECKING:
-    from .metrics import WebhookTally
+    from .metrics import WebhookMetrics
     from .webhook import Webhook
 
 _log = Logger()
 
 
-class CallFailed(Exception):
+class WebhookCallError(Exception):
     """
     A webhook did not say anything that can be used; its failure policy decides. The text is the reference's.
 
@@ -37,31 +37,31 @@ class CallFailed(Exception):
         read the log, could read by it what only this server can reach.
     """
 
-    def __init__(self, webhook: Webhook, why: object, answered: object = "", joint: str = ": ") -> None:
+    def __init__(self, webhook: Webhook, reason: object, response_detail: object = "", separator: str = ": ") -> None:
         """
         Tell what went wrong.
 
-        @param answered: What of it comes from the webhook's answer.
-        @param joint: What is between both.
+        @param response_detail: What of it comes from the webhook's answer.
+        @param separator: What is between both.
         """
-        self.logged = f"failed calling webhook {quoted(webhook.name)}: {why}"
-        super().__init__(f"{self.logged}{joint}{answered}" if answered else self.logged)
-        if answered:
+        self.logged = f"failed calling webhook {quoted(webhook.name)}: {reason}"
+        super().__init__(f"{self.logged}{separator}{response_detail}" if response_detail else self.logged)
+        if response_detail:
             self.logged += ": what it answered can not be used"
 
 
-async def ask(
+async def call_webhook(
     webhook: Webhook,
     attributes: AdmissionAttributes,
-    form: Form,
+    equivalent: EquivalentResource,
     obj: orjson.Fragment,
     old: orjson.Fragment,
     *,
     mutating: bool,
-    tally: WebhookTally,
+    metrics: WebhookMetrics,
 ) -> Response:
     """
-    As L{_ask}, and counted.
+    As L{_call_webhook}, and counted.
 
     @raise APIStatusError: It refuses the request, or can not be asked in a dry run.
     @raise CallFailed: It did not answer.
@@ -69,23 +69,23 @@ async def ask(
     began = perf_counter()
     code, error = 200, "apiserver_internal_error"
     try:
-        response = await _ask(webhook, attributes, form, obj, old, mutating=mutating)
+        response = await _call_webhook(webhook, attributes, equivalent, obj, old, mutating=mutating)
         error = ""
         return response
-    except CallFailed:
-        code, error = 0, "" if webhook.ignores else "calling_webhook_error"
+    except WebhookCallError:
+        code, error = 0, "" if webhook.ignore_failures else "calling_webhook_error"
         raise
     except APIStatusError as refusal:
         code, error = refusal.code, "no_error"
         raise
     finally:
-        tally.called(webhook.name, attributes.operation, perf_counter() - began, code, error)
+        metrics.called(webhook.name, attributes.operation, perf_counter() - began, code, error)
 
 
-async def _ask(
+async def _call_webhook(
     webhook: Webhook,
     attributes: AdmissionAttributes,
-    form: Form,
+    equivalent: EquivalentResource,
     obj: orjson.Fragment,
     old: orjson.Fragment,
     *,
@@ -99,43 +99,45 @@ async def _ask(
     @raise APIStatusError: It refuses the request, or can not be asked in a dry run.
     @raise CallFailed: It did not answer.
     """
-    if attributes.dry_run and not webhook.dry:
+    if attributes.dry_run and not webhook.supports_dry_run:
         raise APIStatusError.bad_request(f"admission webhook {quoted(webhook.name)} does not support dry run")
     version = next((one for one in webhook.review_versions if one in VERSIONS), None)
     if version is None:
-        why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
-        raise CallFailed(webhook, f"could not create admission objects: {why}")
+        reason = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
+        raise WebhookCallError(webhook, f"could not create admission objects: {reason}")
     uid = str(uuid.uuid4())
-    body = encode_review(version, uid, attributes, form, obj, old)
+    body = encode_review(version, uid, attributes, equivalent, obj, old)
     try:
         client = webhook.client()
     except BadSettings as error:
-        raise CallFailed(webhook, f"could not get REST client: {error}") from None
+        raise WebhookCallError(webhook, f"could not get REST client: {error}") from None
     try:
-        with here().child(*_told(webhook, attributes, uid, mutating)) as span:
+        with here().child(*_span_attributes(webhook, attributes, uid, mutating)) as span:
             with Spending(MUTATING_WEBHOOK) if mutating else Spending(VALIDATING_WEBHOOK, together=True):
                 answer = await client.post(body, timeout=_seconds(webhook, attributes))
             check_answer(answer)
             span.event("Request completed")
             response = decode_response(answer.body, version, uid, mutating)
     except CallError as error:
-        raise CallFailed(webhook, f"failed to call webhook: {error}") from None
+        raise WebhookCallError(webhook, f"failed to call webhook: {error}") from None
     except ValueError as error:
-        raise CallFailed(webhook, "failed to call webhook", error) from None
+        raise WebhookCallError(webhook, "failed to call webhook", error) from None
     except APIStatusError as error:
-        raise CallFailed(webhook, "failed to call webhook", error.message) from None
-    except BadReview as error:
-        raise CallFailed(webhook, "received invalid webhook response", error) from None
+        raise WebhookCallError(webhook, "failed to call webhook", error.message) from None
+    except InvalidAdmissionResponse as error:
+        raise WebhookCallError(webhook, "received invalid webhook response", error) from None
     for key, value in response.annotations.items():
-        note(attributes, f"{webhook.name}/{key}", value)
+        annotate_audit_event(attributes, f"{webhook.name}/{key}", value)
     for text in response.warnings:
         attributes.warn(text)
     if not response.allowed:
-        raise denial(webhook.name, response.status)
+        raise to_status_error(webhook.name, response.status)
     return response
 
 
-def _told(webhook: Webhook, attributes: AdmissionAttributes, uid: str, mutating: bool) -> tuple[str, dict[str, str]]:
+def _span_attributes(
+    webhook: Webhook, attributes: AdmissionAttributes, uid: str, mutating: bool
+) -> tuple[str, dict[str, str]]:
     """What the span of a call is called, and what it says of it."""
     return (
         "Call mutating webhook" if mutating else "Call validating webhook",
@@ -158,7 +160,7 @@ def _seconds(webhook: Webhook, attributes: AdmissionAttributes) -> float:
     return min(webhook.timeout, float(max(ceil(left), 1)))
 
 
-def note(attributes: AdmissionAttributes, key: str, value: str, level: str = "Metadata") -> None:
+def annotate_audit_event(attributes: AdmissionAttributes, key: str, value: str, level: str = "Metadata") -> None:
     """Annotate the audit event with what a webhook says, if that is possible."""
     try:
         attributes.annotate(key, value, level)
@@ -166,6 +168,6 @@ def note(attributes: AdmissionAttributes, key: str, value: str, level: str = "Me
         _log.warn("audit annotation {key} of a webhook is left out: {error}", key=key, error=error)
 
 
-def encoded(obj: JSONValue) -> orjson.Fragment:
+def json_fragment(obj: JSONValue) -> orjson.Fragment:
     """An object within a body that is yet to be written."""
     return orjson.Fragment(orjson.dumps(obj))

@@ -9,53 +9,69 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...admission import expressions
-from ...admission.admissionrequest import request_object
-from ...admission.expressions import Compiler, ConditionsFailed, Evaluation, Names, Request, authorizer_of, settled
-from ...admission.matching.equivalents import Form
+from ...admission.admissionrequest import admission_request
+from ...admission.expressions import (
+    Compiler,
+    Evaluation,
+    MatchConditionError,
+    OptionalVariables,
+    VersionedRequest,
+    cel_authorizer,
+    evaluate_with_authorizer,
+)
+from ...admission.matching.equivalents import EquivalentResource
 from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
 from ...cel.admission import MATCH_BUDGET, request_value
 from ...registry.versions import Versions
 
-_NAMES = Names()
+_NAMES = OptionalVariables()
 
 
-class Conditions:
+class MatchConditions:
     """The conditions of one webhook, compiled at their first use."""
 
     def __init__(self, conditions: Sequence[JSONObject]) -> None:
         self._conditions = conditions
-        self._compiled: expressions.Conditions | None = None
+        self._compiled: expressions.MatchConditions | None = None
 
     @classmethod
-    def make(cls, conditions: Sequence[JSONObject]) -> Conditions | None:
+    def make(cls, conditions: Sequence[JSONObject]) -> MatchConditions | None:
         """Those of a webhook; L{None} when it has none."""
         return cls(conditions) if conditions else None
 
-    async def hold(self, attributes: AdmissionAttributes, form: Form, versions: Versions, ignores: bool) -> bool:
+    async def matches(
+        self, attributes: AdmissionAttributes, equivalent: EquivalentResource, versions: Versions, ignore_failures: bool
+    ) -> bool:
         """
         Whether all hold for a request.
 
-        @param form: In which the request is shown.
-        @param ignores: Whether conditions that can not be told are taken for a no.
+        @param equivalent: In which the request is shown.
+        @param ignore_failures: Whether conditions that can not be told are taken for a no.
         @raise APIStatusError: They can not be told, none is false, and that is not to be ignored (403).
         """
         compiled = self._compiled
         if compiled is None:
-            compiled = self._compiled = expressions.Conditions(self._conditions, Compiler(), _NAMES)
+            compiled = self._compiled = expressions.MatchConditions(self._conditions, Compiler(), _NAMES)
 
-        async def shown(obj: JSONObject | None) -> JSONObject | None:
+        async def versioned(obj: JSONObject | None) -> JSONObject | None:
             if obj is None:
                 return None
-            return await versions.shown(attributes.group, attributes.resource, obj, attributes.object_kind, form.kind)
+            return await versions.shown(
+                attributes.group, attributes.resource, obj, attributes.object_kind, equivalent.kind
+            )
 
-        request = request_value(request_object(attributes, form), attributes.dry_run, attributes.options)
-        seen = Request(await shown(attributes.object), await shown(attributes.old_object), request, None, attributes)
-        values = seen.for_conditions(_NAMES, authorizer_of(attributes), None)
+        request = request_value(admission_request(attributes, equivalent), attributes.dry_run, attributes.options)
+        seen = VersionedRequest(
+            await versioned(attributes.object), await versioned(attributes.old_object), request, None, attributes
+        )
+        values = seen.for_conditions(_NAMES, cel_authorizer(attributes), None)
         try:
-            return await settled(lambda: compiled.hold(Evaluation(values, {}, MATCH_BUDGET)), attributes)
-        except ConditionsFailed as error:
-            if ignores:
+            return await evaluate_with_authorizer(
+                lambda: compiled.matches(Evaluation(values, {}, MATCH_BUDGET)), attributes
+            )
+        except MatchConditionError as error:
+            if ignore_failures:
                 return False
             raise APIStatusError.forbidden(attributes.group_resource, attributes.name, str(error)) from None

@@ -11,29 +11,31 @@ from ...interfaces import IWatchSink
 from ...storage.errors import StorageUnavailable
 
 if TYPE_CHECKING:
-    from ...admission.matching.equivalents import Form
+    from ...admission.matching.equivalents import EquivalentResource
     from ...api.record import Record
     from ...registry.admissioncontext import ServerAdmissionContext
-    from .credentials import Credentials
+    from .credentials import AuthenticationInfoResolver
     from .webhook import Webhook
 
 GROUP: Final = "admissionregistration.k8s.io"
 #: Kinds of requests whose webhooks are remembered.
-_REMEMBERED: Final = 4096
+_MAX_CACHE_ENTRIES: Final = 4096
 
 #: Webhooks, each with the form in which it is to see a request.
-Meant = tuple[tuple["Webhook", "Form"], ...]
+RuleMatches = tuple[tuple["Webhook", "EquivalentResource"], ...]
 
 
 @implementer(IWatchSink)
-class Configurations:
+class WebhookConfigurationManager:
     """
     All webhooks of one kind, in the order that they are called in.
 
     Compiled again when a configuration changes, but only that one.
     """
 
-    def __init__(self, server: ServerAdmissionContext, resource: str, credentials: Credentials | None) -> None:
+    def __init__(
+        self, server: ServerAdmissionContext, resource: str, credentials: AuthenticationInfoResolver | None
+    ) -> None:
         """
         @param resource: C{"mutatingwebhookconfigurations"} or the other one.
         """
@@ -44,7 +46,7 @@ class Configurations:
         self._stale = True
         self._compiled: dict[str, tuple[int, tuple[Webhook, ...]]] = {}
         self.webhooks: tuple[Webhook, ...] = ()
-        self._meant: dict[Any, Meant] = {}
+        self._matched_webhooks: dict[Any, RuleMatches] = {}
 
     # The watch cache's side.
 
@@ -61,7 +63,7 @@ class Configurations:
 
     # The chain's side.
 
-    def meant_for(self, attributes: AdmissionAttributes) -> Meant:
+    def matching_webhooks(self, attributes: AdmissionAttributes) -> RuleMatches:
         """
         The webhooks whose rules mean a request, each with the form in which it is to see it.
 
@@ -82,22 +84,22 @@ class Configurations:
             # What custom resources are equivalent to changes with their definitions.
             self._server.versions.definition(attributes.group, attributes.resource),
         )
-        meant = self._meant.get(key)
-        if meant is None:
-            if len(self._meant) >= _REMEMBERED:
-                self._meant.clear()
-            meant = self._meant[key] = self._find(attributes)
-        return meant
+        matched = self._matched_webhooks.get(key)
+        if matched is None:
+            if len(self._matched_webhooks) >= _MAX_CACHE_ENTRIES:
+                self._matched_webhooks.clear()
+            matched = self._matched_webhooks[key] = self._find(attributes)
+        return matched
 
-    def _find(self, attributes: AdmissionAttributes) -> Meant:
-        forms = self._server.versions.forms(
+    def _find(self, attributes: AdmissionAttributes) -> RuleMatches:
+        equivalents = self._server.versions.forms(
             attributes.group, attributes.resource, attributes.subresource, attributes.request_kind
         )
         found = []
         for webhook in self.webhooks:
-            form = webhook.selection.form(attributes, forms)
-            if form is not None:
-                found.append((webhook, form))
+            equivalent = webhook.matcher.match_rules(attributes, equivalents)
+            if equivalent is not None:
+                found.append((webhook, equivalent))
         return tuple(found)
 
     def _refresh(self) -> None:
@@ -122,7 +124,7 @@ class Configurations:
             # Calls by what was there before go on to their end.
             self._compiled[record.name] = known
         self.webhooks = tuple(one for _, webhooks in self._compiled.values() for one in webhooks)
-        self._meant.clear()
+        self._matched_webhooks.clear()
 
     def _compile(self, record: Record) -> list[Webhook]:
         from .webhook import Webhook

@@ -24,7 +24,7 @@ _FIELDS: Final = ("kind", "apiVersion", "kubeConfigFile")
 
 
 @frozen
-class Credentials:
+class AuthenticationInfoResolver:
     """
     By the name of a user, what is shown to those servers that the name stands for.
 
@@ -36,7 +36,7 @@ class Credentials:
     users: Mapping[str, CallSettings]
     default: str = ""
 
-    def added_to(self, settings: CallSettings, target: str) -> CallSettings:
+    def client_config_for(self, settings: CallSettings, target: str) -> CallSettings:
         """
         Settings of calls, with what is shown to whom is called.
 
@@ -62,7 +62,7 @@ def _names(target: str) -> Iterator[str]:
             yield f"*.{'.'.join(steps[start:])}"
 
 
-def read_credentials(configuration: JSONValue) -> Credentials:
+def read_credentials(configuration: JSONValue) -> AuthenticationInfoResolver:
     """
     Read the kubeconfig that a plugin's configuration names. Blocks.
 
@@ -70,7 +70,7 @@ def read_credentials(configuration: JSONValue) -> Credentials:
     @raise ValueError: It is none, or names what can not be used.
     """
     if configuration is None:
-        return Credentials({})
+        return AuthenticationInfoResolver({})
     kind = "WebhookAdmission" if _is_old(configuration) else "WebhookAdmissionConfiguration"
     check_kind(configuration, b"", kind, _VERSIONS, _SCHEME)
     unknown = [
@@ -82,10 +82,10 @@ def read_credentials(configuration: JSONValue) -> Credentials:
     if not isinstance(path, str):
         raise ValueError("kubeConfigFile must be a string")
     if not path:
-        return Credentials({})
+        return AuthenticationInfoResolver({})
     if not Path(path).is_absolute():
         raise ValueError(f"kubeConfigFile: Invalid value: {quoted(path)}: must be an absolute file path")
-    return Credentials(*read_users(path))
+    return AuthenticationInfoResolver(*read_users(path))
 
 
 def _is_old(configuration: JSONValue) -> bool:

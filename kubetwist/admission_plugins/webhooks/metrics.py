@@ -11,15 +11,15 @@ from typing import Final
 
 from ...metrics.registry import Distribution, Reading
 
-_SECONDS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0)
+_DURATION_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0)
 #: Greater codes of answers are told as this.
-_GREATEST: Final = 600
+_MAX_CODE: Final = 600
 #: Names of webhooks that are counted: configurations come and go, and this is for ever.
-_MOST: Final = 2000
+_MAX_WEBHOOKS: Final = 2000
 _CALL: Final = ("name", "type", "operation")
 
 
-class WebhookTally:
+class WebhookMetrics:
     """What came of the calls."""
 
     def __init__(self, kind: str) -> None:
@@ -43,21 +43,21 @@ class WebhookTally:
         labels = (name, self._kind, operation, rejected)
         seconds = self._seconds.get(labels)
         if seconds is None:
-            if len(self._seconds) >= _MOST:
+            if len(self._seconds) >= _MAX_WEBHOOKS:
                 return
-            seconds = self._seconds[labels] = Distribution(_SECONDS)
+            seconds = self._seconds[labels] = Distribution(_DURATION_BUCKETS)
         seconds.observe(took)
-        shown = str(min(code, _GREATEST))
-        request = (name, self._kind, operation, shown, rejected)
+        versioned = str(min(code, _MAX_CODE))
+        request = (name, self._kind, operation, versioned, rejected)
         self._requests[request] = self._requests.get(request, 0) + 1
         if error:
-            rejection = (name, self._kind, operation, error, shown if error == "no_error" else "0")
+            rejection = (name, self._kind, operation, error, versioned if error == "no_error" else "0")
             self._rejections[rejection] = self._rejections.get(rejection, 0) + 1
 
     def failed_open(self, name: str) -> None:
         """A request was let through as one could not be asked."""
         labels = (name, self._kind)
-        if labels in self._open or len(self._open) < _MOST:
+        if labels in self._open or len(self._open) < _MAX_WEBHOOKS:
             self._open[labels] = self._open.get(labels, 0) + 1
 
     def readings(self) -> Iterator[Reading]:

@@ -9,11 +9,11 @@ import orjson
 
 from twisted.logger import Logger
 
-from ...admission.matching.equivalents import Form
-from ...admission.reinvocation import Rounds, dumped, replace
+from ...admission.matching.equivalents import EquivalentResource
+from ...admission.reinvocation import ReinvokeContext, canonical_json, replace_in_place
 from ...api.admission import (
     AdmissionAttributes,
-    Reinvocation,
+    ReinvocationContext,
 )
 from ...api.decoding import BodyError, decode_json
 from ...api.errors import APIStatusError
@@ -21,24 +21,24 @@ from ...api.go.quote import quoted
 from ...api.jsonpatch import PatchError, apply_json_patch
 from ...api.jsontypes import JSONValue
 from ...registry.versions import Versions
-from .call import CallFailed, ask, encoded, note
+from .call import WebhookCallError, annotate_audit_event, call_webhook, json_fragment
 from .review import JSON_PATCH, NULL, Response
 
 if TYPE_CHECKING:
-    from .metrics import WebhookTally
+    from .metrics import WebhookMetrics
     from .webhook import Webhook
 
 PREFIX: Final = "mutation.webhook.admission.k8s.io/"
 _PATCHES: Final = "patch.webhook.admission.k8s.io/"
 
 
-class MutatingCalls:
+class MutatingDispatcher:
     """The calls that a request makes necessary."""
 
     _log = Logger()
 
     def __init__(
-        self, attributes: AdmissionAttributes, versions: Versions, webhooks: Sequence[Webhook], tally: WebhookTally
+        self, attributes: AdmissionAttributes, versions: Versions, webhooks: Sequence[Webhook], metrics: WebhookMetrics
     ) -> None:
         """
         @param webhooks: All that there are, whether they are meant or not: their places are told to the audit.
@@ -46,96 +46,98 @@ class MutatingCalls:
         self._attributes = attributes
         self._versions = versions
         self._webhooks = webhooks
-        self._tally = tally
+        self._metrics = metrics
 
-    async def call_all(self, meant: Sequence[tuple[Webhook, Form]]) -> None:
+    async def dispatch(self, matched: Sequence[tuple[Webhook, EquivalentResource]]) -> None:
         """
         Call those that select the request, in their order.
 
         @raise APIStatusError: One refuses, or fails.
         """
         attributes = self._attributes
-        reinvocation = attributes.reinvocation or Reinvocation()
-        rounds = reinvocation.notes.setdefault("MutatingAdmissionWebhook", Rounds())
-        if reinvocation.second and rounds.last != dumped(attributes.object):
-            rounds.changed()
+        reinvocation = attributes.reinvocation or ReinvocationContext()
+        reinvoke_context = reinvocation.plugin_values.setdefault("MutatingAdmissionWebhook", ReinvokeContext())
+        if reinvocation.is_reinvoke and reinvoke_context.last_output != canonical_json(attributes.object):
+            reinvoke_context.require_reinvocation()
         places = {webhook.uid: place for place, webhook in enumerate(self._webhooks)}
-        for webhook, form in meant:
-            if not webhook.selection.selects(attributes):
+        for webhook, equivalent in matched:
+            if not webhook.matcher.match_selectors(attributes):
                 continue
             conditions = webhook.conditions
-            if conditions is not None and not await conditions.hold(attributes, form, self._versions, webhook.ignores):
+            if conditions is not None and not await conditions.matches(
+                attributes, equivalent, self._versions, webhook.ignore_failures
+            ):
                 continue
-            if reinvocation.second and webhook.uid not in rounds.due:
+            if reinvocation.is_reinvoke and webhook.uid not in reinvoke_context.to_reinvoke:
                 continue
-            place = f"round_{int(reinvocation.second)}_index_{places.get(webhook.uid, 0)}"
-            if await self._call(webhook, form, place):
-                rounds.changed()
-                reinvocation.request()
-            if webhook.again:
-                rounds.called.add(webhook.uid)
-        rounds.last = dumped(attributes.object)
+            place = f"round_{int(reinvocation.is_reinvoke)}_index_{places.get(webhook.uid, 0)}"
+            if await self._call(webhook, equivalent, place):
+                reinvoke_context.require_reinvocation()
+                reinvocation.request_reinvocation()
+            if webhook.reinvocable:
+                reinvoke_context.previously_invoked.add(webhook.uid)
+        reinvoke_context.last_output = canonical_json(attributes.object)
 
-    async def _call(self, webhook: Webhook, form: Form, place: str) -> bool:
+    async def _call(self, webhook: Webhook, equivalent: EquivalentResource, place: str) -> bool:
         """Call one; whether it changed the object."""
         attributes = self._attributes
         changed = False
         try:
-            changed = await self._changed(webhook, form, place)
-        except CallFailed as error:
-            if not webhook.ignores:
+            changed = await self._changed(webhook, equivalent, place)
+        except WebhookCallError as error:
+            if not webhook.ignore_failures:
                 raise APIStatusError.internal(str(error)) from None
             self._log.warn("failing open: {error}", error=error.logged)
-            self._tally.failed_open(webhook.name)
-            note(attributes, f"failed-open.{PREFIX}{place}", webhook.name)
+            self._metrics.failed_open(webhook.name)
+            annotate_audit_event(attributes, f"failed-open.{PREFIX}{place}", webhook.name)
         finally:
-            said = {"configuration": webhook.configuration, "webhook": webhook.name, "mutated": changed}
-            note(attributes, f"{PREFIX}{place}", orjson.dumps(said).decode())
+            details = {"configuration": webhook.configuration, "webhook": webhook.name, "mutated": changed}
+            annotate_audit_event(attributes, f"{PREFIX}{place}", orjson.dumps(details).decode())
         return changed
 
-    async def _changed(self, webhook: Webhook, form: Form, place: str) -> bool:
+    async def _changed(self, webhook: Webhook, equivalent: EquivalentResource, place: str) -> bool:
         attributes = self._attributes
         versions = self._versions
         names = attributes.group, attributes.resource
-        shown, old = attributes.object, attributes.old_object
-        if shown is not None:
-            shown = await versions.shown(*names, shown, attributes.object_kind, form.kind)
+        versioned, old = attributes.object, attributes.old_object
+        if versioned is not None:
+            versioned = await versions.shown(*names, versioned, attributes.object_kind, equivalent.kind)
         if old is not None:
-            old = await versions.shown(*names, old, attributes.object_kind, form.kind)
-        response = await ask(
+            old = await versions.shown(*names, old, attributes.object_kind, equivalent.kind)
+        response = await call_webhook(
             webhook,
             attributes,
-            form,
-            NULL if shown is None else encoded(shown),
-            NULL if old is None else encoded(old),
+            equivalent,
+            NULL if versioned is None else json_fragment(versioned),
+            NULL if old is None else json_fragment(old),
             mutating=True,
-            tally=self._tally,
+            metrics=self._metrics,
         )
         operations = _operations(webhook, response)
         if not operations:
             return False
-        if shown is None or attributes.object is None:
+        if versioned is None or attributes.object is None:
             why = f"admission webhook {quoted(webhook.name)} attempted to modify the object"
             raise APIStatusError.internal(f"{why}, which is not supported for this operation")
         if response.patch_type != JSON_PATCH:
-            raise CallFailed(webhook, "unsupported patch type", quoted(response.patch_type), " ")
-        before = dumped(shown)
+            raise WebhookCallError(webhook, "unsupported patch type", quoted(response.patch_type), " ")
+        before = canonical_json(versioned)
         try:
-            patched = apply_json_patch(shown, operations)
-            obj = await versions.taken(*names, patched, form.kind, attributes.object_kind)
+            patched = apply_json_patch(versioned, operations)
+            obj = await versions.taken(*names, patched, equivalent.kind, attributes.object_kind)
         except PatchError as error:
             raise APIStatusError.internal(str(error.__cause__ or error.message)) from None
         except ValueError as error:
             raise APIStatusError.internal(str(error)) from None
-        said = {
+        details = {
             "configuration": webhook.configuration,
             "webhook": webhook.name,
             "patch": operations,
             "patchType": JSON_PATCH,
         }
-        note(attributes, f"{_PATCHES}{place}", orjson.dumps(said).decode(), "Request")
-        replace(attributes.object, obj)
-        return before != dumped(patched)
+        annotate_audit_event(attributes, f"{_PATCHES}{place}", orjson.dumps(details).decode(), "Request")
+        replace_in_place(attributes.object, obj)
+        return before != canonical_json(patched)
 
 
 def _operations(webhook: Webhook, response: Response) -> JSONValue:
@@ -145,8 +147,8 @@ def _operations(webhook: Webhook, response: Response) -> JSONValue:
     try:
         operations = decode_json(response.patch).value
     except BodyError as error:
-        raise CallFailed(webhook, "received undecodable patch in webhook response", error) from None
+        raise WebhookCallError(webhook, "received undecodable patch in webhook response", error) from None
     if operations is not None and not isinstance(operations, list):
         why = "json: cannot unmarshal object into Go value of type jsonpatch.Patch"
-        raise CallFailed(webhook, "received undecodable patch in webhook response", why)
+        raise WebhookCallError(webhook, "received undecodable patch in webhook response", why)
     return operations

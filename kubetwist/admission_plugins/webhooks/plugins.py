@@ -12,8 +12,8 @@ from ...api.jsontypes import JSONValue
 from ...interfaces import IMeasuredAdmission, IMutatingAdmission, IValidatingAdmission
 from ...metrics.registry import Reading
 from ...storage.errors import StorageUnavailable
-from .configurationmanager import Configurations, Meant
-from .metrics import WebhookTally
+from .configurationmanager import RuleMatches, WebhookConfigurationManager
+from .metrics import WebhookMetrics
 
 if TYPE_CHECKING:
     from ...registry.admissioncontext import ServerAdmissionContext
@@ -28,14 +28,14 @@ class _Webhooks:
     #: Each webhook has its own.
     timeout: ClassVar[None] = None
 
-    def __init__(self, server: ServerAdmissionContext, configurations: Configurations) -> None:
+    def __init__(self, server: ServerAdmissionContext, configurations: WebhookConfigurationManager) -> None:
         self._server = server
         self._configurations = configurations
-        self._tally = WebhookTally(self._type)
+        self._metrics = WebhookMetrics(self._type)
 
     def readings(self) -> Iterator[Reading]:
         """What is counted of the calls."""
-        return self._tally.readings()
+        return self._metrics.readings()
 
     @classmethod
     def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> Any:
@@ -45,28 +45,28 @@ class _Webhooks:
             from .credentials import read_credentials
 
             credentials = read_credentials(configuration)
-        return cls(server, Configurations(server, cls._resource, credentials))
+        return cls(server, WebhookConfigurationManager(server, cls._resource, credentials))
 
     def handles(self, operation: str) -> bool:
         """Everything: rules decide."""
         return True
 
-    def _meant(self, attributes: AdmissionAttributes) -> Meant:
+    def _matched_webhooks(self, attributes: AdmissionAttributes) -> RuleMatches:
         """
         The webhooks that a request concerns.
 
         @raise APIStatusError: They are not known yet (403).
         """
         try:
-            meant = self._configurations.meant_for(attributes)
+            matched = self._configurations.matching_webhooks(attributes)
         except StorageUnavailable as error:
             raise attributes.forbidden(str(error)) from None
-        if meant:
-            from ...admission.matching.rules import exempt
+        if matched:
+            from ...admission.matching.rules import is_exempt_admission_configuration
 
-            if exempt(attributes):
+            if is_exempt_admission_configuration(attributes):
                 return ()
-        return meant
+        return matched
 
 
 @implementer(IMeasuredAdmission, IMutatingAdmission)
@@ -79,13 +79,13 @@ class MutatingAdmissionWebhook(_Webhooks):
 
     def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IMutatingAdmission.admit}."""
-        meant = self._meant(attributes)
-        if not meant:
+        matched = self._matched_webhooks(attributes)
+        if not matched:
             return None
-        from .mutating import MutatingCalls
+        from .mutating import MutatingDispatcher
 
-        calls = MutatingCalls(attributes, self._server.versions, self._configurations.webhooks, self._tally)
-        return calls.call_all(meant)
+        calls = MutatingDispatcher(attributes, self._server.versions, self._configurations.webhooks, self._metrics)
+        return calls.dispatch(matched)
 
 
 @implementer(IMeasuredAdmission, IValidatingAdmission)
@@ -98,9 +98,9 @@ class ValidatingAdmissionWebhook(_Webhooks):
 
     def validate(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IValidatingAdmission.validate}."""
-        meant = self._meant(attributes)
-        if not meant:
+        matched = self._matched_webhooks(attributes)
+        if not matched:
             return None
-        from .validating import ValidatingCalls
+        from .validating import ValidatingDispatcher
 
-        return ValidatingCalls(attributes, self._server.versions, self._tally).call_all(meant)
+        return ValidatingDispatcher(attributes, self._server.versions, self._metrics).dispatch(matched)

@@ -10,8 +10,8 @@ from typing import Final
 import orjson
 from attrs import field, frozen
 
-from ...admission.admissionrequest import request_object
-from ...admission.matching.equivalents import Form
+from ...admission.admissionrequest import admission_request
+from ...admission.matching.equivalents import EquivalentResource
 from ...api.admission import AdmissionAttributes
 from ...api.decoding import BodyError, decode_json, json_type
 from ...api.errors import APIStatusError
@@ -26,7 +26,7 @@ JSON_PATCH: Final = "JSONPatch"
 NULL: Final = orjson.Fragment(b"null")
 
 
-class BadReview(Exception):
+class InvalidAdmissionResponse(Exception):
     """An answer that is none; the text is the reference's."""
 
 
@@ -34,14 +34,14 @@ def encode_review(
     version: str,
     uid: str,
     attributes: AdmissionAttributes,
-    form: Form,
+    equivalent: EquivalentResource,
     obj: orjson.Fragment,
     old: orjson.Fragment,
 ) -> bytes:
     """The body of a call; C{obj} and C{old} are the objects as JSON, or L{NULL}."""
     request = {
         "uid": uid,
-        **request_object(attributes, form),
+        **admission_request(attributes, equivalent),
         "object": obj,
         "oldObject": old,
         "dryRun": attributes.dry_run,
@@ -79,7 +79,7 @@ def decode_response(body: bytes, version: str, uid: str, mutating: bool) -> Resp
     review = _review(body, version)
     response = _typed(review, "response", dict, "AdmissionReview")
     if response is None:
-        raise BadReview("webhook response was absent")
+        raise InvalidAdmissionResponse("webhook response was absent")
     fields = {
         name: _typed(response, name, kind, "AdmissionResponse.response")
         for name, kind in (
@@ -131,37 +131,37 @@ def _review(body: bytes, version: str) -> JSONObject:
                 f"{json_type(review[name])} into Go struct field .{name} of type string"
             )
     kind, api_version = review.get("kind") or "AdmissionReview", review.get("apiVersion") or f"{GROUP}/{version}"
-    group, _, said = api_version.rpartition("/")
-    if kind != "AdmissionReview" or group != GROUP or said not in VERSIONS:
+    group, _, details = api_version.rpartition("/")
+    if kind != "AdmissionReview" or group != GROUP or details not in VERSIONS:
         raise ValueError(
             f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:110"'
         )
-    if said != version:
-        raise ValueError(f"converting ({said}.AdmissionReview) to ({version}.AdmissionReview): unknown conversion")
+    if details != version:
+        raise ValueError(f"converting ({details}.AdmissionReview) to ({version}.AdmissionReview): unknown conversion")
     return review
 
 
-def _check_v1(review: JSONObject, said: str, uid: str, patch: bytes, patch_type: str | None, mutating: bool) -> None:
-    if said != uid:
-        raise BadReview(f"expected response.uid={quoted(uid)}, got {quoted(said)}")
+def _check_v1(review: JSONObject, details: str, uid: str, patch: bytes, patch_type: str | None, mutating: bool) -> None:
+    if details != uid:
+        raise InvalidAdmissionResponse(f"expected response.uid={quoted(uid)}, got {quoted(details)}")
     api_version, kind = review.get("apiVersion") or "", review.get("kind") or ""
     if not api_version or not kind:
         group, _, version = api_version.rpartition("/")
-        raise BadReview(
+        raise InvalidAdmissionResponse(
             f"expected webhook response of {GROUP}/v1, Kind=AdmissionReview, got {group}/{version}, Kind={kind}"
         )
     if not mutating:
         if patch:
-            raise BadReview("validating webhook may not return response.patch")
+            raise InvalidAdmissionResponse("validating webhook may not return response.patch")
         if patch_type is not None:
-            raise BadReview("validating webhook may not return response.patchType")
+            raise InvalidAdmissionResponse("validating webhook may not return response.patchType")
         return
     if patch and patch_type is None:
-        raise BadReview("webhook returned response.patch but not response.patchType")
+        raise InvalidAdmissionResponse("webhook returned response.patch but not response.patchType")
     if not patch and patch_type is not None:
-        raise BadReview("webhook returned response.patchType but not response.patch")
+        raise InvalidAdmissionResponse("webhook returned response.patchType but not response.patch")
     if patch_type == "":
-        raise BadReview('webhook returned invalid response.patchType of ""')
+        raise InvalidAdmissionResponse('webhook returned invalid response.patchType of ""')
 
 
 def _typed(value: JSONObject, name: str, kind: type, where: str) -> JSONValue:
@@ -174,7 +174,7 @@ def _typed(value: JSONObject, name: str, kind: type, where: str) -> JSONValue:
     return found
 
 
-def denial(webhook: str, status: JSONObject | None) -> APIStatusError:
+def to_status_error(webhook: str, status: JSONObject | None) -> APIStatusError:
     """The refusal of a request that a webhook does not allow."""
     status = status or {}
     code, message, reason = status.get("code"), status.get("message"), status.get("reason")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...admission.matching.matcher import Selection
+from ...admission.matching.matcher import Matcher
 from ...api.resource import JSONObject
 from ...client.clientconfig import settings_of
 from ...client.restconfig import split_url
-from .conditions import Conditions
+from .conditions import MatchConditions
 
 if TYPE_CHECKING:
     from ...client.factory import Outgoing
     from ...client.httpclient import WebhookClient
-    from .credentials import Credentials
+    from .credentials import AuthenticationInfoResolver
 
 
 class Webhook:
@@ -22,24 +22,29 @@ class Webhook:
     One webhook of a configuration.
 
     @ivar uid: Tells it from all others, as names need not.
-    @ivar dry: Whether it may be called in a dry run.
+    @ivar supports_dry_run: Whether it may be called in a dry run.
     @ivar timeout: In seconds.
-    @ivar ignores: Whether the request passes when the call fails.
-    @ivar again: Whether it wants to see what others change after it.
+    @ivar ignore_failures: Whether the request passes when the call fails.
+    @ivar reinvocable: Whether it wants to see what others change after it.
     """
 
     def __init__(
-        self, configuration: str, webhook: JSONObject, number: int, outgoing: Outgoing, credentials: Credentials | None
+        self,
+        configuration: str,
+        webhook: JSONObject,
+        number: int,
+        outgoing: Outgoing,
+        credentials: AuthenticationInfoResolver | None,
     ) -> None:
         self.name: str = webhook.get("name") or ""
         self.configuration = configuration
         self.uid = f"{configuration}/{self.name}/{number}"
-        self.selection = Selection.make(webhook)
-        self.conditions = Conditions.make(webhook.get("matchConditions") or ())
-        self.dry = webhook.get("sideEffects") in ("None", "NoneOnDryRun")
+        self.matcher = Matcher.make(webhook)
+        self.conditions = MatchConditions.make(webhook.get("matchConditions") or ())
+        self.supports_dry_run = webhook.get("sideEffects") in ("None", "NoneOnDryRun")
         self.timeout = float(webhook.get("timeoutSeconds") or 10)
-        self.ignores = webhook.get("failurePolicy") == "Ignore"
-        self.again = webhook.get("reinvocationPolicy") == "IfNeeded"
+        self.ignore_failures = webhook.get("failurePolicy") == "Ignore"
+        self.reinvocable = webhook.get("reinvocationPolicy") == "IfNeeded"
         self.review_versions: Sequence[str] = webhook.get("admissionReviewVersions") or ()
         self._config: JSONObject = webhook.get("clientConfig") or {}
         self._outgoing = outgoing
@@ -56,6 +61,6 @@ class Webhook:
             settings = settings_of(self._config, self._outgoing)
             if self._credentials is not None:
                 _, host, port = split_url(settings.url)
-                settings = self._credentials.added_to(settings, f"{host}:{port}")
+                settings = self._credentials.client_config_for(settings, f"{host}:{port}")
             self._client = self._outgoing.client(settings)
         return self._client

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.matching.rules import Rule
+from kubetwist.admission.matching.rules import RuleWithOperations
 from kubetwist.api.resource import GroupVersionResource
 
 
@@ -14,7 +14,7 @@ class RuleTests(SynchronousTestCase):
     def test_matching(self) -> None:
         """All of operation, group, version, resource and scope must fit."""
         pods, scale = GroupVersionResource("", "v1", "pods"), GroupVersionResource("apps", "v1", "deployments")
-        rule = Rule.make(
+        rule = RuleWithOperations.make(
             {
                 "operations": ["CREATE", "CONNECT"],
                 "apiGroups": ["", "apps"],
@@ -40,7 +40,10 @@ class RuleTests(SynchronousTestCase):
         """Stars mean everything; a star without a slash no subresource."""
         every = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"]}
         pods = GroupVersionResource("", "v1", "pods")
-        main, both = Rule.make({**every, "resources": ["*"]}), Rule.make({**every, "resources": ["*/*"]})
+        main, both = (
+            RuleWithOperations.make({**every, "resources": ["*"]}),
+            RuleWithOperations.make({**every, "resources": ["*/*"]}),
+        )
         self.assertEqual([main.matches("DELETE", pods, part, True) for part in ("", "status")], [True, False])
         self.assertEqual([both.matches("DELETE", pods, part, True) for part in ("", "status")], [True, True])
-        self.assertFalse(Rule.make({}).matches("CREATE", pods, "", True))
+        self.assertFalse(RuleWithOperations.make({}).matches("CREATE", pods, "", True))

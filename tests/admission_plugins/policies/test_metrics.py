@@ -1,32 +1,32 @@
-"""Tests for L{PolicyTally}."""
+"""Tests for L{PolicyMetrics}."""
 
 from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission_plugins.policies.metrics import PolicyTally
+from kubetwist.admission_plugins.policies.metrics import PolicyMetrics
 from tests.metrics.reading import told
 
 
 class PolicyTallyTests(SynchronousTestCase):
-    """Tests for L{PolicyTally}."""
+    """Tests for L{PolicyMetrics}."""
 
     def test_checks(self) -> None:
         """Checks are counted by policy, binding, error and action."""
-        tally = PolicyTally()
-        tally.checked("p", "b", "no_error", "allow", 0.1)
-        tally.checked("p", "b", "no_error", "allow", 0.2)
-        tally.checked("p", "b", "no_error", "deny", 0.1)
+        metrics = PolicyMetrics()
+        metrics.checked("p", "b", "no_error", "allow", 0.1)
+        metrics.checked("p", "b", "no_error", "allow", 0.2)
+        metrics.checked("p", "b", "no_error", "deny", 0.1)
         counts = {
             dict(labels)["enforcement_action"]: count
-            for labels, count in told(*tally.readings())["apiserver_validating_admission_policy_check_total"].items()
+            for labels, count in told(*metrics.readings())["apiserver_validating_admission_policy_check_total"].items()
         }
         self.assertEqual(counts, {"allow": 2.0, "deny": 1.0})
 
     def test_bounded_names(self) -> None:
         """CVE-2020-8552: however many policies come and go, only so many are told of."""
-        tally = PolicyTally()
+        metrics = PolicyMetrics()
         for number in range(6000):
-            tally.checked(f"p{number}", "b", "no_error", "allow", 0.1)
-        found = told(*tally.readings())
+            metrics.checked(f"p{number}", "b", "no_error", "allow", 0.1)
+        found = told(*metrics.readings())
         self.assertEqual(len(found["apiserver_validating_admission_policy_check_total"]), 5000)

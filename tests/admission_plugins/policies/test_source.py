@@ -50,7 +50,7 @@ class CompiledTests(PolicyTestCase):
         threads = self.server.done_in_threads
         listed = "object.data.map(k, k)"
         self.policy(validations=[{"expression": f"{listed}.all(a, {listed}.all(b, a != 'no'))"}])
-        for size, wanted in ((3, []), (100, ["_elsewhere"])):
+        for size, wanted in ((3, []), (100, ["_run_in_thread"])):
             threads.clear()
             data = {f"k{number}": "" for number in range(size)}
             self.create(f"ok{size}", data)
@@ -75,7 +75,7 @@ class CompiledTests(PolicyTestCase):
         self.policy(validations=[{"expression": f"{costly} && {approved}"}])
         outer.clear()
         self.create("a", {f"k{number}": "" for number in range(100)})
-        in_thread = [function.__name__ == "_elsewhere" for function in outer]
+        in_thread = [function.__name__ == "_run_in_thread" for function in outer]
         # The first evaluation in the thread needs the decision, the second one has it.
         self.assertEqual((in_thread, asked), ([True, True], [False]))
 

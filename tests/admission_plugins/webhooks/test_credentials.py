@@ -8,7 +8,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission_plugins.webhooks.credentials import Credentials, read_credentials
+from kubetwist.admission_plugins.webhooks.credentials import AuthenticationInfoResolver, read_credentials
 from kubetwist.client.restconfig import CallSettings
 
 HEAD = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "WebhookAdmissionConfiguration"}
@@ -24,8 +24,8 @@ class NameTests(SynchronousTestCase):
 
     def shown(self, target: str, *names: str, default: str = "") -> str:
         """The name of the user whose token is shown; C{""} for none."""
-        credentials = Credentials({name: known_as(name) for name in names}, default)
-        settings = credentials.added_to(CallSettings(url="https://x", ca=b"ca"), target)
+        credentials = AuthenticationInfoResolver({name: known_as(name) for name in names}, default)
+        settings = credentials.client_config_for(CallSettings(url="https://x", ca=b"ca"), target)
         self.assertEqual((settings.url, settings.ca), ("https://x", b"ca"))
         return settings.token
 
@@ -59,7 +59,7 @@ class ReadingTests(SynchronousTestCase):
     def test_none(self) -> None:
         """Without a configuration, or with none in it, nothing is shown to anybody."""
         for configuration in (None, HEAD, {**HEAD, "kubeConfigFile": ""}):
-            self.assertEqual(read_credentials(configuration), Credentials({}))
+            self.assertEqual(read_credentials(configuration), AuthenticationInfoResolver({}))
 
     def test_file(self) -> None:
         """The users are those of the kubeconfig."""

@@ -1,24 +1,24 @@
-"""Tests for L{WebhookTally}."""
+"""Tests for L{WebhookMetrics}."""
 
 from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission_plugins.webhooks.metrics import WebhookTally
+from kubetwist.admission_plugins.webhooks.metrics import WebhookMetrics
 from tests.metrics.reading import told
 
 
 class WebhookTallyTests(SynchronousTestCase):
-    """Tests for L{WebhookTally}."""
+    """Tests for L{WebhookMetrics}."""
 
     def test_webhooks(self) -> None:
         """Calls are told by their code, refusals by why, and codes that webhooks make up are cut off."""
-        tally = WebhookTally("admit")
-        tally.called("a", "CREATE", 0.1, 200, "")
-        tally.called("a", "CREATE", 0.1, 99999, "no_error")
-        tally.called("a", "CREATE", 0.1, 0, "calling_webhook_error")
-        tally.failed_open("a")
-        found = told(*tally.readings())
+        metrics = WebhookMetrics("admit")
+        metrics.called("a", "CREATE", 0.1, 200, "")
+        metrics.called("a", "CREATE", 0.1, 99999, "no_error")
+        metrics.called("a", "CREATE", 0.1, 0, "calling_webhook_error")
+        metrics.failed_open("a")
+        found = told(*metrics.readings())
         codes = {dict(labels)["code"] for labels in found["apiserver_admission_webhook_request_total"]}
         self.assertEqual(codes, {"200", "600", "0"})
         why = {
@@ -30,10 +30,10 @@ class WebhookTallyTests(SynchronousTestCase):
 
     def test_bounded_names(self) -> None:
         """CVE-2020-8552: however many webhooks come and go, only so many are told of."""
-        tally = WebhookTally("admit")
+        metrics = WebhookMetrics("admit")
         for number in range(6000):
-            tally.called(f"w{number}", "CREATE", 0.1, 200, "")
-            tally.failed_open(f"w{number}")
-        found = told(*tally.readings())
+            metrics.called(f"w{number}", "CREATE", 0.1, 200, "")
+            metrics.failed_open(f"w{number}")
+        found = told(*metrics.readings())
         self.assertEqual(len(found["apiserver_admission_webhook_request_total"]), 2000)
         self.assertEqual(len(found["apiserver_admission_webhook_fail_open_count_total"]), 2000)

@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission.matching.equivalents import Form
-from kubetwist.admission_plugins.webhooks.review import BadReview, decode_response, denial, encode_review
+from kubetwist.admission.matching.equivalents import EquivalentResource
+from kubetwist.admission_plugins.webhooks.review import (
+    InvalidAdmissionResponse,
+    decode_response,
+    encode_review,
+    to_status_error,
+)
 from kubetwist.api.frozen import frozen
 from kubetwist.api.resource import UserInfo
 from kubetwist.testing.admission import write
@@ -54,16 +59,16 @@ class AnswerTests(SynchronousTestCase):
         """Whatever comes is a response or a failed call; and a refusal has a status that can be answered."""
         try:
             found = decode_response(review(response, version), version, "u", mutating)
-        except (ValueError, BadReview):
+        except (ValueError, InvalidAdmissionResponse):
             return
-        error = denial("a.example.org", found.status)
+        error = to_status_error("a.example.org", found.status)
         self.assertTrue(400 <= error.code < 600)
         orjson.dumps(error.status())
 
     @given(st.binary(max_size=30))
     def test_bytes(self, data: bytes) -> None:
         """So is what is no review at all."""
-        with self.assertRaises((ValueError, BadReview)):
+        with self.assertRaises((ValueError, InvalidAdmissionResponse)):
             decode_response(data, "v1", "u", True)
 
     def test_deep(self) -> None:
@@ -79,12 +84,12 @@ class AnswerTests(SynchronousTestCase):
             ({"patchType": "JSONPatch"}, "webhook returned response.patchType but not response.patch"),
             ({"patch": patch, "patchType": ""}, 'webhook returned invalid response.patchType of ""'),
         ):
-            with self.assertRaises(BadReview) as caught:
+            with self.assertRaises(InvalidAdmissionResponse) as caught:
                 decode_response(review({"uid": "u", "allowed": True, **response}), "v1", "u", True)
             self.assertEqual(str(caught.exception), text)
         found = decode_response(review({"patch": patch}, "v1beta1"), "v1beta1", "u", True)
         self.assertEqual((found.patch, found.patch_type), (b"[]", "JSONPatch"))
-        with self.assertRaises(BadReview) as caught:
+        with self.assertRaises(InvalidAdmissionResponse) as caught:
             decode_response(review({"uid": "u", "patchType": "JSONPatch"}), "v1", "u", False)
         self.assertEqual(str(caught.exception), "validating webhook may not return response.patchType")
 
@@ -102,9 +107,9 @@ class QuestionTests(SynchronousTestCase):
         user = UserInfo("alice", "1", ("g",), {"k": ("v",)})
         old = frozen({"metadata": {"name": "a"}})
         attributes = write(None, operation="DELETE", old=old, user=user)
-        form = Form(attributes.request_resource, attributes.request_kind)
+        equivalent = EquivalentResource(attributes.request_resource, attributes.request_kind)
         fragment = orjson.Fragment(orjson.dumps(attributes.old_object))
-        body = orjson.loads(encode_review("v1", "u", attributes, form, orjson.Fragment(b"null"), fragment))
+        body = orjson.loads(encode_review("v1", "u", attributes, equivalent, orjson.Fragment(b"null"), fragment))
         request = body["request"]
         self.assertEqual((request["oldObject"], request["object"]), ({"metadata": {"name": "a"}}, None))
         expected = {"username": "alice", "uid": "1", "groups": ["g"], "extra": {"k": ["v"]}}

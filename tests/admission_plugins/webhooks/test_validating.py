@@ -157,7 +157,7 @@ class ValidatingTests(WebhookTestCase):
         (request,) = self.requests
         self.assertEqual((request["dryRun"], request["options"]["dryRun"]), (True, ["All"]))
         for compiled in self.server.registry.admission.plugins[1]._configurations.webhooks:
-            compiled.dry = False  # As one that was stored when that was still allowed.
+            compiled.supports_dry_run = False  # As one that was stored when that was still allowed.
         message = 'admission webhook "a.example.org" does not support dry run'
         self.assertEqual(self.refused("POST", f"{MAPS}?dryRun=All", config_map("m")), (400, message))
 

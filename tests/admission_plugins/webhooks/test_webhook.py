@@ -34,15 +34,18 @@ class WebhookTests(SynchronousTestCase):
     def test_defaults(self) -> None:
         """Without fields a webhook has ten seconds, refuses when it fails, and is not called in dry runs."""
         webhook = self.webhook()
-        self.assertEqual((webhook.timeout, webhook.ignores, webhook.again, webhook.dry), (10.0, False, False, False))
+        self.assertEqual(
+            (webhook.timeout, webhook.ignore_failures, webhook.reinvocable, webhook.supports_dry_run),
+            (10.0, False, False, False),
+        )
         self.assertIsNone(webhook.conditions)
 
     def test_fields(self) -> None:
         """Policies are read from the fields of the webhook."""
         webhook = self.webhook(timeoutSeconds=3, failurePolicy="Ignore", reinvocationPolicy="IfNeeded")
-        self.assertEqual((webhook.timeout, webhook.ignores, webhook.again), (3.0, True, True))
-        for effects, dry in (("None", True), ("NoneOnDryRun", True), ("Some", False), ("Unknown", False)):
-            self.assertEqual(self.webhook(sideEffects=effects).dry, dry, effects)
+        self.assertEqual((webhook.timeout, webhook.ignore_failures, webhook.reinvocable), (3.0, True, True))
+        for effects, supports_dry_run in (("None", True), ("NoneOnDryRun", True), ("Some", False), ("Unknown", False)):
+            self.assertEqual(self.webhook(sideEffects=effects).supports_dry_run, supports_dry_run, effects)
 
     def test_uid(self) -> None:
         """Webhooks of one name in one configuration are told apart by their number."""

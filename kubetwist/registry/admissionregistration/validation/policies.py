@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ....admission.expressions import Compiler, Names
+from ....admission.expressions import Compiler, OptionalVariables
 from ....api.errors import Cause, duplicate, forbidden, invalid, required
 from ....api.names import (
     c_identifier_problems,
@@ -40,19 +40,21 @@ _PATCH_TYPES: Final = {"JSONPatch": "jsonPatch", "ApplyConfiguration": "applyCon
 class _Expressions:
     """Compiles what a policy says, and tells what does not compile."""
 
-    def __init__(self, names: Names, causes: Causes, *, composed: bool) -> None:
+    def __init__(self, names: OptionalVariables, causes: Causes, *, composited: bool) -> None:
         """
-        @param composed: Whether there is C{variables}: a validating policy without any does not know the word.
+        @param composited: Whether there is C{variables}: a validating policy without any does not know the word.
         """
         self.names = names
-        self._compiler = Compiler(composed=composed)
+        self._compiler = Compiler(composited=composited)
         self._causes = causes
 
     def variable(self, name: str, text: str, path: str) -> None:
         """One that later expressions may name."""
-        self._tell(self._compiler.add(name, text, self.names).cause(path))
+        self._tell(self._compiler.compile_and_store_variable(name, text, self.names).cause(path))
 
-    def check(self, text: str, path: str, wanted: Sequence[Type], names: Names | None = None, shown: str = "") -> None:
+    def check(
+        self, text: str, path: str, wanted: Sequence[Type], names: OptionalVariables | None = None, shown: str = ""
+    ) -> None:
         """
         One whose value is of a type.
 
@@ -89,10 +91,10 @@ def validate_policy(obj: JSONObject, mutating: bool, old: JSONObject | None = No
             causes.append(required("spec.matchConstraints.resourceRules"))
         if mutating:
             _operations(constraints, "spec.matchConstraints", causes)
-    names = Names(params=spec.get("paramKind") is not None)
+    names = OptionalVariables(has_params=spec.get("paramKind") is not None)
     if old is None or not _same_conditions(spec, old["spec"]):
         check_conditions(spec.get("matchConditions") or [], "spec.matchConditions", causes, names)
-    expressions = _Expressions(names, causes, composed=mutating or bool(spec.get("variables")))
+    expressions = _Expressions(names, causes, composited=mutating or bool(spec.get("variables")))
     for index, variable in enumerate(spec.get("variables") or ()):
         _variable(variable, f"spec.variables[{index}]", expressions, causes)
     if mutating:
@@ -138,7 +140,7 @@ def _validation(one: JSONObject, path: str, expressions: _Expressions, causes: C
     if making and not making.strip():
         causes.append(invalid(f"{path}.messageExpression", making, "must be non-empty if specified"))
     elif making:
-        names = Names(params=expressions.names.params, authorizer=False)
+        names = OptionalVariables(has_params=expressions.names.has_params, has_authorizer=False)
         expressions.check(making, f"{path}.messageExpression", (STRING,), names)
     message = one.get("message") or ""
     if message and not message.strip():
@@ -195,7 +197,7 @@ def _mutation(one: JSONObject, path: str, expressions: _Expressions, causes: Cau
     else:
         expression = (one[field].get("expression") or "").strip()
         wanted = JSON_PATCHES_TYPE if kind == "JSONPatch" else OBJECT_TYPE
-        names = Names(params=expressions.names.params, patches=True)
+        names = OptionalVariables(has_params=expressions.names.has_params, has_patch_types=True)
         if not expression:
             causes.append(required(f"{path}.{field}.expression"))
         else:

@@ -6,7 +6,7 @@ from typing import Final
 
 from attrs import frozen
 
-from ....admission.expressions import Compiler, Names
+from ....admission.expressions import Compiler, OptionalVariables
 from ....api.errors import Cause, duplicate, invalid, required
 from ....api.names import fully_qualified_name_problems, is_dns1035_label_problems, qualified_name_problems
 from ....api.resource import JSONObject
@@ -124,10 +124,10 @@ def _webhook(webhook: JSONObject, mutating: bool, path: str, lenient: _Leniency,
             causes.append(unsupported(f"{path}.reinvocationPolicy", again, ("IfNeeded", "Never")))
     _client(webhook.get("clientConfig") or {}, f"{path}.clientConfig", causes)
     if not lenient.conditions:
-        check_conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", causes, Names())
+        check_conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", causes, OptionalVariables())
 
 
-def check_conditions(conditions: list[JSONObject], path: str, causes: Causes, names: Names) -> None:
+def check_conditions(conditions: list[JSONObject], path: str, causes: Causes, names: OptionalVariables) -> None:
     """
     C{matchConditions}.
 
@@ -153,7 +153,7 @@ def check_conditions(conditions: list[JSONObject], path: str, causes: Causes, na
             seen.add(name)
 
 
-def _condition_causes(expression: str, path: str, names: Names) -> list[Cause]:
+def _condition_causes(expression: str, path: str, names: OptionalVariables) -> list[Cause]:
     from ....cel.types import BOOL
 
     cause = Compiler().compile(expression, names, (BOOL,)).cause(path)
