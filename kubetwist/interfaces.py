@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .api.resource import JSONObject, UserInfo
     from .api.storage import History, Page, StorageEvent, StoredValue, Write
     from .api.targets import Target
-    from .metrics.registry import Reading
+    from .metrics.registry import MetricSnapshot
 
 # --- reactor -----------------------------------------------------------------------------------------------------
 
@@ -479,7 +479,7 @@ class IAdmissionPluginLimits(Interface):
 class IMeasuredAdmission(IAdmissionPlugin):
     """An admission plugin that has metrics of its own."""
 
-    def readings() -> Iterator[Reading]:
+    def collect() -> Iterator[MetricSnapshot]:
         """Return the current values of its metrics."""
 
 

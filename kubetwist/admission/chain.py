@@ -23,7 +23,7 @@ from ..api.frozen import frozen
 from ..api.latency import ADMISSION, Spending
 from ..api.resource import JSONObject
 from ..interfaces import IMeasuredAdmission, IMutatingAdmission, IValidatingAdmission
-from ..metrics.registry import Distribution, Reading
+from ..metrics.registry import Histogram, MetricSnapshot
 from ..metrics.summaries import Summary
 from ._timeout import (
     TimedOut,
@@ -69,8 +69,8 @@ class _Handler:
     timeout: float | None
     ignore_failures: bool
     isolate: Callable[[JSONObject], JSONObject] | None
-    admitted_seconds: Distribution = field(factory=lambda: Distribution(_DURATION_BUCKETS), repr=False)
-    rejected_seconds: Distribution = field(factory=lambda: Distribution(_DURATION_BUCKETS), repr=False)
+    admitted_seconds: Histogram = field(factory=lambda: Histogram(_DURATION_BUCKETS), repr=False)
+    rejected_seconds: Histogram = field(factory=lambda: Histogram(_DURATION_BUCKETS), repr=False)
 
 
 class _Phase:
@@ -238,7 +238,7 @@ class AdmissionChain:
         if handler is not None:
             self._phases[handler.phase, attributes.operation].admitted_seconds.observe(now - started_at)
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """What the plugins took, for those who look at the whole server."""
         phases = [
             ((_TYPES[phase], operation, rejected), seconds)
@@ -248,9 +248,9 @@ class AdmissionChain:
         ]
         name, text = "apiserver_admission_step_admission_duration_seconds", "How long all plugins of a phase took."
         labels = ("type", "operation", "rejected")
-        yield Reading(name, "histogram", text, labels, phases)
-        yield Reading(f"{name}_summary", "summary", f"{text} Quantiles are of the last 500.", labels, phases)
-        yield Reading(
+        yield MetricSnapshot(name, "histogram", text, labels, phases)
+        yield MetricSnapshot(f"{name}_summary", "summary", f"{text} Quantiles are of the last 500.", labels, phases)
+        yield MetricSnapshot(
             "apiserver_admission_controller_admission_duration_seconds",
             "histogram",
             "How long each plugin took.",
@@ -266,7 +266,7 @@ class AdmissionChain:
         )
         for plugin in self.plugins:
             if IMeasuredAdmission.providedBy(plugin):
-                yield from plugin.readings()
+                yield from plugin.collect()
 
     async def _run_isolated(
         self,

@@ -73,10 +73,10 @@ class AuditedRequest(KubeRequest):
             for key, value, level in early:
                 trail.annotate(key, value, level)
 
-    def tell_status(self, status: JSONObject) -> None:
+    def audit_response_status(self, status: JSONObject) -> None:
         """What is answered is this Status."""
         if self.audit is not None:
-            self.audit.answered_status(status)
+            self.audit.set_response_status(status)
         elif status.get("kind") == "Status":
             self._refusal = status
 
@@ -88,11 +88,11 @@ class AuditedRequest(KubeRequest):
         if trail is None:
             self._refused(code)
         elif not (trail.over or self.startedWriting):
-            if trail.tells_responses and self._is_object():
+            if trail.wants_response_object and self._is_object():
                 if content_type.startswith(_JSON):
-                    trail.answered_object(body)
+                    trail.log_response_object(body)
                 elif content_type.startswith(_YAML):
-                    trail.answered_object(body, yaml=True)
+                    trail.log_response_object(body, yaml=True)
             trail.begun(code)
             waiting = self._complete()
             if waiting is not None and not self.disconnected:
@@ -183,8 +183,8 @@ class AuditedRequest(KubeRequest):
         if trail is not None:
             for key, value, level in self._early:
                 trail.annotate(key, value, level)
-            trail.answered_status(refusal)
-            trail.answered_object(orjson.dumps(refusal))
+            trail.set_response_status(refusal)
+            trail.log_response_object(orjson.dumps(refusal))
             trail.refused(code)
 
     def _is_object(self) -> bool:

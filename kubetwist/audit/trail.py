@@ -110,12 +110,12 @@ class Trail:
     # What becomes known.
 
     @property
-    def tells_requests(self) -> bool:
+    def wants_request_object(self) -> bool:
         """Whether objects that are sent are told."""
         return self.level >= REQUEST
 
     @property
-    def tells_responses(self) -> bool:
+    def wants_response_object(self) -> bool:
         """Whether objects that are answered are told."""
         return self.level >= REQUEST_RESPONSE
 
@@ -156,7 +156,7 @@ class Trail:
         """So much of the request's time went into something."""
         self._annotations.setdefault(f"{_LATENCY}{where}", _duration(seconds))
 
-    def sent(self, meta: JSONObject, encode: Callable[[], bytes]) -> None:
+    def log_request_object(self, meta: JSONObject, encode: Callable[[], bytes]) -> None:
         """
         The request has an object.
 
@@ -172,17 +172,17 @@ class Trail:
         if self.level >= REQUEST:
             self._request = Payload(encode(), self._ruling.omit_managed_fields)
 
-    def sent_document(self, data: bytes, *, yaml: bool = False) -> None:
+    def log_request_patch(self, data: bytes, *, yaml: bool = False) -> None:
         """The request has a document that is no object, such as a patch."""
         if self.level >= REQUEST:
             self._request = Payload(data, yaml=yaml)
 
-    def answered_status(self, status: JSONObject) -> None:
+    def set_response_status(self, status: JSONObject) -> None:
         """The answer is a Status."""
         # Details without anything in them are details, too.
         self._status = {name: status[name] for name in _STATUS_FIELDS if status.get(name) or status.get(name) == {}}
 
-    def answered_object(self, data: bytes, *, yaml: bool = False) -> None:
+    def log_response_object(self, data: bytes, *, yaml: bool = False) -> None:
         """The answer is an object, a list or a Status; told if any is."""
         if self.level >= REQUEST_RESPONSE:
             self._response = Payload(data, self._ruling.omit_managed_fields, yaml)

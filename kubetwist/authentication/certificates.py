@@ -17,7 +17,7 @@ from ..api.flagvalues import FlagValues
 from ..api.resource import UserInfo
 from ..api.times import posix_now
 from ..interfaces import IAuthenticator
-from ..metrics.registry import Distribution
+from ..metrics.registry import Histogram
 from .errors import AuthenticationFailed
 from .union import authenticated
 
@@ -112,7 +112,7 @@ class Authorities:
         self.flag = flag
         self.followers: list[Callable[[], object]] = []
         self._tell = tell
-        self.left = Distribution(_LEFT)
+        self.left = Histogram(_LEFT)
 
     def replace(self, pool: Pool) -> None:
         """Trust these from now on, and no others."""

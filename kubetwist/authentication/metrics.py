@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ..metrics.registry import (
-    Distribution,
-    Reading,
+    Histogram,
+    MetricSnapshot,
 )
 
 _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -22,7 +22,7 @@ _USES: Final = {
 }
 
 
-class TokenTally:
+class TokenMetrics:
     """
     Numbers that only grow, but for one.
 
@@ -33,8 +33,8 @@ class TokenTally:
     """
 
     def __init__(self) -> None:
-        self.hits = Distribution(_SECONDS)
-        self.misses = Distribution(_SECONDS)
+        self.hits = Histogram(_SECONDS)
+        self.misses = Histogram(_SECONDS)
         self.fetched = {"ok": 0, "error": 0}
         self.asking = 0
         self.uses: dict[str, int] = {}
@@ -50,7 +50,7 @@ class TokenTally:
         self.uses[use] = self.uses.get(use, 0) + 1
 
 
-def token_readings(tallies: Iterable[TokenTally]) -> Iterator[Reading]:
+def token_readings(tallies: Iterable[TokenMetrics]) -> Iterator[MetricSnapshot]:
     """All of them together."""
     tallies = list(tallies)
     if not tallies:
@@ -59,22 +59,22 @@ def token_readings(tallies: Iterable[TokenTally]) -> Iterator[Reading]:
     found = {"hit": _sum(one.hits for one in tallies), "miss": _sum(one.misses for one in tallies)}
     text = "How long it took to find out whose a token is, by whether it was known."
     seconds = [((status,), one) for status, one in found.items()]
-    yield Reading(f"{prefix}request_duration_seconds", "histogram", text, _STATUS, seconds)
+    yield MetricSnapshot(f"{prefix}request_duration_seconds", "histogram", text, _STATUS, seconds)
     counts = [((status,), float(one.count)) for status, one in found.items()]
-    yield Reading(f"{prefix}request_total", "counter", "Tokens, by whether they were known.", _STATUS, counts)
+    yield MetricSnapshot(f"{prefix}request_total", "counter", "Tokens, by whether they were known.", _STATUS, counts)
     text = "Tokens that were found out about, by whether that went well."
     fetched = [((status,), float(sum(one.fetched[status] for one in tallies))) for status in ("ok", "error")]
-    yield Reading(f"{prefix}fetch_total", "counter", text, _STATUS, fetched)
+    yield MetricSnapshot(f"{prefix}fetch_total", "counter", text, _STATUS, fetched)
     text = "Tokens that are being found out about."
     asking = [(("in_flight",), float(sum(one.asking for one in tallies)))]
-    yield Reading(f"{prefix}active_fetch_count", "gauge", text, _STATUS, asking)
+    yield MetricSnapshot(f"{prefix}active_fetch_count", "gauge", text, _STATUS, asking)
     for use, text in _USES.items():
         count = float(sum(one.uses.get(use, 0) for one in tallies))
-        yield Reading(f"serviceaccount_{use}_total", "counter", text, (), [((), count)])
+        yield MetricSnapshot(f"serviceaccount_{use}_total", "counter", text, (), [((), count)])
 
 
-def _sum(parts: Iterable[Distribution]) -> Distribution:
-    whole = Distribution(_SECONDS)
+def _sum(parts: Iterable[Histogram]) -> Histogram:
+    whole = Histogram(_SECONDS)
     for one in parts:
         whole.counts = [mine + more for mine, more in zip(whole.counts, one.counts, strict=True)]
         whole.sum += one.sum

@@ -32,7 +32,7 @@ from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject, UserInfo
 from ..api.times import posix_now
 from ..interfaces import IAuthenticator
-from ..metrics.registry import Distribution, Reading
+from ..metrics.registry import Histogram, MetricSnapshot
 from ._claims import user_of_claims
 from ._jwks import (
     Provider,
@@ -316,7 +316,7 @@ class OpenIDConnectTokens:
         self._now = now
         self._by_issuer: dict[str, _Authenticator] = {}
         self._known: OrderedDict[bytes, tuple[UserInfo, float]] = OrderedDict()
-        self._seconds: dict[tuple[str, str], Distribution] = {}
+        self._seconds: dict[tuple[str, str], Histogram] = {}
 
     def use(self, configurations: Sequence[JWTConfiguration]) -> None:
         """Accept the tokens of these issuers from now on, and of no others; what is known of them stays known."""
@@ -385,10 +385,10 @@ class OpenIDConnectTokens:
     def _note(self, issuer: str, began: float, result: str) -> None:
         seconds = self._seconds.get((result, issuer))
         if seconds is None:
-            seconds = self._seconds[result, issuer] = Distribution(_SECONDS)
+            seconds = self._seconds[result, issuer] = Histogram(_SECONDS)
         seconds.observe(perf_counter() - began)
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """What is counted, of the issuers that there are; they are known by their digests."""
         prefix = "apiserver_authentication_jwt_authenticator_"
         seconds = [
@@ -397,7 +397,7 @@ class OpenIDConnectTokens:
             if issuer in self._by_issuer
         ]
         text = "How long it took to find out whose tokens are that were not known."
-        yield Reading(f"{prefix}latency_seconds", "histogram", text, ("result", "jwt_issuer_hash"), seconds)
+        yield MetricSnapshot(f"{prefix}latency_seconds", "histogram", text, ("result", "jwt_issuer_hash"), seconds)
         fetched = [
             ((result, _digest(issuer), ""), at)
             for issuer, one in self._by_issuer.items()
@@ -405,7 +405,7 @@ class OpenIDConnectTokens:
         ]
         labels = ("result", "jwt_issuer_hash", "apiserver_id_hash")
         text = "When the keys of issuers were fetched for the last time, and when that failed."
-        yield Reading(f"{prefix}jwks_fetch_last_timestamp_seconds", "gauge", text, labels, fetched)
+        yield MetricSnapshot(f"{prefix}jwks_fetch_last_timestamp_seconds", "gauge", text, labels, fetched)
 
     def _remember(self, found: tuple[UserInfo, float], digest: bytes, authenticator: _Authenticator) -> UserInfo:
         # What is found late may be of a configuration that is no longer in use.

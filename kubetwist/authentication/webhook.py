@@ -36,7 +36,7 @@ from ..client.singleflight import SharedCalls
 from ..interfaces import IAuthenticator
 from .bearer import bearer_token
 from .errors import AuthenticationFailed
-from .metrics import TokenTally
+from .metrics import TokenMetrics
 from .union import TokenAlone, authenticated
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class WebhookTokens:
         self._calls: SharedCalls[bytes, _Found] = SharedCalls()
         # Who sends tokens can not know which of them have something in common here.
         self._secret = urandom(32)
-        self.tally = TokenTally()
+        self.metrics = TokenMetrics()
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """@see: L{IAuthenticator.authenticate}."""
@@ -117,26 +117,26 @@ class WebhookTokens:
         key = self._key(token, wanted)
         found = self._known.get(key)
         if found is not None:
-            self.tally.looked_up(True, perf_counter() - began)
+            self.metrics.looked_up(True, perf_counter() - began)
             return self._told(found, request)
         asking = self._calls.ask(key, lambda: self._counted(key, token, wanted))
 
         def answered(found: _Found) -> UserInfo | None:
-            self.tally.looked_up(False, perf_counter() - began)
+            self.metrics.looked_up(False, perf_counter() - began)
             return self._told(found, request)
 
         return asking.addCallback(answered)
 
     async def _counted(self, key: bytes, token: bytes, wanted: Sequence[str]) -> _Found:
-        tally = self.tally
-        tally.asking += 1
+        metrics = self.metrics
+        metrics.asking += 1
         fetched = "error"
         try:
             found = await self._ask(key, token, wanted)
             fetched = "error" if found.error else "ok"
         finally:
-            tally.asking -= 1
-            tally.fetched[fetched] += 1
+            metrics.asking -= 1
+            metrics.fetched[fetched] += 1
         return found
 
     def _key(self, token: bytes, audiences: Sequence[str]) -> bytes:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..client.factory import Outgoing
     from ..registry.rbac.ruleresolver import Grants
     from ..registry.stores import Stores
-    from .webhookmetrics import WebhookTally
+    from .webhookmetrics import WebhookMetrics
 
 
 class AuthorizationContext(Protocol):
@@ -43,5 +43,5 @@ class AuthorizationContext(Protocol):
         """Reads files, and reads them again when they change."""
 
     @property
-    def authorization_webhooks(self) -> WebhookTally:
+    def authorization_webhooks(self) -> WebhookMetrics:
         """The metrics of authorization webhooks."""

@@ -35,7 +35,7 @@ from .union import (
     PrivilegedGroup,
 )
 from .webhook import WebhookAuthorizer
-from .webhookmetrics import WebhookTally
+from .webhookmetrics import WebhookMetrics
 
 #: Makes the authorizer of a type that is no webhook.
 Make = Callable[[str], IAuthorizer]
@@ -57,13 +57,13 @@ class ReloadedAuthorizer:
         outgoing: Outgoing,
         known: Collection[str],
         make: Make,
-        tally: WebhookTally | None = None,
+        metrics: WebhookMetrics | None = None,
     ) -> None:
         """
         @param known: The types of authorizers that there are.
-        @param tally: Where webhooks are counted.
+        @param metrics: Where webhooks are counted.
         """
-        self._tally = tally or WebhookTally()
+        self._metrics = metrics or WebhookMetrics()
         self._reactor = reactor
         self._outgoing = outgoing
         self._known = known
@@ -127,7 +127,7 @@ class ReloadedAuthorizer:
             assert one.settings is not None and one.rules is not None, "a webhook has both"
             client = self._outgoing.client(one.settings)
             clients.append(client)
-            return WebhookAuthorizer(self._reactor, client, one.rules, called=one.name, tally=self._tally)
+            return WebhookAuthorizer(self._reactor, client, one.rules, called=one.name, metrics=self._metrics)
         authorizer = self._made.get(one.kind)
         if authorizer is None:
             if self._started and one.kind not in _STATELESS:

@@ -43,7 +43,7 @@ from ..interfaces import (
     IAuthorizer,
     IRuleResolver,
 )
-from .webhookmetrics import WebhookTally
+from .webhookmetrics import WebhookMetrics
 
 if TYPE_CHECKING:
     from ._context import AuthorizationContext
@@ -117,14 +117,14 @@ class WebhookAuthorizer:
         backoff: Backoff = USUAL_BACKOFF,
         *,
         called: str = DEFAULT_NAME,
-        tally: WebhookTally | None = None,
+        metrics: WebhookMetrics | None = None,
     ) -> None:
         """
         @param called: Its name, for metrics.
-        @param tally: Where it is counted.
+        @param metrics: Where it is counted.
         """
         self._called = called
-        self._tally = tally or WebhookTally()
+        self._metrics = metrics or WebhookMetrics()
         self._reactor = reactor
         self._client = client
         self._rules = rules
@@ -182,10 +182,10 @@ class WebhookAuthorizer:
         except Exception as error:
             result = _result(error)
             ignored = self._on_error is Decision.NO_OPINION and result != "canceled"
-            self._tally.asked(self._called, result, perf_counter() - began, ignored=ignored)
+            self._metrics.asked(self._called, result, perf_counter() - began, ignored=ignored)
             self._log.error("Failed to make webhook authorizer request: {why}", why=str(error))
             return Verdict(self._on_error, "", str(error))
-        self._tally.asked(self._called, "success", perf_counter() - began)
+        self._metrics.asked(self._called, "success", perf_counter() - began)
         if remember:
             allowed = status.get("allowed") is True
             self._known.put(key, verdict, rules.authorized_seconds if allowed else rules.unauthorized_seconds)
@@ -304,4 +304,4 @@ def make(options: FlagValues, server: AuthorizationContext) -> WebhookAuthorizer
         unauthorized_seconds=options["authorization-webhook-cache-unauthorized-ttl"],
     )
     client = FileClient(server.outgoing, server.files, path, "--authorization-webhook-config-file")
-    return WebhookAuthorizer(server.reactor, client, rules, tally=server.authorization_webhooks)
+    return WebhookAuthorizer(server.reactor, client, rules, metrics=server.authorization_webhooks)

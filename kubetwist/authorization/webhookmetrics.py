@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..metrics.registry import (
-    Distribution,
-    Reading,
+    Histogram,
+    MetricSnapshot,
 )
 
 _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -15,11 +15,11 @@ _LABELS: Final = ("name", "result")
 _PREFIX: Final = "apiserver_authorization_webhook_"
 
 
-class WebhookTally:
+class WebhookMetrics:
     """Numbers of all webhooks of one server, by their names, which outlive a change of the file that names them."""
 
     def __init__(self) -> None:
-        self._seconds: dict[tuple[str, str], Distribution] = {}
+        self._seconds: dict[tuple[str, str], Histogram] = {}
         self._opened: dict[tuple[str, str], int] = {}
 
     def asked(self, name: str, result: str, took: float, *, ignored: bool = False) -> None:
@@ -33,18 +33,18 @@ class WebhookTally:
         key = (name, result)
         seconds = self._seconds.get(key)
         if seconds is None:
-            seconds = self._seconds[key] = Distribution(_SECONDS)
+            seconds = self._seconds[key] = Histogram(_SECONDS)
         seconds.observe(took)
         if ignored:
             self._opened[key] = self._opened.get(key, 0) + 1
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """All of it."""
         seconds = list(self._seconds.items())
         counts = [(key, float(one.count)) for key, one in seconds]
-        yield Reading(f"{_PREFIX}evaluations_total", "counter", "Questions to such webhooks.", _LABELS, counts)
+        yield MetricSnapshot(f"{_PREFIX}evaluations_total", "counter", "Questions to such webhooks.", _LABELS, counts)
         text = "How long such webhooks took to answer."
-        yield Reading(f"{_PREFIX}duration_seconds", "histogram", text, _LABELS, seconds)
+        yield MetricSnapshot(f"{_PREFIX}duration_seconds", "histogram", text, _LABELS, seconds)
         opened = [(key, float(count)) for key, count in self._opened.items()]
         text = "Questions that others decided, as the webhook could not."
-        yield Reading(f"{_PREFIX}evaluations_fail_open_total", "counter", text, _LABELS, opened)
+        yield MetricSnapshot(f"{_PREFIX}evaluations_fail_open_total", "counter", text, _LABELS, opened)

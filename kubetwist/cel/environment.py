@@ -33,7 +33,7 @@ from kubetwist.cel.standard import STANDARD
 from kubetwist.cel.types import Type
 from kubetwist.cel.validators import VALIDATORS, Validator
 from kubetwist.cel.values import Value
-from kubetwist.metrics.registry import Distribution
+from kubetwist.metrics.registry import Histogram
 
 #: What one evaluation may cost in Kubernetes, C{PerCallLimit}.
 PER_CALL_LIMIT: Final = 1_000_000
@@ -42,8 +42,8 @@ MAX_SECONDS: Final = 1.0
 
 _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 #: How long expressions of this process take: to be compiled, and to be evaluated.
-COMPILATION: Final = Distribution(_SECONDS)
-EVALUATION: Final = Distribution(_SECONDS)
+COMPILATION: Final = Histogram(_SECONDS)
+EVALUATION: Final = Histogram(_SECONDS)
 
 #: From what depth on the trees of an expression are walked with a higher limit of recursion.
 _DEEP: Final = 60

@@ -452,7 +452,7 @@ class BackendConnection(Protocol):
             except _MalformedChunkedDataError:
                 self._fail("malformed chunked encoding")
         if not (answer.finished or self._lost):
-            self.read_no_further()
+            self.pause_reading()
         answered.callback(answer)
 
     def _body_received(self, data: bytes) -> None:
@@ -487,7 +487,7 @@ class BackendConnection(Protocol):
         """An exchange is over."""
         if self._lasting and not self._lost:
             self._used = True
-            self.read_on()
+            self.resume_reading()
             self._client.released(self)
         else:
             self._stop_sending()
@@ -495,13 +495,13 @@ class BackendConnection(Protocol):
 
     # What its answers say.
 
-    def read_on(self) -> None:
+    def resume_reading(self) -> None:
         """@see: L{kubetwist.http.connection.flow.Source}."""
         if self._paused and not self._lost:
             self._paused = False
             self.transport.resumeProducing()
 
-    def read_no_further(self) -> None:
+    def pause_reading(self) -> None:
         """@see: L{kubetwist.http.connection.flow.Source}."""
         if not (self._paused or self._lost):
             self._paused = True
@@ -515,7 +515,7 @@ class BackendConnection(Protocol):
             protocol.connectionLost(Failure(self._why or ConnectionDone()))
             return
         self._switched = protocol
-        self.read_on()
+        self.resume_reading()
         protocol.makeConnection(RawTransport(self))
         for piece in early:
             protocol.dataReceived(piece)

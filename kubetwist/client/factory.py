@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from ..interfaces import IServerReactor
-from ..metrics.registry import Reading
-from .metrics import CallTally
+from ..metrics.registry import MetricSnapshot
+from .metrics import CallMetrics
 from .restconfig import (
     CallSettings,
     Network,
@@ -43,7 +43,7 @@ class Outgoing:
         self.denied = denied
         self.diversions: dict[tuple[str, int], tuple[str, int]] = {}
         self.traced = False
-        self._tally = CallTally()
+        self._metrics = CallMetrics()
 
     def client(self, settings: CallSettings, *, limit: int | None = None) -> WebhookClient:
         """
@@ -70,9 +70,9 @@ class Outgoing:
             limit=limit,
             diversions=self.diversions,
             connected=self._connected,
-            tally=self._tally,
+            metrics=self._metrics,
         )
-        self._tally.clients += 1
+        self._metrics.clients += 1
         self._clients.add(client)
         return client
 
@@ -88,9 +88,9 @@ class Outgoing:
         self._clients.add(client)
         return client
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """What is counted of calls."""
-        return self._tally.readings(len({*self._clients, *self._connected}))
+        return self._metrics.collect(len({*self._clients, *self._connected}))
 
     async def close(self) -> None:
         """End calls that are under way, and close all connections. Idempotent."""

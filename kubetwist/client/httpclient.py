@@ -37,7 +37,7 @@ from .errors import (
     CallError,
     Unreachable,
 )
-from .metrics import CallTally
+from .metrics import CallMetrics
 from .restconfig import (
     CallSettings,
     split_url,
@@ -87,11 +87,11 @@ class WebhookClient:
         limit: int = LIMIT,
         diversions: Diversions | None = None,
         connected: set[Closable] | None = None,
-        tally: CallTally | None = None,
+        metrics: CallMetrics | None = None,
     ) -> None:
         """
         @param limit: Bytes that an answer may have.
-        @param tally: Told of what is posted.
+        @param metrics: Told of what is posted.
         @param connected: Has this client in it as long as there are connections.
         @raise BadSettings: They can not be used.
         """
@@ -103,7 +103,7 @@ class WebhookClient:
             raise BadSettings(f"no URL of a server: {settings.url}")
         self._reactor = reactor
         self._limit = limit
-        self._tally = tally
+        self._metrics = metrics
         self._diversions = diversions
         self._secure = parts.scheme == "https"
         self._agent: Agent | None = None
@@ -164,15 +164,15 @@ class WebhookClient:
         url = self._url
         if arguments:
             url += "?" + urlencode(sorted(arguments.items()))
-        if self._tally is None:
+        if self._metrics is None:
             return await self._call("POST", url, fields, body, timeout)
         host, began = self._fields[b"Host"][0].decode("latin-1"), perf_counter()
         try:
             answer = await self._call("POST", url, fields, body, timeout)
         except CallError as error:
-            self._tally.failed(host, perf_counter() - began, len(body), nameless=COMMON_NAME_ONLY in str(error))
+            self._metrics.failed(host, perf_counter() - began, len(body), nameless=COMMON_NAME_ONLY in str(error))
             raise
-        self._tally.answered(host, answer.code, perf_counter() - began, len(body), len(answer.body))
+        self._metrics.answered(host, answer.code, perf_counter() - began, len(body), len(answer.body))
         return answer
 
     async def get(self, *, timeout: float, accept: str = "application/json", query: str = "") -> Answer:

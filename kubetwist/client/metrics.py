@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..metrics.registry import (
-    Distribution,
-    Reading,
+    Histogram,
+    MetricSnapshot,
 )
 
 _SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
@@ -28,12 +28,12 @@ class _Host:
 
     def __init__(self) -> None:
         self.codes: dict[str, int] = {}
-        self.seconds = Distribution(_SECONDS)
-        self.sent = Distribution(_BYTES)
-        self.received = Distribution(_BYTES)
+        self.seconds = Histogram(_SECONDS)
+        self.sent = Histogram(_BYTES)
+        self.received = Histogram(_BYTES)
 
 
-class CallTally:
+class CallMetrics:
     """
     Numbers that only grow.
 
@@ -80,14 +80,14 @@ class CallTally:
         host.seconds.observe(took)
         host.sent.observe(sent)
 
-    def readings(self, kept: int) -> Iterator[Reading]:
+    def collect(self, kept: int) -> Iterator[MetricSnapshot]:
         """
         All of it.
 
         @param kept: How many clients there are at the moment.
         """
         hosts = list(self._hosts.items())
-        yield Reading(
+        yield MetricSnapshot(
             "rest_client_requests_total",
             "counter",
             "Calls of webhooks, by the codes of their answers.",
@@ -100,11 +100,11 @@ class CallTally:
             ("response_size_bytes", "Bytes of the bodies that they answered with.", "received"),
         ):
             values = [((_METHOD, known), getattr(host, what)) for known, host in hosts]
-            yield Reading(f"rest_client_{name}", "histogram", text, ("verb", "host"), values)
+            yield MetricSnapshot(f"rest_client_{name}", "histogram", text, ("verb", "host"), values)
         name, text = "apiserver_webhooks_x509_missing_san_total", "Calls that failed as a certificate has no names."
-        yield Reading(name, "counter", text, (), [((), float(self.nameless))])
+        yield MetricSnapshot(name, "counter", text, (), [((), float(self.nameless))])
         made = [(("miss",), float(self.clients))]
         text = "Clients of webhooks that were made, each with its own connections."
-        yield Reading("rest_client_transport_create_calls_total", "counter", text, ("result",), made)
+        yield MetricSnapshot("rest_client_transport_create_calls_total", "counter", text, ("result",), made)
         text = "Clients of webhooks that there are."
-        yield Reading("rest_client_transport_cache_entries", "gauge", text, (), [((), float(kept))])
+        yield MetricSnapshot("rest_client_transport_cache_entries", "gauge", text, (), [((), float(kept))])

@@ -168,7 +168,9 @@ class Consistency:
         info = request.info
         if cache is not None and info.verb in _READS:
             fallback = "true" if request.from_storage else "false"
-            self._reads.of(info.group, info.resource, "false" if request.from_storage else "true", fallback).value += 1
+            self._reads.with_label_values(
+                info.group, info.resource, "false" if request.from_storage else "true", fallback
+            ).value += 1
         request.fresh = True
         self._run(request, handler)
 

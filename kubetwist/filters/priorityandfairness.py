@@ -33,7 +33,7 @@ def with_priority_and_fairness(handler: Handler, flow: FlowControl, sizes: Sizes
 
     What is long-running waits for none, but for watches, which have a seat until they have told what is there.
     """
-    classify, enter, light = flow.classify, flow.enter, flow.turns.light
+    classify, enter, light = flow.classify, flow.enter, flow.scheduler.note_cheap_request
 
     def watching(request: KubeRequest) -> None:
         try:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ..metrics.registry import (
-    Reading,
+    MetricSnapshot,
     Registry,
 )
 from .controller import FlowControl
@@ -22,12 +22,14 @@ _LEVEL: Final = ("priority_level",)
 
 def tell_of(flow: FlowControl, registry: Registry) -> None:
     """Have a registry tell of it whenever somebody asks."""
-    registry.read(lambda: _readings(flow))
+    registry.register_collector(lambda: _collect(flow))
 
 
-def _readings(flow: FlowControl) -> Iterator[Reading]:
-    def gauge(name: str, text: str, labels: Sequence[str], values: list[tuple[tuple[str, ...], float]]) -> Reading:
-        return Reading(f"{_PREFIX}{name}", "gauge", text, labels, values)
+def _collect(flow: FlowControl) -> Iterator[MetricSnapshot]:
+    def gauge(
+        name: str, text: str, labels: Sequence[str], values: list[tuple[tuple[str, ...], float]]
+    ) -> MetricSnapshot:
+        return MetricSnapshot(f"{_PREFIX}{name}", "gauge", text, labels, values)
 
     levels = list(flow.levels.values())
     for name, text, value in (
@@ -44,38 +46,38 @@ def _readings(flow: FlowControl) -> Iterator[Reading]:
     ):
         yield gauge(name, text, _LEVEL, [((level.name,), float(value(level))) for level in levels])
     yield gauge("seat_fair_frac", "What part of their demand levels got.", (), [((), flow.fraction)])
-    tallies = [((level, schema), tally) for (schema, level), tally in flow.tallies.items()]
-    for _, tally in tallies:
-        tally.settle()
+    flow_metrics = [((level, schema), metrics) for (schema, level), metrics in flow.flow_metrics.items()]
+    for _, metrics in flow_metrics:
+        metrics.settle()
     for name, text, value in (
         ("current_executing_requests", "Requests that have seats.", lambda one: one.executing),
         ("current_executing_seats", "Seats that are taken.", lambda one: one.seats),
         ("current_inqueue_requests", "Requests that wait.", lambda one: one.waiting),
     ):
-        yield gauge(name, text, _BOTH, [(pair, float(value(tally))) for pair, tally in tallies])
-    yield Reading(
+        yield gauge(name, text, _BOTH, [(pair, float(value(metrics))) for pair, metrics in flow_metrics])
+    yield MetricSnapshot(
         f"{_PREFIX}dispatched_requests_total",
         "counter",
         "Requests that got seats.",
         _BOTH,
-        [(pair, float(tally.dispatched)) for pair, tally in tallies],
+        [(pair, float(metrics.dispatched)) for pair, metrics in flow_metrics],
     )
     rejected = [
         ((*pair, reason), float(count))
-        for pair, tally in tallies
-        for reason, count in (("queue-full", tally.full), ("time-out", tally.late))
+        for pair, metrics in flow_metrics
+        for reason, count in (("queue-full", metrics.full), ("time-out", metrics.late))
         if count
     ]
-    yield Reading(
+    yield MetricSnapshot(
         f"{_PREFIX}rejected_requests_total", "counter", "Requests that got none.", (*_BOTH, "reason"), rejected
     )
     waited = [
         ((level, schema, execute), seconds)
-        for (level, schema), tally in tallies
-        for execute, seconds in (("true", tally.waited), ("false", tally.gave_up))
+        for (level, schema), metrics in flow_metrics
+        for execute, seconds in (("true", metrics.waited), ("false", metrics.gave_up))
         if seconds.count
     ]
-    yield Reading(
+    yield MetricSnapshot(
         f"{_PREFIX}request_wait_duration_seconds",
         "histogram",
         "How long requests waited for their turn.",
@@ -84,15 +86,15 @@ def _readings(flow: FlowControl) -> Iterator[Reading]:
     )
     executed = [
         ((level, schema, kind), seconds)
-        for (level, schema), tally in tallies
-        for kind, seconds in (("regular", tally.executed), ("watch", tally.watched))
+        for (level, schema), metrics in flow_metrics
+        for kind, seconds in (("regular", metrics.executed), ("watch", metrics.watched))
         if seconds.count
     ]
     text = "How long requests had their seats."
-    yield Reading(f"{_PREFIX}request_execution_seconds", "histogram", text, (*_BOTH, "type"), executed)
-    widths = [(pair, tally.widths) for pair, tally in tallies if tally.widths.count]
-    yield Reading(f"{_PREFIX}work_estimated_seats", "histogram", "Seats that requests take.", _BOTH, widths)
-    yield Reading(
+    yield MetricSnapshot(f"{_PREFIX}request_execution_seconds", "histogram", text, (*_BOTH, "type"), executed)
+    widths = [(pair, metrics.widths) for pair, metrics in flow_metrics if metrics.widths.count]
+    yield MetricSnapshot(f"{_PREFIX}work_estimated_seats", "histogram", "Seats that requests take.", _BOTH, widths)
+    yield MetricSnapshot(
         "apiserver_current_inqueue_requests",
         "gauge",
         "The most requests that waited for a seat at a time within the last second, by whether they change something.",

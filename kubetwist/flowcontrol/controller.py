@@ -24,8 +24,8 @@ from ..api.resource import (
 )
 from ..http.fields import FieldLines
 from ..metrics.registry import (
-    Distribution,
-    Watermark,
+    HighWatermark,
+    Histogram,
 )
 from .concurrencyallocation import (
     Demand,
@@ -40,12 +40,12 @@ from .queueset import (
     Ticket,
     deal,
 )
+from .scheduler import CooperativeScheduler
 from .schemas import (
     FlowSchema,
     Sought,
     in_order,
 )
-from .turns import Turns
 
 if TYPE_CHECKING:
     from ..http.request import (
@@ -166,7 +166,7 @@ class Level:
         return self.retry_after
 
 
-class Tally:
+class FlowMetrics:
     """
     What is counted of the requests of one flow schema in one level.
 
@@ -180,12 +180,12 @@ class Tally:
 
     def __init__(self) -> None:
         self.easy = self.dispatched = self.executing = self.seats = self.waiting = self.full = self.late = 0
-        self.waited = Distribution(WAITS)
+        self.waited = Histogram(WAITS)
         #: Seconds that those waited who got no seat.
-        self.gave_up = Distribution(WAITS)
+        self.gave_up = Histogram(WAITS)
         #: Seconds for which requests had their seats, and of watches apart from them; how many seats they took.
-        self.executed, self.watched = Distribution(WAITS), Distribution(WAITS)
-        self.widths = Distribution(_WIDTHS)
+        self.executed, self.watched = Histogram(WAITS), Histogram(WAITS)
+        self.widths = Histogram(_WIDTHS)
 
     def settle(self) -> None:
         """Count everything where it belongs."""
@@ -200,7 +200,7 @@ class Assignment:
     """
     What a request is to the server.
 
-    @ivar tally: Where it is counted, and C{queued} where it is while it waits.
+    @ivar metrics: Where it is counted, and C{queued} where it is while it waits.
     @ivar lasted: Where it is told for how long it had its seats.
     @ivar entropy: Tells its flow from others.
     @ivar flow: What tells it, for who wants to look.
@@ -212,9 +212,9 @@ class Assignment:
     flow: str
     entropy: int
     fields: FieldLines
-    tally: Tally
-    queued: Watermark
-    lasted: Distribution
+    metrics: FlowMetrics
+    queued: HighWatermark
+    lasted: Histogram
 
 
 class FlowControl:
@@ -223,8 +223,8 @@ class FlowControl:
 
     @ivar levels: By name.
     @ivar schemas: In the order in which they are asked.
-    @ivar turns: Where heavy work is done.
-    @ivar tallies: What is counted, by flow schema and level.
+    @ivar scheduler: Where heavy work is done.
+    @ivar flow_metrics: What is counted, by flow schema and level.
     @ivar queued: How many wait, by whether they change something.
     @ivar fraction: Of their demand, what levels got in the last adjustment.
     @ivar plan: Another object whenever something else is configured.
@@ -232,7 +232,7 @@ class FlowControl:
 
     _log = Logger()
 
-    def __init__(self, reactor: IReactorTime, seats: int, wait: float, turns: Turns) -> None:
+    def __init__(self, reactor: IReactorTime, seats: int, wait: float, scheduler: CooperativeScheduler) -> None:
         """
         @param seats: That all levels share.
         @param wait: Seconds that a request may wait.
@@ -241,7 +241,7 @@ class FlowControl:
         self._now: Callable[[], float] = reactor.seconds
         self._seats = seats
         self._wait = wait
-        self.turns = turns
+        self.scheduler = scheduler
         self._remembered: dict[tuple[Any, ...], Assignment] = {}
         self.plan = object()
         self._planned = False
@@ -250,8 +250,8 @@ class FlowControl:
         self.levels: dict[str, Level] = {}
         self.schemas: list[FlowSchema] = []
         self.fraction = 0.0
-        self.tallies: dict[tuple[str, str], Tally] = {}
-        self.queued = {kind: Watermark(self._now) for kind in ("readOnly", "mutating")}
+        self.flow_metrics: dict[tuple[str, str], FlowMetrics] = {}
+        self.queued = {kind: HighWatermark(self._now) for kind in ("readOnly", "mutating")}
         self.configure((), ())
 
     # What is configured.
@@ -290,8 +290,8 @@ class FlowControl:
         self._remembered.clear()
         self.plan = object()
         pairs = {(schema.name, schema.level) for schema in self.schemas}
-        for pair in [one for one in self.tallies if one not in pairs]:
-            del self.tallies[pair]
+        for pair in [one for one in self.flow_metrics if one not in pairs]:
+            del self.flow_metrics[pair]
         self._plan()
 
     def classify(self, user: UserInfo, info: Sought) -> Assignment:
@@ -335,10 +335,10 @@ class FlowControl:
                 (b"X-Kubernetes-PF-PriorityLevel-UID", level.uid.encode()),
             ]
         )
-        tally = self.tallies.setdefault((schema.name, level.name), Tally())
+        metrics = self.flow_metrics.setdefault((schema.name, level.name), FlowMetrics())
         queued = self.queued["readOnly" if info.verb in _READING else "mutating"]
-        lasted = tally.watched if info.verb == "watch" else tally.executed
-        return Assignment(schema, level, flow, int.from_bytes(digest, "big"), fields, tally, queued, lasted)
+        lasted = metrics.watched if info.verb == "watch" else metrics.executed
+        return Assignment(schema, level, flow, int.from_bytes(digest, "big"), fields, metrics, queued, lasted)
 
     # Requests.
 
@@ -352,53 +352,53 @@ class FlowControl:
         level = assigned.level
         if level.exempt:
             if seats == 1:
-                assigned.tally.easy += 1
+                assigned.metrics.easy += 1
                 handler(request)
             else:
-                tally = assigned.tally
-                tally.dispatched += 1
-                tally.widths.observe(seats)
-                tally.waited.observe(0.0)
-                self.turns.do(partial(self._answer, request, handler))
+                metrics = assigned.metrics
+                metrics.dispatched += 1
+                metrics.widths.observe(seats)
+                metrics.waited.observe(0.0)
+                self.scheduler.run_or_defer(partial(self._answer, request, handler))
             return True
         queues = level.queues
         now = self._now()
         ticket = Ticket(request, seats, now)
         request.ticket, request.assigned = ticket, assigned
         # Who waits only because there was too much heavy work in this turn has nothing against something light.
-        if (seats == 1 and not queues.blocked) or (not queues.waiting and self.turns.free):
+        if (seats == 1 and not queues.blocked) or (not queues.waiting and self.scheduler.free):
             at_once = queues.fits(seats)
         else:
             at_once = False
         kept = seats == 1 and not at_once and queues.passes()
-        tally = assigned.tally
+        metrics = assigned.metrics
         if at_once or kept:
             queues.begin(ticket, now, kept)
-            self._begun(tally, ticket, 0.0)
+            self._begun(metrics, ticket, 0.0)
             level.demand.set(queues.executing + queues.waiting, now)
             if seats == 1:
                 handler(request)
             else:
-                self.turns.do(partial(self._answer, request, handler))
+                self.scheduler.run_or_defer(partial(self._answer, request, handler))
             return True
         limits = queues.limits
         if not limits.queues:
             if queues.fits(seats):
                 # It only came at a bad moment: there are seats, and no queue to wait in.
                 queues.begin(ticket, now)
-                self._begun(tally, ticket, 0.0)
+                self._begun(metrics, ticket, 0.0)
                 level.demand.set(queues.executing, now)
-                self.turns.do(partial(self._answer, request, handler))
+                self.scheduler.run_or_defer(partial(self._answer, request, handler))
                 return True
             request.ticket = None
             queues.rejected += 1
-            tally.full += 1
+            metrics.full += 1
             return False
         if not queues.enqueue(ticket, deal(assigned.entropy, limits.queues, limits.hand)):
             request.ticket = None
-            tally.full += 1
+            metrics.full += 1
             return False
-        tally.waiting += 1
+        metrics.waiting += 1
         assigned.queued.up(now)
         request.waiting_handler = handler
         level.demand.set(queues.executing + queues.waiting, now)
@@ -415,36 +415,36 @@ class FlowControl:
         request.ticket = None
         level = request.assigned.level
         queues, now = level.queues, self._now()
-        tally = request.assigned.tally
+        metrics = request.assigned.metrics
         if ticket.started is None:
             queues.gone += queues.leave(ticket)
-            tally.waiting -= 1
+            metrics.waiting -= 1
             self._left(request.assigned, ticket, now)
         else:
             queues.end(ticket, now)
             request.assigned.lasted.observe(now - ticket.started)
-            tally.executing -= 1
-            tally.seats -= ticket.seats
+            metrics.executing -= 1
+            metrics.seats -= ticket.seats
         level.demand.set(queues.executing + queues.waiting, now)
         if queues.waiting:
             self._plan()
 
     @staticmethod
-    def _begun(tally: Tally, ticket: Ticket, waited: float) -> None:
-        tally.executing += 1
-        tally.seats += ticket.seats
+    def _begun(metrics: FlowMetrics, ticket: Ticket, waited: float) -> None:
+        metrics.executing += 1
+        metrics.seats += ticket.seats
         if ticket.seats == 1 and not waited:
-            tally.easy += 1
+            metrics.easy += 1
         else:
-            tally.dispatched += 1
-            tally.widths.observe(ticket.seats)
-            tally.waited.observe(waited)
+            metrics.dispatched += 1
+            metrics.widths.observe(ticket.seats)
+            metrics.waited.observe(waited)
 
     @staticmethod
     def _left(assigned: Assignment, ticket: Ticket, now: float) -> None:
         """A request waits no more, and got no seat."""
         assigned.queued.down(now)
-        assigned.tally.gave_up.observe(now - ticket.arrived)
+        assigned.metrics.gave_up.observe(now - ticket.arrived)
 
     @staticmethod
     def _answer(request: KubeRequest, handler: Handler) -> None:
@@ -471,7 +471,7 @@ class FlowControl:
         for level in self.levels.values():
             queues = level.queues
             while queues.waiting:
-                now, free = self._now(), self.turns.free
+                now, free = self._now(), self.scheduler.free
                 if now > until:
                     again = True
                     break
@@ -479,17 +479,17 @@ class FlowControl:
                 if ticket is None:
                     again = again or not (free or queues.blocked)
                     break
-                tally = ticket.what.assigned.tally
-                tally.waiting -= 1
+                metrics = ticket.what.assigned.metrics
+                metrics.waiting -= 1
                 ticket.what.assigned.queued.down(now)
-                self._begun(tally, ticket, now - ticket.arrived)
+                self._begun(metrics, ticket, now - ticket.arrived)
                 ticket.what.queued_for = now - ticket.arrived
                 ticket.what.waited += ticket.what.queued_for
                 if ticket.seats == 1:
-                    self.turns.light()
+                    self.scheduler.note_cheap_request()
                     self._answer(ticket.what, ticket.what.waiting_handler)
                 else:
-                    self.turns.do(partial(self._answer, ticket.what, ticket.what.waiting_handler))
+                    self.scheduler.run_or_defer(partial(self._answer, ticket.what, ticket.what.waiting_handler))
         if again:
             self._plan()
 
@@ -502,8 +502,8 @@ class FlowControl:
             for ticket in level.queues.overdue(before):
                 level.queues.leave(ticket)
                 level.queues.late += 1
-                ticket.what.assigned.tally.late += 1
-                ticket.what.assigned.tally.waiting -= 1
+                ticket.what.assigned.metrics.late += 1
+                ticket.what.assigned.metrics.waiting -= 1
                 self._left(ticket.what.assigned, ticket, self._now())
                 ticket.what.ticket = None
                 self.reject(ticket.what, level)

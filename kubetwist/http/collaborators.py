@@ -18,17 +18,17 @@ class WorkScheduler(Protocol):
     """
     Schedules expensive work in small pieces, so that other requests are served between them.
 
-    @see: L{kubetwist.flowcontrol.turns.Turns}, which implements it.
+    @see: L{kubetwist.flowcontrol.scheduler.CooperativeScheduler}, which implements it.
     """
 
     @property
-    def crowded(self) -> bool:
+    def has_cheap_requests(self) -> bool:
         """Whether other requests wait, so that pieces must be small."""
 
-    def do(self, work: Callable[[], object]) -> None:
+    def run_or_defer(self, work: Callable[[], object]) -> None:
         """Run C{work} now, or in a later turn of the reactor if this one's time is spent."""
 
-    def due(self) -> Deferred[None]:
+    def wait_for_slot(self) -> Deferred[None]:
         """Return what fires in a later turn of the reactor, when there is time for work."""
 
 
@@ -43,11 +43,11 @@ class AuditTrail(Protocol):
     times: dict[str, float]
 
     @property
-    def tells_requests(self) -> bool:
+    def wants_request_object(self) -> bool:
         """Whether the event contains the object of the request."""
 
     @property
-    def tells_responses(self) -> bool:
+    def wants_response_object(self) -> bool:
         """Whether the event contains the object of the response."""
 
     def allowed_by(self, verdict: Verdict) -> None:
@@ -56,7 +56,7 @@ class AuditTrail(Protocol):
     def refused_by(self, verdict: Verdict) -> None:
         """Record that authorization denied the request, or failed."""
 
-    def sent(self, meta: JSONObject, encode: Callable[[], bytes]) -> None:
+    def log_request_object(self, meta: JSONObject, encode: Callable[[], bytes]) -> None:
         """
         Record the object of the request.
 
@@ -64,10 +64,10 @@ class AuditTrail(Protocol):
         @param encode: Returns it as JSON; called at once, and only if the event contains it.
         """
 
-    def sent_document(self, data: bytes, *, yaml: bool = False) -> None:
+    def log_request_patch(self, data: bytes, *, yaml: bool = False) -> None:
         """Record the body of the request if it is not an object, such as a patch."""
 
-    def answered_object(self, data: bytes, *, yaml: bool = False) -> None:
+    def log_response_object(self, data: bytes, *, yaml: bool = False) -> None:
         """Record the object, list or Status of the response."""
 
 

@@ -340,7 +340,7 @@ class KubeRequest(Request):
             self.warnings = Warnings()
         self.warnings.add(text, agent, code)
 
-    def tell_status(self, status: JSONObject) -> None:
+    def audit_response_status(self, status: JSONObject) -> None:
         """What is answered is this Status: for the audit."""
 
     def panicked(self, reason: Failure) -> None:

@@ -75,7 +75,7 @@ def respond_status(
     @param content_type: What was negotiated for objects, if this stands for one; what else they are to be shown as
         makes no difference to it.
     """
-    request.tell_status(status)
+    request.audit_response_status(status)
     negotiated = error_media(request.getHeader(b"accept"), protobuf)
     if negotiated.media == "protobuf" or content_type == PROTOBUF:
         from ..schema.metaprotobuf import encode_protobuf
@@ -94,8 +94,8 @@ def respond_status(
 
 def respond_body(request: KubeRequest, code: int, body: Body, content_type: bytes) -> None:
     """A list, compressed and paced where it is worth it."""
-    if request.audit is not None and request.audit.tells_responses and content_type != PROTOBUF:
-        request.audit.answered_object(body.joined(), yaml=content_type.startswith(YAML))
+    if request.audit is not None and request.audit.wants_response_object and content_type != PROTOBUF:
+        request.audit.log_response_object(body.joined(), yaml=content_type.startswith(YAML))
     if body.length >= GZIP_FROM and accepts_gzip(request):
         start_response(request, code, content_type, None)
         request.setHeader(b"content-encoding", b"gzip")
@@ -151,14 +151,14 @@ class PacedBody:
         self._go_on()
 
     def _go_on(self) -> None:
-        turns = self._request.site.turns
+        scheduler = self._request.site.scheduler
         while not self._paused and not self._over and not self._planned:
-            if turns is None:
+            if scheduler is None:
                 self._write()
             else:
                 # Encrypting a piece takes a while, and there may be many who read: not all of them in one turn.
                 self._planned = True
-                turns.do(self._next_piece)
+                scheduler.run_or_defer(self._next_piece)
 
     def _next_piece(self) -> None:
         self._planned = False
@@ -168,9 +168,9 @@ class PacedBody:
 
     def _write(self) -> None:
         """Write the next piece."""
-        parts, begin, turns = self._parts, self._next, self._request.site.turns
+        parts, begin, scheduler = self._parts, self._next, self._request.site.scheduler
         end, size, total = begin, 0, len(parts)
-        most = SMALL_PIECE if turns is not None and turns.crowded else PIECE
+        most = SMALL_PIECE if scheduler is not None and scheduler.has_cheap_requests else PIECE
         while end < total and size < most:
             size += len(parts[end])
             end += 1

@@ -39,7 +39,7 @@ class KubeSite(Site):
     @ivar open_requests: Those that are not answered yet.
     @ivar long_running: What ends each of those that would not end by themselves.
     @ivar connections: All connections.
-    @ivar turns: Where heavy work is done a little at a time; L{None} does it at once.
+    @ivar scheduler: Where heavy work is done a little at a time; L{None} does it at once.
     @ivar ended: Called with each request once it is over; L{None} when nobody wants to know.
     @ivar late: Called with the code of an answer that came when the server had put an end to its request; likewise.
     @ivar streams: Each says of a request with a body, when its head has arrived, whether the body shall be passed on
@@ -61,7 +61,7 @@ class KubeSite(Site):
         reactor: IReactorTime,
         *,
         connections: Connections | None = None,
-        turns: WorkScheduler | None = None,
+        scheduler: WorkScheduler | None = None,
         guard: MemoryGuard | None = None,
         heads_first: bool = False,
         streams: Sequence[Callable[[KubeRequest], bool]] = (),
@@ -83,7 +83,7 @@ class KubeSite(Site):
         self.connections = connections or Connections(reactor)
         self.ended = ended
         self.late = late
-        self.turns = turns
+        self.scheduler = scheduler
         self.streams = list(streams)
         self.heads_first = heads_first
         self.guard = guard

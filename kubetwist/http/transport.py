@@ -103,7 +103,7 @@ class RequestSite(Protocol[R]):
     @ivar long_running: The functions that end requests which do not end by themselves.
     @ivar date: The value of C{Date} fields.
     @ivar late: Called with the status of a response that came after the server had ended its request.
-    @ivar turns: Schedules expensive work; L{None} runs it at once.
+    @ivar scheduler: Schedules expensive work; L{None} runs it at once.
     """
 
     handler: Callable[[R], None]
@@ -111,7 +111,7 @@ class RequestSite(Protocol[R]):
     long_running: dict[R, Callable[[], object]]
     date: bytes
     late: Callable[[int], object] | None
-    turns: WorkScheduler | None
+    scheduler: WorkScheduler | None
 
     @property
     def reactor(self) -> IReactorTime:

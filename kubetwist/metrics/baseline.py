@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from attrs import evolve
 
-from .registry import Distribution, Family, Number, Reading, Registry
+from .registry import Counter, Family, Histogram, MetricSnapshot, Registry
 from .summaries import Summary
 
 _COUNTED: Final = frozenset(("counter", "histogram", "summary"))
@@ -28,10 +28,10 @@ SeriesKey: TypeAlias = tuple[str, tuple[str, ...]]
 Taken: TypeAlias = float | tuple[float, tuple[int, ...]]
 
 
-def reading_of(family: Family[Number] | Family[Distribution]) -> Reading:
+def snapshot_of(family: Family[Counter] | Family[Histogram]) -> MetricSnapshot:
     """A family as it is now."""
-    values = [(labels, one.value if isinstance(one, Number) else one) for labels, one in family.children()]
-    return Reading(family.name, family.kind, family.text, family.labels, values)
+    values = [(labels, one.value if isinstance(one, Counter) else one) for labels, one in family.children()]
+    return MetricSnapshot(family.name, family.metric_type, family.help, family.labels, values)
 
 
 class Baseline:
@@ -47,44 +47,46 @@ class Baseline:
         @return: What does the rest of it, in any thread: there may be thousands of series.
         """
         families = registry.families()
-        readings = [*map(reading_of, families), *registry.readings()]
+        snapshots = [*map(snapshot_of, families), *registry.collect()]
         for family in families:
-            if family.kind == "gauge" and family.labels:
-                family.clear()
+            if family.metric_type == "gauge" and family.labels:
+                family.reset()
 
         def write_down() -> None:
             before: dict[SeriesKey, Taken] = {}
-            for reading in filter(_resets, readings):
-                for labels, value in reading.values:
-                    taken = (value.sum, tuple(value.counts)) if isinstance(value, Distribution) else value
-                    before[reading.name, labels] = taken
+            for snapshot in filter(_resets, snapshots):
+                for labels, value in snapshot.values:
+                    taken = (value.sum, tuple(value.counts)) if isinstance(value, Histogram) else value
+                    before[snapshot.name, labels] = taken
             self._before = before
 
         return write_down
 
-    def since(self, readings: Iterable[Reading]) -> Iterator[Reading]:
+    def since(self, snapshots: Iterable[MetricSnapshot]) -> Iterator[MetricSnapshot]:
         """What has been counted since then, in any thread; series that nothing was counted in are left out."""
         before = self._before
-        for reading in readings:
-            yield evolve(reading, values=list(_since(reading, before))) if before and _resets(reading) else reading
+        for snapshot in snapshots:
+            yield evolve(snapshot, values=list(_since(snapshot, before))) if before and _resets(snapshot) else snapshot
 
 
-def _resets(reading: Reading) -> bool:
-    if reading.kind not in _COUNTED or reading.name.startswith(_KEPT):
+def _resets(snapshot: MetricSnapshot) -> bool:
+    if snapshot.metric_type not in _COUNTED or snapshot.name.startswith(_KEPT):
         return False
-    return bool(reading.labels) or reading.kind == "counter"
+    return bool(snapshot.labels) or snapshot.metric_type == "counter"
 
 
-def _since(reading: Reading, before: dict[SeriesKey, Taken]) -> Iterator[tuple[tuple[str, ...], float | Distribution]]:
-    for labels, value in reading.values:
-        taken = before.get((reading.name, labels))
+def _since(
+    snapshot: MetricSnapshot, before: dict[SeriesKey, Taken]
+) -> Iterator[tuple[tuple[str, ...], float | Histogram]]:
+    for labels, value in snapshot.values:
+        taken = before.get((snapshot.name, labels))
         if taken is None:
             yield labels, value
-        elif isinstance(value, Distribution) and isinstance(taken, tuple):
+        elif isinstance(value, Histogram) and isinstance(taken, tuple):
             left = _less(value, *taken)
             if left.count:
                 yield labels, left
-        elif not (isinstance(value, Distribution) or isinstance(taken, tuple)):
+        elif not (isinstance(value, Histogram) or isinstance(taken, tuple)):
             if value < taken:
                 # What counts has begun anew by itself.
                 yield labels, value
@@ -92,8 +94,8 @@ def _since(reading: Reading, before: dict[SeriesKey, Taken]) -> Iterator[tuple[t
                 yield labels, value - taken
 
 
-def _less(value: Distribution, total: float, counts: tuple[int, ...]) -> Distribution:
-    left = value.copy() if isinstance(value, Summary) else Distribution(value.bounds)
+def _less(value: Histogram, total: float, counts: tuple[int, ...]) -> Histogram:
+    left = value.copy() if isinstance(value, Summary) else Histogram(value.bounds)
     left.counts = [now - then for now, then in zip(value.counts, counts, strict=True)]
     left.sum = value.sum - total
     if min(left.counts) < 0:

@@ -12,36 +12,36 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from .baseline import reading_of
-from .registry import Distribution, Family, Number, Reading
+from .baseline import snapshot_of
+from .registry import Counter, Family, Histogram, MetricSnapshot
 from .summaries import Summary
 
 CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
 
 def render(
-    families: Iterable[Family[Number] | Family[Distribution]],
-    readings: Iterable[Reading],
-    *steps: Callable[[Iterable[Reading]], Iterable[Reading]],
+    families: Iterable[Family[Counter] | Family[Histogram]],
+    snapshots: Iterable[MetricSnapshot],
+    *steps: Callable[[Iterable[MetricSnapshot]], Iterable[MetricSnapshot]],
 ) -> bytes:
     """
     Everything as text; names sorted. Can be called in any thread.
 
-    @param steps: What makes of the readings those that are shown, one after the other; they have each name once.
+    @param steps: What makes of the snapshots those that are shown, one after the other; they have each name once.
     """
-    together: dict[str, Reading] = {}
-    for reading in (*map(reading_of, families), *readings):
-        known = together.get(reading.name)
+    together: dict[str, MetricSnapshot] = {}
+    for snapshot in (*map(snapshot_of, families), *snapshots):
+        known = together.get(snapshot.name)
         # Several parts of a server may tell of the same.
-        together[reading.name] = reading if known is None else evolve(known, values=[*known.values, *reading.values])
-    shown: Iterable[Reading] = together.values()
+        together[snapshot.name] = snapshot if known is None else evolve(known, values=[*known.values, *snapshot.values])
+    shown: Iterable[MetricSnapshot] = together.values()
     for step in steps:
         shown = step(shown)
-    blocks = {reading.name: _block(reading) for reading in shown}
+    blocks = {snapshot.name: _block(snapshot) for snapshot in shown}
     return "".join(blocks[name] for name in sorted(blocks)).encode()
 
 
-def process_readings() -> Iterator[Reading]:
+def collect_process_metrics() -> Iterator[MetricSnapshot]:
     """What prometheus_client tells of the process: memory, CPU, files, garbage."""
     from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR
 
@@ -54,23 +54,23 @@ def process_readings() -> Iterator[Reading]:
             for name, found in samples.items():
                 labels = tuple(found[0].labels)
                 values = [(tuple(str(one.labels[label]) for label in labels), float(one.value)) for one in found]
-                yield Reading(name, metric.type, metric.documentation, labels, values)
+                yield MetricSnapshot(name, metric.type, metric.documentation, labels, values)
 
 
-def _block(reading: Reading) -> str:
-    name, labels = reading.name, reading.labels
+def _block(snapshot: MetricSnapshot) -> str:
+    name, labels = snapshot.name, snapshot.labels
     lines: list[str] = []
-    for values, value in reading.values:
-        if reading.kind == "summary" and isinstance(value, Summary):
+    for values, value in snapshot.values:
+        if snapshot.metric_type == "summary" and isinstance(value, Summary):
             lines.extend(_summary(name, labels, values, value))
-        elif isinstance(value, Distribution):
+        elif isinstance(value, Histogram):
             lines.extend(_distribution(name, labels, values, value))
         else:
             lines.append(f"{name}{_labels(labels, values)} {number(value)}")
     if not lines:
         return ""
-    text = reading.text.replace("\\", "\\\\").replace("\n", "\\n")
-    return f"# HELP {name} {text}\n# TYPE {name} {reading.kind}\n" + "\n".join(lines) + "\n"
+    text = snapshot.help.replace("\\", "\\\\").replace("\n", "\\n")
+    return f"# HELP {name} {text}\n# TYPE {name} {snapshot.metric_type}\n" + "\n".join(lines) + "\n"
 
 
 def _summary(name: str, labels: Sequence[str], values: Sequence[str], child: Summary) -> Iterator[str]:
@@ -81,7 +81,7 @@ def _summary(name: str, labels: Sequence[str], values: Sequence[str], child: Sum
     yield f"{name}_count{shown} {child.count}"
 
 
-def _distribution(name: str, labels: Sequence[str], values: Sequence[str], child: Distribution) -> Iterator[str]:
+def _distribution(name: str, labels: Sequence[str], values: Sequence[str], child: Histogram) -> Iterator[str]:
     shown = _pairs(labels, values)
     begun = f"{name}_bucket{{{shown}," if shown else f"{name}_bucket{{"
     # The sum first: what is observed meanwhile counts in the buckets, and no bucket is greater than the count.

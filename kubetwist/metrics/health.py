@@ -22,5 +22,5 @@ class HealthMetrics:
 
         @param path: C{"readyz"}.
         """
-        self._state.of(name, path).value = 1.0 if passed else 0.0
-        self._total.of(name, "success" if passed else "error", path).value += 1
+        self._state.with_label_values(name, path).value = 1.0 if passed else 0.0
+        self._total.with_label_values(name, "success" if passed else "error", path).value += 1

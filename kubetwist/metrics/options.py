@@ -14,8 +14,8 @@ from typing import Final
 from attrs import evolve, field, frozen
 
 from .registry import (
-    Distribution,
-    Reading,
+    Histogram,
+    MetricSnapshot,
 )
 from .stability import (
     deprecated_in,
@@ -27,7 +27,7 @@ from .stability import (
 #: What a value of a label becomes that is not among those allowed.
 UNEXPECTED: Final = "unexpected"
 
-Values = list[tuple[tuple[str, ...], "float | Distribution"]]
+Values = list[tuple[tuple[str, ...], "float | Histogram"]]
 
 
 @frozen
@@ -46,16 +46,16 @@ class Shown:
     allowed: Mapping[tuple[str, str], frozenset[str]] = field(factory=dict)
     hidden: bool = False
 
-    def select(self, readings: Iterable[Reading]) -> Iterator[Reading]:
+    def select(self, snapshots: Iterable[MetricSnapshot]) -> Iterator[MetricSnapshot]:
         """
         Those of some series that are shown, as they are, and what there is to say of series themselves.
 
-        @param readings: Each name once.
+        @param snapshots: Each name once.
         """
         registered: dict[tuple[str, ...], float] = {}
         withheld = unexpected = 0
-        for reading in readings:
-            name = reading.name
+        for snapshot in snapshots:
+            name = snapshot.name
             if not self._shows(name):
                 withheld += 1
                 continue
@@ -63,18 +63,20 @@ class Shown:
             if level:
                 key = (level, deprecated_in(name))
                 registered[key] = registered.get(key, 0.0) + 1
-            values = list(reading.values)
-            restricted = [self.allowed.get((name, label)) for label in reading.labels] if self.allowed else ()
+            values = list(snapshot.values)
+            restricted = [self.allowed.get((name, label)) for label in snapshot.labels] if self.allowed else ()
             if any(restricted):
-                values, others = _restrict(reading.kind, values, restricted)
+                values, others = _restrict(snapshot.metric_type, values, restricted)
                 unexpected += others
-            yield evolve(reading, text=described(name, reading.text, self.release), values=values)
+            yield evolve(snapshot, help=described(name, snapshot.help, self.release), values=values)
         yield from self._of_series(registered, withheld, unexpected)
 
     def _shows(self, name: str) -> bool:
         return name not in self.disabled and (self.hidden or not is_hidden(name, self.release))
 
-    def _of_series(self, registered: dict[tuple[str, ...], float], withheld: int, unexpected: int) -> Iterator[Reading]:
+    def _of_series(
+        self, registered: dict[tuple[str, ...], float], withheld: int, unexpected: int
+    ) -> Iterator[MetricSnapshot]:
         for name, text, labels, values in (
             (
                 "registered_metrics_total",
@@ -92,7 +94,7 @@ class Shown:
             ),
         ):
             if self._shows(name):
-                yield Reading(name, "counter", described(name, text, self.release), labels, values)
+                yield MetricSnapshot(name, "counter", described(name, text, self.release), labels, values)
 
 
 def _restrict(kind: str, values: Values, restricted: Sequence[frozenset[str] | None]) -> tuple[Values, int]:
@@ -101,7 +103,7 @@ def _restrict(kind: str, values: Values, restricted: Sequence[frozenset[str] | N
 
     @return: And how many observations, or how much of counters, had others.
     """
-    found: dict[tuple[str, ...], float | Distribution] = {}
+    found: dict[tuple[str, ...], float | Histogram] = {}
     unexpected = 0
     for labels, value in values:
         wanted = tuple(
@@ -109,20 +111,20 @@ def _restrict(kind: str, values: Values, restricted: Sequence[frozenset[str] | N
             for label, allowed in zip(labels, restricted, strict=True)
         )
         if wanted != labels:
-            unexpected += value.count if isinstance(value, Distribution) else int(value) if kind == "counter" else 0
+            unexpected += value.count if isinstance(value, Histogram) else int(value) if kind == "counter" else 0
         found[wanted] = _sum(found.get(wanted), value)
     return list(found.items()), unexpected
 
 
-def _sum(one: float | Distribution | None, other: float | Distribution) -> float | Distribution:
-    if isinstance(other, Distribution):
-        return together([one, other] if isinstance(one, Distribution) else [other])
+def _sum(one: float | Histogram | None, other: float | Histogram) -> float | Histogram:
+    if isinstance(other, Histogram):
+        return together([one, other] if isinstance(one, Histogram) else [other])
     return other + one if isinstance(one, (int, float)) else other
 
 
-def together(parts: Sequence[Distribution]) -> Distribution:
+def together(parts: Sequence[Histogram]) -> Histogram:
     """One histogram of all that was observed in several with the same bounds, one at least."""
-    whole = Distribution(parts[0].bounds)
+    whole = Histogram(parts[0].bounds)
     for part in parts:
         whole.sum += part.sum
         whole.counts = [sum(pair) for pair in zip(whole.counts, part.counts, strict=True)]

@@ -1,9 +1,9 @@
 """
 Counters, gauges and histograms, cheap to write to.
 
-A child (one combination of labels) is looked up once by those who write to it often, and is a number in an attribute
-from then on. Nothing is locked: whoever writes does so in the reactor's thread, and a reader may see a histogram whose
-sum is one observation ahead of its buckets, which no query notices.
+A child (one combination of label values) is looked up once by code that writes to it often. Writing changes an
+attribute. There are no locks: all writes are in the reactor's thread. A thread that renders a histogram may see a sum
+that is one observation ahead of the buckets, which no query notices.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from attrs import frozen
 MOST_CHILDREN: Final = 20_000
 
 
-class Number:
+class Counter:
     """
     A counter, or a gauge.
 
@@ -31,7 +31,7 @@ class Number:
         self.value = 0.0
 
 
-class Distribution:
+class Histogram:
     """
     A histogram.
 
@@ -79,28 +79,28 @@ class Distribution:
         return sum(self.counts)
 
 
-Child = TypeVar("Child", Number, Distribution)
+Child = TypeVar("Child", Counter, Histogram)
 
 
 class Family(Generic[Child]):
     """
     All children of one name.
 
-    @ivar kind: C{"counter"}, C{"gauge"} or C{"histogram"}.
+    @ivar metric_type: C{"counter"}, C{"gauge"} or C{"histogram"}.
     @ivar labels: Their names, in the order in which values are given.
     @ivar hidden: How many children are not told of, as there are too many.
     """
 
     def __init__(self, name: str, kind: str, text: str, labels: Sequence[str], make: Callable[[], Child]) -> None:
         self.name = name
-        self.kind = kind
-        self.text = text
+        self.metric_type = kind
+        self.help = text
         self.labels = tuple(labels)
         self.hidden = 0
         self._make: Callable[[], Child] = make
         self._children: dict[tuple[str, ...], Child] = {}
 
-    def of(self, *values: str) -> Child:
+    def with_label_values(self, *values: str) -> Child:
         """The child with these values of the labels; made when it is first asked for."""
         child = self._children.get(values)
         if child is None:
@@ -112,11 +112,11 @@ class Family(Generic[Child]):
                 self.hidden += 1
         return child
 
-    def forget(self, *values: str) -> None:
+    def delete_label_values(self, *values: str) -> None:
         """Tell no more of what is not there any more."""
         self._children.pop(values, None)
 
-    def clear(self) -> None:
+    def reset(self) -> None:
         """Tell of none of them; who has looked one up writes to it in vain from now on."""
         self._children.clear()
 
@@ -125,7 +125,7 @@ class Family(Generic[Child]):
         return list(self._children.items())
 
 
-class Watermark:
+class HighWatermark:
     """
     How many there are of something that comes and goes, and the most there were within the last second or so.
 
@@ -170,46 +170,44 @@ class Watermark:
 
 
 @frozen
-class Reading:
+class MetricSnapshot:
     """
     What is looked at only when somebody asks.
 
-    @ivar values: Values of the labels, with a number each, or the L{Distribution} of a histogram.
+    @ivar values: Values of the labels, with a number each, or the L{Histogram} of a histogram.
     """
 
     name: str
-    kind: str
-    text: str
+    metric_type: str
+    help: str
     labels: Sequence[str]
-    values: Iterable[tuple[tuple[str, ...], float | Distribution]]
+    values: Iterable[tuple[tuple[str, ...], float | Histogram]]
 
 
 class Registry:
     """The families of one server."""
 
     def __init__(self) -> None:
-        self._families: dict[str, Family[Number] | Family[Distribution]] = {}
-        self._readers: list[Callable[[], Iterable[Reading]]] = []
+        self._families: dict[str, Family[Counter] | Family[Histogram]] = {}
+        self._collectors: list[Callable[[], Iterable[MetricSnapshot]]] = []
         self._settling: list[Callable[[], object]] = []
 
-    def counter(self, name: str, text: str, labels: Sequence[str] = ()) -> Family[Number]:
+    def counter(self, name: str, text: str, labels: Sequence[str] = ()) -> Family[Counter]:
         """A family of what only grows."""
-        return self._add(Family(name, "counter", text, labels, Number))
+        return self._add(Family(name, "counter", text, labels, Counter))
 
-    def gauge(self, name: str, text: str, labels: Sequence[str] = ()) -> Family[Number]:
+    def gauge(self, name: str, text: str, labels: Sequence[str] = ()) -> Family[Counter]:
         """A family of what goes up and down."""
-        return self._add(Family(name, "gauge", text, labels, Number))
+        return self._add(Family(name, "gauge", text, labels, Counter))
 
-    def histogram(
-        self, name: str, text: str, bounds: Sequence[float], labels: Sequence[str] = ()
-    ) -> Family[Distribution]:
+    def histogram(self, name: str, text: str, bounds: Sequence[float], labels: Sequence[str] = ()) -> Family[Histogram]:
         """
         A family of what is distributed.
 
         @param bounds: The upper bounds of buckets, ascending.
         """
         bounds = tuple(bounds)
-        return self._add(Family(name, "histogram", text, labels, lambda: Distribution(bounds)))
+        return self._add(Family(name, "histogram", text, labels, lambda: Histogram(bounds)))
 
     def _add(self, family: Family[Child]) -> Family[Child]:
         if family.name in self._families:
@@ -217,24 +215,24 @@ class Registry:
         self._families[family.name] = family
         return family
 
-    def read(self, reader: Callable[[], Iterable[Reading]]) -> None:
-        """Have C{reader} called, in the reactor's thread, whenever somebody wants to know."""
-        self._readers.append(reader)
+    def register_collector(self, collector: Callable[[], Iterable[MetricSnapshot]]) -> None:
+        """Have C{collector} called, in the reactor's thread, whenever somebody wants to know."""
+        self._collectors.append(collector)
 
-    def settle_by(self, settle: Callable[[], object]) -> None:
+    def add_flush_hook(self, settle: Callable[[], object]) -> None:
         """Have C{settle} called before anybody looks: it writes what was only noted until then."""
         self._settling.append(settle)
 
-    def families(self) -> list[Family[Number] | Family[Distribution]]:
+    def families(self) -> list[Family[Counter] | Family[Histogram]]:
         """Those that are written to, by name; to be called in the reactor's thread."""
         for settle in self._settling:
             settle()
         return [self._families[name] for name in sorted(self._families)]
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """What is looked at now."""
-        for reader in self._readers:
-            yield from reader()
+        for collector in self._collectors:
+            yield from collector()
 
 
 def exponential(first: float, factor: float, count: int) -> tuple[float, ...]:

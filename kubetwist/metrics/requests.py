@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import Any, Final
 
-from .registry import Distribution, Number, Reading, Registry, Watermark, exponential, linear
+from .registry import Counter, HighWatermark, Histogram, MetricSnapshot, Registry, exponential, linear
 from .requesttypes import MeasuredInfo, MeasuredRequest
 
 _DURATIONS: Final = (
@@ -88,10 +88,10 @@ class _Series:
 
     def __init__(
         self,
-        durations: Distribution,
-        own: Distribution | None,
-        sizes: Distribution | None,
-        bodies: Distribution | None,
+        durations: Histogram,
+        own: Histogram | None,
+        sizes: Histogram | None,
+        bodies: Histogram | None,
         validated: bool,
     ) -> None:
         self.durations = durations
@@ -99,7 +99,7 @@ class _Series:
         self.sizes = sizes
         self.bodies = bodies
         self.validated = validated
-        self.codes: dict[int | tuple[int, str], Number] = {}
+        self.codes: dict[int | tuple[int, str], Counter] = {}
         self.notes: list[_Note] = []
 
 
@@ -153,17 +153,20 @@ class RequestMetrics:
         took = registry.histogram(
             "authentication_duration_seconds", "How long it took to find out whose.", _SHORT, ("result",)
         )
-        self._known_user, self._known_took = attempts.of("success"), took.of("success")
-        self._unknown_user, self._unknown_took = attempts.of("failure"), took.of("failure")
+        self._known_user, self._known_took = attempts.with_label_values("success"), took.with_label_values("success")
+        self._unknown_user, self._unknown_took = (
+            attempts.with_label_values("failure"),
+            took.with_label_values("failure"),
+        )
         allowed = registry.counter(
             "authorization_attempts_total", "Requests, by whether they were allowed.", ("result",)
         )
         took = registry.histogram("authorization_duration_seconds", "How long it took to decide.", _SHORT, ("result",))
-        self._allowed, self._allowed_took = allowed.of("allowed"), took.of("allowed")
-        self._denied, self._denied_took = allowed.of("no-opinion"), took.of("no-opinion")
-        self._undecided, self._undecided_took = allowed.of("error"), took.of("error")
-        self._names: dict[str, Number] = {}
-        self._user_names: dict[str, Number] = {}
+        self._allowed, self._allowed_took = allowed.with_label_values("allowed"), took.with_label_values("allowed")
+        self._denied, self._denied_took = allowed.with_label_values("no-opinion"), took.with_label_values("no-opinion")
+        self._undecided, self._undecided_took = allowed.with_label_values("error"), took.with_label_values("error")
+        self._names: dict[str, Counter] = {}
+        self._user_names: dict[str, Counter] = {}
         self._bodies = registry.histogram(
             "apiserver_request_body_size_bytes",
             "Bytes of the bodies of writes.",
@@ -186,7 +189,7 @@ class RequestMetrics:
             _DURATIONS[2:],
             ("field_validation",),
         )
-        self._validated = {name: validated.of(name) for name in (*sorted(_VALIDATIONS), "invalid")}
+        self._validated = {name: validated.with_label_values(name) for name in (*sorted(_VALIDATIONS), "invalid")}
         self._requested_deprecated = registry.gauge(
             "apiserver_requested_deprecated_apis",
             "Whether there were requests for what is deprecated: 1.",
@@ -195,10 +198,13 @@ class RequestMetrics:
         filters = registry.histogram(
             "apiserver_request_filter_duration_seconds", "How long filters took.", _FILTERS, ("filter",)
         )
-        self._authenticating, self._authorizing = filters.of("authentication"), filters.of("authorization")
-        self._reading, self._changing = Watermark(perf_counter), Watermark(perf_counter)
-        registry.read(self._readings)
-        registry.settle_by(self._settle)
+        self._authenticating, self._authorizing = (
+            filters.with_label_values("authentication"),
+            filters.with_label_values("authorization"),
+        )
+        self._reading, self._changing = HighWatermark(perf_counter), HighWatermark(perf_counter)
+        registry.register_collector(self._collect)
+        registry.add_flush_hook(self._settle)
 
     # As a request goes by.
 
@@ -312,9 +318,9 @@ class RequestMetrics:
         """Nobody got an answer, or not the one that was to come."""
         labels = self._labels(info, info.verb == "patch" and _applies(request))
         if not code:
-            self._aborted.of(*labels[:-1]).value += 1
+            self._aborted.with_label_values(*labels[:-1]).value += 1
         if request.terminated:
-            self._terminated.of(*labels, str(request.terminated)).value += 1
+            self._terminated.with_label_values(*labels, str(request.terminated)).value += 1
 
     def _settle(self) -> None:
         for series in self._series.values():
@@ -343,11 +349,11 @@ class RequestMetrics:
         self._allowed_took.observe_all(ordered, total)
         self._authorizing.observe_all(ordered, total)
 
-    def _named(self, user: str) -> Number:
+    def _named(self, user: str) -> Counter:
         kind = user if user in _NAMES else "email_id" if "@" in user else "other"
         child = self._names.get(kind)
         if child is None:
-            child = self._names[kind] = self._users.of(kind)
+            child = self._names[kind] = self._users.with_label_values(kind)
         if len(self._user_names) >= _NAMES_KEPT:
             self._user_names.clear()
         self._user_names[user] = child
@@ -364,7 +370,7 @@ class RequestMetrics:
 
     def late(self, code: int) -> None:
         """An answer, with C{code}, is there that nobody waits for: its request was answered as it took too long."""
-        self._late.of("timeout-handler", "ok" if code < 500 else "error").value += 1
+        self._late.with_label_values("timeout-handler", "ok" if code < 500 else "error").value += 1
 
     def _series_of(self, request: MeasuredRequest, info: MeasuredInfo) -> _Series | None:
         """Where a request is counted; L{None} for one about nothing that is served."""
@@ -386,16 +392,16 @@ class RequestMetrics:
         apply = request.info.verb == "patch" and _applies(request)
         return apply, self._dry_run(request) if b"dryRun" in request.uri else ""
 
-    def _number(self, series: _Series, request: MeasuredRequest, key: int | tuple[int, str]) -> Number:
+    def _number(self, series: _Series, request: MeasuredRequest, key: int | tuple[int, str]) -> Counter:
         info = request.info
         code, client = key if isinstance(key, tuple) else (key, "")
         apply, dry_run = self._kind(request)
         labels = self._labels(info, apply)
-        number = series.codes[key] = self._total.of(*labels, client, dry_run, str(code))
+        number = series.codes[key] = self._total.with_label_values(*labels, client, dry_run, str(code))
         resource = (info.group, info.version, _resource(info))
         if info.is_resource_request and code not in (401, 403, 429) and self._deprecated(resource):
             # Of what is deprecated by now, nothing is known to be removed in a certain release.
-            self._requested_deprecated.of(*labels[1:5], "").value = 1.0
+            self._requested_deprecated.with_label_values(*labels[1:5], "").value = 1.0
         return number
 
     @staticmethod
@@ -426,10 +432,12 @@ class RequestMetrics:
         labels = self._labels(info, apply)
         reads = labels[0] in ("GET", "LIST")
         series = self._series[key] = _Series(
-            self._durations.of(*labels, dry_run),
-            None if dry_run else self._own.of(*labels),
-            self._sizes.of(*labels) if reads else None,
-            self._bodies.of(info.group, info.resource, _WRITTEN[info.verb]) if info.verb in _WRITTEN else None,
+            self._durations.with_label_values(*labels, dry_run),
+            None if dry_run else self._own.with_label_values(*labels),
+            self._sizes.with_label_values(*labels) if reads else None,
+            self._bodies.with_label_values(info.group, info.resource, _WRITTEN[info.verb])
+            if info.verb in _WRITTEN
+            else None,
             info.verb in ("create", "update", "patch"),
         )
         return series
@@ -452,7 +460,7 @@ class RequestMetrics:
 
     # What is looked at.
 
-    def _readings(self) -> Iterator[Reading]:
+    def _collect(self) -> Iterator[MetricSnapshot]:
         long_running: dict[tuple[str, ...], float] = {}
         for request in self._requests():
             info = getattr(request, "info", None)
@@ -465,14 +473,14 @@ class RequestMetrics:
             ):
                 labels = self._labels(info, False)
                 long_running[labels] = long_running.get(labels, 0.0) + 1
-        yield Reading(
+        yield MetricSnapshot(
             "apiserver_longrunning_requests",
             "gauge",
             "Open requests that last as long as their clients want.",
             _LABELS,
             list(long_running.items()),
         )
-        yield Reading(
+        yield MetricSnapshot(
             "apiserver_current_inflight_requests",
             "gauge",
             "The most that were open at a time within the last second of those that do not, by whether they change"

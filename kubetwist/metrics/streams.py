@@ -41,23 +41,25 @@ class StreamMetrics:
 
     def routed(self, subresource: str, kubelet: bool) -> None:
         """A request has come whose kubelet takes WebSockets, or does not."""
-        self._routed.of(subresource, "proxied_to_kubelet" if kubelet else "translated_at_apiserver").value += 1
+        self._routed.with_label_values(
+            subresource, "proxied_to_kubelet" if kubelet else "translated_at_apiserver"
+        ).value += 1
 
     def log_wanted(self, insecure: bool) -> None:
         """A kubelet is asked for a log."""
-        self._logs.of("skip_tls_allowed" if insecure else "enforce_tls").value += 1
+        self._logs.with_label_values("skip_tls_allowed" if insecure else "enforce_tls").value += 1
 
     def log_of_stranger(self) -> None:
         """What answers is not the kubelet."""
-        self._strangers.of().value += 1
+        self._strangers.with_label_values().value += 1
 
     def translated(self, code: object) -> None:
         """A command has ended, or has not begun."""
-        self._translated.of(_label(code)).value += 1
+        self._translated.with_label_values(_label(code)).value += 1
 
     def tunnelled(self, code: object) -> None:
         """A tunnel is there, or is not."""
-        self._tunnelled.of(_label(code)).value += 1
+        self._tunnelled.with_label_values(_label(code)).value += 1
 
 
 def _label(code: object) -> str:

@@ -7,14 +7,14 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from .registry import Distribution
+from .registry import Histogram
 
 #: How many observations quantiles are of, at most.
 _MOST: Final = 500
 _QUANTILES: Final = (0.5, 0.9, 0.99)
 
 
-class Summary(Distribution):
+class Summary(Histogram):
     """A histogram that keeps the newest observations, too; told of as a summary, or as a histogram, or both."""
 
     __slots__ = ("_recent",)

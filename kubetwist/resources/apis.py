@@ -207,7 +207,7 @@ class APIs:
             return sorted(paths)
 
         text = "Documents of aggregated discovery that were put together."
-        documents = config.metrics.counter("aggregator_discovery_aggregation_count_total", text).of()
+        documents = config.metrics.counter("aggregator_discovery_aggregation_count_total", text).with_label_values()
 
         def made() -> None:
             documents.value += 1

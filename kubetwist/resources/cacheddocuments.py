@@ -130,8 +130,8 @@ def answer_error(request: Request, error: APIStatusError) -> bytes:
     status = error.status()
     trail = getattr(request, "audit", None)
     if trail is not None:
-        trail.answered_status(status)
-        trail.answered_object(orjson.dumps(status))
+        trail.set_response_status(status)
+        trail.log_response_object(orjson.dumps(status))
     if negotiated.media != "json":
         body = encoded(status, negotiated.media)
     elif wants_pretty(negotiated, request.uri, header(request, b"user-agent")):

@@ -100,7 +100,7 @@ class Endpoint:
         """The request as the store knows it."""
         user = request.user
         assert user is not None, "authentication comes before routing"
-        turns = request.site.turns
+        scheduler = request.site.scheduler
         return RequestScope(
             namespace,
             user,
@@ -113,7 +113,7 @@ class Endpoint:
             size=len(body),
             weight=COMPILED.get(self.info.group, 1),
             in_thread=self.in_thread,
-            pause=None if turns is None else turns.due,
+            pause=None if scheduler is None else scheduler.wait_for_slot,
         )
 
     def comparable(self, sent: JSONValue) -> JSONValue:

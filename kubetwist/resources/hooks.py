@@ -118,7 +118,7 @@ def add_fairness(config: APIConfig, stores: Stores, aggregator: APIHost) -> Flow
     seats = options["max-requests-inflight"] + options["max-mutating-requests-inflight"]
     # As long as the reference lets requests wait: a quarter of the time that they have.
     wait = min(options["request-timeout"] / 4, LONGEST_WAIT)
-    flow = FlowControl(config.reactor, seats, wait, config.turns)
+    flow = FlowControl(config.reactor, seats, wait, config.scheduler)
     tell_of(flow, config.metrics)
     configuration = FairnessConfiguration(flow, levels, schemas, config.reactor)
     aggregator.add_before_listening("priority and fairness", configuration.start)

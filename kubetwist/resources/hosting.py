@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..authentication.certificates import Authorities
     from ..authentication.union import TokenFinding
     from ..client.factory import Outgoing
-    from ..flowcontrol.turns import Turns
+    from ..flowcontrol.scheduler import CooperativeScheduler
     from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor, IStorageBackend
     from ..metrics.registry import Registry
     from ..registry.rbac.ruleresolver import Grants
@@ -99,7 +99,7 @@ class APIConfig(ControllerConfig, Protocol):
         """The metrics of C{/metrics}."""
 
     @property
-    def turns(self) -> Turns:
+    def scheduler(self) -> CooperativeScheduler:
         """Runs heavy work a little at a time."""
 
     @property

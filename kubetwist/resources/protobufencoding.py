@@ -88,13 +88,13 @@ class ProtobufEncoder:
         self,
         listing: Listing,
         token: str,
-        turns: WorkScheduler | None,
+        scheduler: WorkScheduler | None,
         in_thread: DeferToThread | None = None,
     ) -> Body:
         """
         Encode a list; its items do not repeat their kind.
 
-        @param turns: Schedules slices of the work; L{None} encodes all at once.
+        @param scheduler: Schedules slices of the work; L{None} encodes all at once.
         @param in_thread: Calls a function with arguments in the computation thread, for large items; L{None} encodes
             them like others.
         @raise APIStatusError: An item cannot be encoded (500).
@@ -107,8 +107,8 @@ class ProtobufEncoder:
             if in_thread is not None and len(records[done].item) > LARGE_ITEM:
                 done = await in_thread(self._some_items, records, done, parts)
                 continue
-            if turns is not None and done:
-                await turns.due()
+            if scheduler is not None and done:
+                await scheduler.wait_for_slot()
             done = self._some_items(records, done, parts)
         if self._items_first:
             parts.append(put_counted(2, meta))

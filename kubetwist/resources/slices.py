@@ -58,15 +58,15 @@ def made_at_once(making: Slices) -> list[bytes]:
     return made
 
 
-async def other_slices(making: Slices, turns: WorkScheduler | None) -> list[bytes]:
+async def other_slices(making: Slices, scheduler: WorkScheduler | None) -> list[bytes]:
     """
     Build all remaining slices.
 
-    @param turns: Schedules them; L{None} builds them at once.
+    @param scheduler: Schedules them; L{None} builds them at once.
     """
     while True:
-        if turns is not None:
-            await turns.due()
+        if scheduler is not None:
+            await scheduler.wait_for_slot()
         made = first_slice(making)
         if made is not None:
             return made

@@ -88,8 +88,8 @@ class ProtobufView(NamedTuple):
     def tell(self, document: bytes) -> None:
         """Tell of an object in JSON."""
         audit = self.request.audit
-        if audit is not None and audit.tells_responses:
-            audit.answered_object(document)
+        if audit is not None and audit.wants_response_object:
+            audit.log_response_object(document)
 
 
 AnyView = View | ProtobufView

@@ -18,7 +18,7 @@ from attrs import frozen
 
 from ..admission.configuration import AdmissionConfigError
 from ..authentication.union import AuthenticatorUnion
-from ..flowcontrol.turns import Turns
+from ..flowcontrol.scheduler import CooperativeScheduler
 from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor
 from ..registry.runtimeconfig import BadRuntimeConfig
 from ..storage.errors import StorageError
@@ -110,7 +110,7 @@ class Completion:
             controllers=controllers,
             auditor=make_auditor(options, context),
             held=held,
-            turns=Turns(reactor),
+            scheduler=CooperativeScheduler(reactor),
         )
 
     def _open_data(self, held: ExitStack) -> DataDirectory:

@@ -11,9 +11,9 @@ from attrs import field, frozen
 from twisted.internet.defer import Deferred
 
 from ..authentication.requestheader import ProxyHeaders
-from ..authorization.webhookmetrics import WebhookTally
+from ..authorization.webhookmetrics import WebhookMetrics
 from ..client.factory import Outgoing
-from ..flowcontrol.turns import Turns
+from ..flowcontrol.scheduler import CooperativeScheduler
 from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor, IStorageBackend
 from ..metrics.registry import Registry
 from ..registry.core.serviceaccount.tokenkeys import TokenKey
@@ -54,7 +54,7 @@ class ServerConfig:
     @ivar controllers: The factories of the controllers that run.
     @ivar auditor: The audit; L{None} without one.
     @ivar held: Releases the data directory and the address.
-    @ivar turns: Runs heavy work a little at a time.
+    @ivar scheduler: Runs heavy work a little at a time.
     @ivar health_metrics: The metrics of health checks.
     """
 
@@ -71,7 +71,7 @@ class ServerConfig:
     controllers: Sequence[IControllerFactory]
     auditor: Auditor | None
     held: ExitStack
-    turns: Turns
+    scheduler: CooperativeScheduler
     health_metrics: Registry = field(factory=Registry)
 
     @property
@@ -121,7 +121,7 @@ class ServerConfig:
         return self.context.metrics
 
     @property
-    def authorization_webhooks(self) -> WebhookTally:
+    def authorization_webhooks(self) -> WebhookMetrics:
         """The metrics of authorization webhooks."""
         return self.context.authorization_webhooks
 

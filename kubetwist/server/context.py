@@ -9,7 +9,7 @@ from attrs import define, field
 
 from twisted.internet.defer import Deferred
 
-from ..authorization.webhookmetrics import WebhookTally
+from ..authorization.webhookmetrics import WebhookMetrics
 from ..client.factory import Outgoing
 from ..interfaces import IServerReactor
 from ..metrics.registry import Registry
@@ -64,7 +64,7 @@ class PluginContext:
     reactor: IServerReactor
     data: DataDirectory
     address: str
-    authorization_webhooks: WebhookTally = field(factory=WebhookTally)
+    authorization_webhooks: WebhookMetrics = field(factory=WebhookMetrics)
     metrics: Registry = field(factory=Registry)
     token_issuer: TokenIssuer | None = None
     token_keys: Sequence[TokenKey] = ()

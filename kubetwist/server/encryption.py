@@ -54,7 +54,7 @@ def show_encryption(config: ServerConfig, server: GenericServer) -> None:
     encryption = config.encryption
     if encryption is None:
         return
-    config.metrics.read(encryption.readings)
+    config.metrics.register_collector(encryption.collect)
     reloading = config.options["encryption-provider-config-automatic-reload"]
 
     async def check() -> None:

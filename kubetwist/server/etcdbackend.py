@@ -68,14 +68,14 @@ def show_etcd(config: ServerConfig, server: GenericServer) -> None:
     """Have the metrics of a server tell of its etcd, where it has one."""
     storage = innermost(config.backend)
     client = getattr(storage, "client", None)
-    tally = getattr(client, "tally", None)
-    if client is None or tally is None:
+    metrics = getattr(client, "metrics", None)
+    if client is None or metrics is None:
         return
-    config.metrics.read(tally.readings)
+    config.metrics.register_collector(metrics.collect)
     interval = config.options["etcd-db-metric-poll-interval"]
     if interval:
         from ..storage.etcd.sizes import EtcdSizes
 
-        sizes = EtcdSizes(client.members, config.reactor, interval, tally)
+        sizes = EtcdSizes(client.members, config.reactor, interval, metrics)
         server.add_when_ready("sizes of etcd", sizes.start)
         server.add_at_end("sizes of etcd", sizes.stop)

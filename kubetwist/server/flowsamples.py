@@ -15,7 +15,7 @@ from typing import Any, Final
 from twisted.internet.interfaces import IReactorTime
 
 from ..flowcontrol.controller import FlowControl
-from ..metrics.registry import Distribution, Reading
+from ..metrics.registry import Histogram, MetricSnapshot
 
 #: Seconds between two looks.
 INTERVAL: Final = 0.25
@@ -73,7 +73,7 @@ class FlowSamples:
         self._limits = limits
         self._looked = 0.0
         self._call: Any = None
-        self._found: dict[tuple[str, tuple[str, ...]], Distribution] = {}
+        self._found: dict[tuple[str, tuple[str, ...]], Histogram] = {}
 
     def start(self) -> None:
         """Look from now on."""
@@ -115,11 +115,11 @@ class FlowSamples:
     def _note(self, name: str, labels: tuple[str, ...], value: float, weight: int) -> None:
         found = self._found.get((name, labels))
         if found is None:
-            found = self._found[name, labels] = Distribution(_SERIES[name][2])
+            found = self._found[name, labels] = Histogram(_SERIES[name][2])
         found.counts[bisect_left(found.bounds, value)] += weight
         found.sum += value * weight
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """What was found; of levels that are there."""
         for name, (text, labels, _) in _SERIES.items():
             values = [
@@ -127,7 +127,7 @@ class FlowSamples:
                 for (series, key), one in self._found.items()
                 if series == name and not _is_gone((series, key), self._flow.levels)
             ]
-            yield Reading(f"{_PREFIX}{name}", "histogram", text, labels, values)
+            yield MetricSnapshot(f"{_PREFIX}{name}", "histogram", text, labels, values)
 
 
 def _is_gone(key: tuple[str, tuple[str, ...]], levels: Mapping[str, object]) -> bool:

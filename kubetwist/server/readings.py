@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..authentication.metrics import token_readings
 from ..interfaces import IAuthenticatorUnion, IAuthorizerUnion
-from ..metrics.later import Later
+from ..metrics.lazyvalues import LazyValues
 from ..metrics.options import together
-from ..metrics.registry import Distribution, Reading, Registry
+from ..metrics.registry import Histogram, MetricSnapshot, Registry
 from ..storage.wrappers import innermost
 from .version import git_version, version_document
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..controllers.machinery.queue import WorkQueue
     from ..http.site import KubeSite
     from ..registry.core.service.allocator import ServiceAllocator
-    from ..storage.cache.metrics import CacheTally
+    from ..storage.cache.metrics import CacheMetrics
     from ..storage.cache.watchcache import WatchCache
     from .chain import InstalledAPIs
     from .config import ServerConfig
@@ -51,45 +51,49 @@ def tell_of(config: ServerConfig, apis: InstalledAPIs | None) -> None:
     @param apis: The APIs of the server; L{None} for a server without any.
     """
     registry = config.metrics
-    registry.read(lambda: _version(config))
-    registry.read(lambda: _threads(config))
-    registry.read(config.outgoing.readings)
-    registry.read(lambda: _audit(config))
-    registry.read(lambda: _storage(config))
-    registry.read(lambda: _credentials(config))
-    registry.read(_expressions)
-    registry.read(config.authorization_webhooks.readings)
-    registry.read(lambda: _reloads(config))
-    registry.read(lambda: _features(config))
-    registry.read(lambda: _decisions(config))
+    registry.register_collector(lambda: _version(config))
+    registry.register_collector(lambda: _threads(config))
+    registry.register_collector(config.outgoing.collect)
+    registry.register_collector(lambda: _audit(config))
+    registry.register_collector(lambda: _storage(config))
+    registry.register_collector(lambda: _credentials(config))
+    registry.register_collector(_expressions)
+    registry.register_collector(config.authorization_webhooks.collect)
+    registry.register_collector(lambda: _reloads(config))
+    registry.register_collector(lambda: _features(config))
+    registry.register_collector(lambda: _decisions(config))
     if apis is not None:
         counted: bool = config.options["etcd-count-metric-poll-period"] != 0
-        registry.read(lambda: _caches(apis, counted))
-        registry.read(lambda: _controllers(apis))
-        registry.read(lambda: _use_of_caches(apis))
-        registry.read(lambda: apis.registry.admission.readings())
-        registry.read(apis.flusher.readings)
-        registry.read(lambda: _services(apis.registry.allocators.services))
+        registry.register_collector(lambda: _caches(apis, counted))
+        registry.register_collector(lambda: _controllers(apis))
+        registry.register_collector(lambda: _use_of_caches(apis))
+        registry.register_collector(lambda: apis.registry.admission.collect())
+        registry.register_collector(apis.flusher.collect)
+        registry.register_collector(lambda: _services(apis.registry.allocators.services))
 
 
 def tell_of_connections(registry: Registry, site: KubeSite) -> None:
     """Have a registry tell of those that a L{kubetwist.http.site.KubeSite} had, or did not."""
 
-    def readings() -> Iterator[Reading]:
+    def collect() -> Iterator[MetricSnapshot]:
         text = "Connections that ended in the TLS handshake."
         yield _counter(
             "apiserver_tls_handshake_errors_total", text, (), [((), float(site.connections.failed_handshakes))]
         )
 
-    registry.read(readings)
+    registry.register_collector(collect)
 
 
-def _gauge(name: str, text: str, labels: Iterable[str], values: Iterable[tuple[tuple[str, ...], float]]) -> Reading:
-    return Reading(name, "gauge", text, tuple(labels), list(values))
+def _gauge(
+    name: str, text: str, labels: Iterable[str], values: Iterable[tuple[tuple[str, ...], float]]
+) -> MetricSnapshot:
+    return MetricSnapshot(name, "gauge", text, tuple(labels), list(values))
 
 
-def _counter(name: str, text: str, labels: Iterable[str], values: Iterable[tuple[tuple[str, ...], float]]) -> Reading:
-    return Reading(name, "counter", text, tuple(labels), list(values))
+def _counter(
+    name: str, text: str, labels: Iterable[str], values: Iterable[tuple[tuple[str, ...], float]]
+) -> MetricSnapshot:
+    return MetricSnapshot(name, "counter", text, tuple(labels), list(values))
 
 
 def _all_caches(apis: InstalledAPIs) -> dict[tuple[str, str], WatchCache]:
@@ -101,7 +105,7 @@ def _all_caches(apis: InstalledAPIs) -> dict[tuple[str, str], WatchCache]:
     return caches
 
 
-def _caches(apis: InstalledAPIs, counted: bool) -> Iterator[Reading]:
+def _caches(apis: InstalledAPIs, counted: bool) -> Iterator[MetricSnapshot]:
     caches = _all_caches(apis)
     sizes = {labels: cache.sizes() for labels, cache in caches.items()} if counted else {}
     counts = [(labels, float(count)) for labels, (count, _) in sizes.items()]
@@ -119,20 +123,20 @@ def _caches(apis: InstalledAPIs, counted: bool) -> Iterator[Reading]:
         ("events_received_total", "counter", "Changes that caches were told of.", "received"),
         ("initializations_total", "counter", "How often caches were filled.", "fills"),
     ):
-        values = Later(partial(_numbers, caches, what))
-        yield Reading(f"apiserver_watch_cache_{name}", kind, text, _RESOURCE, values)
+        values = LazyValues(partial(_numbers, caches, what))
+        yield MetricSnapshot(f"apiserver_watch_cache_{name}", kind, text, _RESOURCE, values)
 
 
 def _numbers(caches: Mapping[tuple[str, str], WatchCache], what: str) -> list[tuple[tuple[str, str], float]]:
     return [(labels, float(getattr(cache, what))) for labels, cache in caches.items()]
 
 
-def _use_of_caches(apis: InstalledAPIs) -> Iterator[Reading]:
+def _use_of_caches(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
     once: dict[int, tuple[tuple[str, str], WatchCache]] = {}
     for labels, cache in _all_caches(apis).items():
         # Resources that are stored at one place share a cache: what is done with it counts for the first of them.
         once.setdefault(id(cache), (labels, cache))
-    caches = [(labels, cache, cache.tally) for labels, cache in once.values()]
+    caches = [(labels, cache, cache.metrics) for labels, cache in once.values()]
     for name, text, more, what in (
         ("cache_list_total", "Lists that caches have answered.", ("index",), "lists"),
         ("cache_list_fetched_objects_total", "Objects that were looked at for them.", ("index",), "fetched"),
@@ -145,63 +149,65 @@ def _use_of_caches(apis: InstalledAPIs) -> Iterator[Reading]:
         ("storage_decode_errors_total", "Stored values that could not be decoded.", (), "unreadable"),
     ):
         labels = (*_RESOURCE, *more)
-        yield Reading(f"apiserver_{name}", "counter", text, labels, Later(partial(_tallied, caches, what, len(more))))
-    received = Later(lambda: [(labels, float(cache.received)) for labels, cache, _ in caches])
+        yield MetricSnapshot(
+            f"apiserver_{name}", "counter", text, labels, LazyValues(partial(_tallied, caches, what, len(more)))
+        )
+    received = LazyValues(lambda: [(labels, float(cache.received)) for labels, cache, _ in caches])
     text = "Changes that the storage told."
-    yield Reading("apiserver_storage_events_received_total", "counter", text, _RESOURCE, received)
-    waits = Later(lambda: [(labels, tally.waits) for labels, _, tally in caches if tally.waits.count])
+    yield MetricSnapshot("apiserver_storage_events_received_total", "counter", text, _RESOURCE, received)
+    waits = LazyValues(lambda: [(labels, metrics.waits) for labels, _, metrics in caches if metrics.waits.count])
     text = "How long readers waited until caches were as far as they wanted."
-    yield Reading("apiserver_watch_cache_read_wait_seconds", "histogram", text, _RESOURCE, waits)
-    capacities = Later(lambda: [(labels, float(cache.capacity)) for labels, cache, _ in caches])
+    yield MetricSnapshot("apiserver_watch_cache_read_wait_seconds", "histogram", text, _RESOURCE, waits)
+    capacities = LazyValues(lambda: [(labels, float(cache.capacity)) for labels, cache, _ in caches])
     text = "Past changes that caches keep at most."
-    yield Reading("watch_cache_capacity", "gauge", text, _RESOURCE, capacities)
+    yield MetricSnapshot("watch_cache_capacity", "gauge", text, _RESOURCE, capacities)
     # Dashboards look for the storage under this name, whichever it is.
     for name, kind, text, how in (
         ("request_duration_seconds", "histogram", "How long the storage took.", _as_it_is),
         ("requests_total", "counter", "What the storage was asked for.", _counted),
     ):
-        asked = Later(partial(_asked, caches, how))
-        yield Reading(f"etcd_{name}", kind, text, ("operation", *_RESOURCE), asked)
-    failures = Later(lambda: _failures(caches))
+        asked = LazyValues(partial(_asked, caches, how))
+        yield MetricSnapshot(f"etcd_{name}", kind, text, ("operation", *_RESOURCE), asked)
+    failures = LazyValues(lambda: _failures(caches))
     text = "What the storage did not do."
-    yield Reading("etcd_request_errors_total", "counter", text, ("operation", *_RESOURCE), failures)
+    yield MetricSnapshot("etcd_request_errors_total", "counter", text, ("operation", *_RESOURCE), failures)
 
 
 #: By group and resource, a cache and what is counted of its use.
-_Caches = list[tuple[tuple[str, str], "WatchCache", "CacheTally"]]
+_Caches = list[tuple[tuple[str, str], "WatchCache", "CacheMetrics"]]
 
 
 def _tallied(caches: _Caches, what: str, more: int) -> Iterator[tuple[tuple[str, ...], float]]:
     """One number of each cache where it is not 0, with so many empty labels besides."""
-    for labels, _, tally in caches:
-        value = getattr(tally, what)
+    for labels, _, metrics in caches:
+        value = getattr(metrics, what)
         if value:
             yield (*labels, *("",) * more), float(value)
 
 
-def _as_it_is(seconds: Distribution) -> Distribution:
+def _as_it_is(seconds: Histogram) -> Histogram:
     return seconds
 
 
-def _counted(seconds: Distribution) -> float:
+def _counted(seconds: Histogram) -> float:
     return float(seconds.count)
 
 
 def _asked(
-    caches: _Caches, what: Callable[[Distribution], float | Distribution]
-) -> Iterator[tuple[tuple[str, ...], float | Distribution]]:
-    for labels, _, tally in caches:
-        for operation, seconds in list(tally.requests.items()):
+    caches: _Caches, what: Callable[[Histogram], float | Histogram]
+) -> Iterator[tuple[tuple[str, ...], float | Histogram]]:
+    for labels, _, metrics in caches:
+        for operation, seconds in list(metrics.requests.items()):
             yield (operation, *labels), what(seconds)
 
 
 def _failures(caches: _Caches) -> Iterator[tuple[tuple[str, ...], float]]:
-    for labels, _, tally in caches:
-        for operation, count in list(tally.failures.items()):
+    for labels, _, metrics in caches:
+        for operation, count in list(metrics.failures.items()):
             yield (operation, *labels), float(count)
 
 
-def _storage(config: ServerConfig) -> Iterator[Reading]:
+def _storage(config: ServerConfig) -> Iterator[MetricSnapshot]:
     path = getattr(innermost(config.backend), "path", None)
     if path is not None:
         size = 0.0
@@ -212,7 +218,7 @@ def _storage(config: ServerConfig) -> Iterator[Reading]:
         yield _gauge("apiserver_storage_size_bytes", text, ("storage_cluster_id",), [(("sqlite-0",), size)])
 
 
-def _decisions(config: ServerConfig) -> Iterator[Reading]:
+def _decisions(config: ServerConfig) -> Iterator[MetricSnapshot]:
     authorizer = config.authorizer
     if IAuthorizerUnion.providedBy(authorizer):
         values = [(labels, float(count)) for labels, count in authorizer.decisions()]
@@ -220,7 +226,7 @@ def _decisions(config: ServerConfig) -> Iterator[Reading]:
         yield _counter("apiserver_authorization_decisions_total", text, ("type", "name", "decision"), values)
 
 
-def _controllers(apis: InstalledAPIs) -> Iterator[Reading]:
+def _controllers(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
     manager = apis.controllers
     running = None if manager is None else manager.running
     if manager is not None and manager.elected:
@@ -255,10 +261,10 @@ def _controllers(apis: InstalledAPIs) -> Iterator[Reading]:
         ("work_duration_seconds", "How long they were worked on.", "worked"),
     ):
         found = [(labels, getattr(queue.metrics, what)) for labels, queue in queues.items()]
-        yield Reading(f"workqueue_{name}", "histogram", text, ("name",), found)
+        yield MetricSnapshot(f"workqueue_{name}", "histogram", text, ("name",), found)
 
 
-def _version(config: ServerConfig) -> Iterator[Reading]:
+def _version(config: ServerConfig) -> Iterator[MetricSnapshot]:
     document = version_document(config.kubernetes_version)
     labels = {
         "build_date": document["buildDate"],
@@ -283,7 +289,7 @@ def _version(config: ServerConfig) -> Iterator[Reading]:
     yield _gauge("version_info", "Which release this is as.", labels, [(tuple(labels.values()), 1.0)])
 
 
-def _features(config: ServerConfig) -> Iterator[Reading]:
+def _features(config: ServerConfig) -> Iterator[MetricSnapshot]:
     minor = int(config.kubernetes_version.partition(".")[2])
     asked = config.options["feature-gates"]
     known = {**_FEATURES, "ConstrainedImpersonation": minor >= 36, "APIServerIdentity": True}
@@ -294,20 +300,20 @@ def _features(config: ServerConfig) -> Iterator[Reading]:
     yield _gauge("kubernetes_feature_enabled", "Switches that are heeded here.", ("name", "stage"), values)
 
 
-def _credentials(config: ServerConfig) -> Iterator[Reading]:
+def _credentials(config: ServerConfig) -> Iterator[MetricSnapshot]:
     authenticator = config.authenticator
     authenticators = authenticator.authenticators if IAuthenticatorUnion.providedBy(authenticator) else ()
-    yield from token_readings(one.tally for one in authenticators if hasattr(one, "tally"))
+    yield from token_readings(one.metrics for one in authenticators if hasattr(one, "metrics"))
     for one in authenticators:
-        if hasattr(one, "readings"):
-            yield from one.readings()
+        if hasattr(one, "collect"):
+            yield from one.collect()
     every = [one.left for one in config.client_authorities]
     text = "How long the certificates of clients were still good for."
     left = [((), together(every))] if every else []
-    yield Reading("apiserver_client_certificate_expiration_seconds", "histogram", text, (), left)
+    yield MetricSnapshot("apiserver_client_certificate_expiration_seconds", "histogram", text, (), left)
 
 
-def _reloads(config: ServerConfig) -> Iterator[Reading]:
+def _reloads(config: ServerConfig) -> Iterator[MetricSnapshot]:
     reloads = config.files.reloads.items()
     for flag, kind in (("--authorization-config", "authorization"), ("--authentication-config", "authentication")):
         found = [((status, ""), count, at) for (what, status), (count, at) in reloads if what == flag]
@@ -319,7 +325,7 @@ def _reloads(config: ServerConfig) -> Iterator[Reading]:
         yield _gauge(f"{prefix}_last_timestamp_seconds", f"When {flag} last changed.", labels, times)
 
 
-def _expressions() -> Iterator[Reading]:
+def _expressions() -> Iterator[MetricSnapshot]:
     # Who does not have any has not imported this either.
     environment = sys.modules.get("kubetwist.cel.environment")
     if environment is not None:
@@ -327,10 +333,10 @@ def _expressions() -> Iterator[Reading]:
             ("compilation", "How long it took to compile expressions.", environment.COMPILATION),
             ("evaluation", "How long it took to evaluate expressions.", environment.EVALUATION),
         ):
-            yield Reading(f"apiserver_cel_{name}_duration_seconds", "histogram", text, (), [((), seconds)])
+            yield MetricSnapshot(f"apiserver_cel_{name}_duration_seconds", "histogram", text, (), [((), seconds)])
 
 
-def _services(allocator: ServiceAllocator) -> Iterator[Reading]:
+def _services(allocator: ServiceAllocator) -> Iterator[MetricSnapshot]:
     prefix = "kube_apiserver_clusterip_allocator_"
     used = [(str(one.network), one) for one in allocator.ips.values()]
     values = [((cidr,), float(one.most())) for cidr, one in used]
@@ -339,7 +345,7 @@ def _services(allocator: ServiceAllocator) -> Iterator[Reading]:
     yield _gauge(f"{prefix}available_ips", "Addresses of services that are free.", ("cidr",), values)
     text = "How long it took to take an address."
     seconds = [((cidr,), one.allocations.seconds) for cidr, one in used]
-    yield Reading(f"{prefix}allocation_duration_seconds", "histogram", text, ("cidr",), seconds)
+    yield MetricSnapshot(f"{prefix}allocation_duration_seconds", "histogram", text, ("cidr",), seconds)
     ports = allocator.ports
     count = len(ports.held() | ports.under_way())
     for which, text in (("given", "{} that were taken."), ("refused", "{} that could not be had.")):
@@ -357,14 +363,14 @@ def _services(allocator: ServiceAllocator) -> Iterator[Reading]:
     yield _gauge(f"{_PORTS}available_ports", "Ports of services that are free.", (), [((), free)])
 
 
-def _threads(config: ServerConfig) -> Iterator[Reading]:
+def _threads(config: ServerConfig) -> Iterator[MetricSnapshot]:
     # Dashboards look for goroutines: what they show is whether work piles up.
     planned = config.reactor.getDelayedCalls()
     count = float(threading.active_count() + len(planned))
     yield _gauge("go_goroutines", "Threads, and calls that the reactor has planned.", (), [((), count)])
 
 
-def _audit(config: ServerConfig) -> Iterator[Reading]:
+def _audit(config: ServerConfig) -> Iterator[MetricSnapshot]:
     if config.auditor is None:
         return
     counts = config.auditor.counts

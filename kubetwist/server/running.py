@@ -27,10 +27,10 @@ from ..filters.handlerchain import with_filters
 from ..filters.memory import with_memory_limit
 from ..http.connection.bodyshares import MAX_BODIES, MAX_BODY, BodyShares
 from ..http.connection.ciphers import openssl_ciphers
+from ..http.connection.connectionlimit import ConnectionLimiter
 from ..http.connection.connections import Connections
 from ..http.connection.memorylimit import MemoryGuard, make_guard
 from ..http.connection.memoryrelease import MemoryRelease, find_trim
-from ..http.connection.neighbours import Neighbours
 from ..http.request import Handler, KubeRequest
 from ..http.site import KubeSite, traverse
 from ..logs.httplog import RequestLog
@@ -223,11 +223,11 @@ class APIServer:
             self._reactor,
             connections=Connections(
                 self._reactor,
-                neighbours=Neighbours(options["max-connections-per-address"]),
+                connection_limiter=ConnectionLimiter(options["max-connections-per-address"]),
                 bodies=BodyShares(most),
                 memory=MemoryRelease(self._reactor, find_trim()),
             ),
-            turns=config.turns,
+            scheduler=config.scheduler,
             guard=guard,
             heads_first=True,
             streams=() if self.apis is None else self.apis.streams,
@@ -271,7 +271,7 @@ class APIServer:
         options = self._options
         limits = options["max-requests-inflight"], options["max-mutating-requests-inflight"]
         samples = FlowSamples(flow, self._reactor, metrics.in_flight, limits)
-        self.config.metrics.read(samples.readings)
+        self.config.metrics.register_collector(samples.collect)
         server.add_when_ready("samples of priority levels", samples.start)
         server.add_at_end("samples of priority levels", samples.stop)
 
@@ -330,7 +330,7 @@ class APIServer:
         checks.claim(server)
 
     def _listen(self, site: KubeSite) -> None:
-        from ..http.connection.prompttls import PromptFactory
+        from ..http.connection.coalescingtls import CoalescingTLSFactory
         from .credentials.tlscontext import ServerContext
 
         options, config = self._options, self.config
@@ -345,7 +345,7 @@ class APIServer:
         context.ask_for(config.client_authorities)
         if options["tls-cert-file"]:
             self._follow_certificate(context)
-        factory = PromptFactory(context, site, self._reactor, site.write_events)
+        factory = CoalescingTLSFactory(context, site, self._reactor, site.write_events)
         self._port = config.bound.listen(factory, self._reactor)
         self.url = f"https://{config.address}"
 

@@ -79,7 +79,7 @@ class Inlet(Protocol, Generic[F]):
         """The connection is gone, and every frame was handled."""
         raise NotImplementedError
 
-    # Reading.
+    # MetricSnapshot.
 
     def connectionMade(self) -> None:
         """As L{IProtocol}."""

@@ -116,8 +116,8 @@ class TrailTests(SynchronousTestCase):
                 encoded.append("r")
                 return b'{"metadata":{"name":"p"}}'
 
-            trail.sent({"name": "p", "uid": "u"}, encode)
-            trail.answered_object(b'{"kind":"Pod"}')
+            trail.log_request_object({"name": "p", "uid": "u"}, encode)
+            trail.log_response_object(b'{"kind":"Pod"}')
             trail.begun(201)
             trail.complete()
             [one] = self.events()

@@ -11,7 +11,7 @@ from kubetwist.authentication import _jwks as oidckeys
 from kubetwist.authentication.configuration import Issuer as IssuerSettings
 from kubetwist.authentication.configuration import JWTConfiguration, Source
 from kubetwist.authentication.errors import AuthenticationFailed
-from kubetwist.metrics.registry import Distribution
+from kubetwist.metrics.registry import Histogram
 from tests.authentication.oidccase import URL, Request, TokenCase
 from tests.oidcissuer import KEYS, Issuer
 
@@ -97,8 +97,8 @@ class KeyTests(TokenCase):
         digest = f"sha256:{sha256(self.issuer.url.encode()).hexdigest()}"
 
         def told(name: str) -> dict[tuple[str, ...], float]:
-            (reading,) = [one for one in self.tokens.readings() if one.name.endswith(name)]
-            return {key: one.count if isinstance(one, Distribution) else one for key, one in reading.values}
+            (reading,) = [one for one in self.tokens.collect() if one.name.endswith(name)]
+            return {key: one.count if isinstance(one, Histogram) else one for key, one in reading.values}
 
         keys = "jwks_fetch_last_timestamp_seconds"
         self.assertEqual(told(keys).keys(), {("success", digest, "")})

@@ -5,18 +5,18 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.authentication.metrics import (
-    TokenTally,
+    TokenMetrics,
     token_readings,
 )
 from tests.metrics.reading import told
 
 
 class TallyTests(SynchronousTestCase):
-    """Tests for L{TokenTally}."""
+    """Tests for L{TokenMetrics}."""
 
     def test_together(self) -> None:
         """The numbers of several authenticators are added up."""
-        one, other = TokenTally(), TokenTally()
+        one, other = TokenMetrics(), TokenMetrics()
         one.looked_up(True, 0.001)
         one.looked_up(False, 0.2, "ok")
         other.looked_up(False, 0.3, "error")

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.authorization.webhookmetrics import WebhookTally
+from kubetwist.authorization.webhookmetrics import WebhookMetrics
 from tests.metrics.reading import told
 
 
 class TallyTests(SynchronousTestCase):
-    """Tests for L{WebhookTally}."""
+    """Tests for L{WebhookMetrics}."""
 
     def test_results(self) -> None:
         """Questions are counted and timed by webhook and result; those that others decided once more."""
-        tally = WebhookTally()
-        tally.asked("a", "success", 0.25)
-        tally.asked("a", "success", 0.25)
-        tally.asked("a", "timeout", 3.0, ignored=True)
-        tally.asked("b", "error", 0.1)
-        found = told(*tally.readings())
+        metrics = WebhookMetrics()
+        metrics.asked("a", "success", 0.25)
+        metrics.asked("a", "success", 0.25)
+        metrics.asked("a", "timeout", 3.0, ignored=True)
+        metrics.asked("b", "error", 0.1)
+        found = told(*metrics.collect())
         counts = {
             (dict(labels)["name"], dict(labels)["result"]): count
             for labels, count in found["apiserver_authorization_webhook_evaluations_total"].items()

@@ -128,7 +128,7 @@ class UploadTests(StreamingCase):
         backend = self.backend()
         client = self.client(backend)
         source = StringTransport()
-        source.read_on = source.read_no_further = lambda: None  # type: ignore[attr-defined]
+        source.resume_reading = source.pause_reading = lambda: None  # type: ignore[attr-defined]
         flow = Flow(source)  # type: ignore[arg-type]
         asked = self.get(client, b"POST", Upload(None, flow.deliver))
         there = await backend.connection()

@@ -10,9 +10,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.client.errors import CallError
 from kubetwist.client.factory import Outgoing
-from kubetwist.client.metrics import CallTally
+from kubetwist.client.metrics import CallMetrics
 from kubetwist.client.restconfig import CallSettings
-from kubetwist.metrics.registry import Distribution
+from kubetwist.metrics.registry import Histogram
 from kubetwist.testing.webhooks import HANG_UP, Reply
 
 from .clientcase import ClientCase
@@ -21,7 +21,7 @@ from .clientcase import ClientCase
 def told(readings: Any, name: str) -> dict[tuple[str, ...], float]:
     """The values of a name by their labels; of histograms how much was observed."""
     return {
-        labels: value.count if isinstance(value, Distribution) else value
+        labels: value.count if isinstance(value, Histogram) else value
         for reading in readings
         if reading.name == f"rest_client_{name}"
         for labels, value in reading.values
@@ -33,19 +33,19 @@ class TallyTests(SynchronousTestCase):
 
     def test_bounded(self) -> None:
         """However many hosts are called, few are told apart."""
-        tally = CallTally()
+        metrics = CallMetrics()
         for number in range(500):
-            tally.answered(f"h{number}:443", 200, 0.1, 10, 20)
-        counts = told(tally.readings(0), "requests_total")
+            metrics.answered(f"h{number}:443", 200, 0.1, 10, 20)
+        counts = told(metrics.collect(0), "requests_total")
         self.assertEqual(len(counts), 201)
         self.assertEqual(counts["200", "POST", "other"], 300)
 
     def test_nameless(self) -> None:
         """Certificates that have no names but a common one are told of, whoever shows them."""
-        tally = CallTally()
-        tally.failed("a", 0.1, 1, nameless=True)
-        tally.failed("a", 0.1, 1)
-        counted = [reading for reading in tally.readings(0) if reading.name.endswith("missing_san_total")]
+        metrics = CallMetrics()
+        metrics.failed("a", 0.1, 1, nameless=True)
+        metrics.failed("a", 0.1, 1)
+        counted = [reading for reading in metrics.collect(0) if reading.name.endswith("missing_san_total")]
         self.assertEqual([list(one.values) for one in counted], [[((), 1.0)]])
 
 
@@ -67,7 +67,7 @@ class OutgoingTests(ClientCase):
         else:
             self.fail("it was answered")
         host = server.url.removeprefix("https://")
-        readings = list(outgoing.readings())
+        readings = list(outgoing.collect())
         counts = {("201", "POST", host): 2, ("<error>", "POST", host): 1}
         self.assertEqual(told(readings, "requests_total"), counts)
         self.assertEqual(told(readings, "request_duration_seconds"), {("POST", host): 3})

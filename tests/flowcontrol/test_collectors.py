@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.resource import UserInfo
 from kubetwist.flowcontrol.collectors import tell_of
 from kubetwist.flowcontrol.controller import FlowControl
-from kubetwist.flowcontrol.turns import Turns
+from kubetwist.flowcontrol.scheduler import CooperativeScheduler
 from kubetwist.http.requestinfo import request_info_of
 from kubetwist.metrics.registry import Registry
 from tests.metrics.reading import read
@@ -22,7 +22,7 @@ class ReadingTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Have the levels that are always there, and a registry that reads them."""
         clock = Clock()
-        self.flow = FlowControl(clock, 20, 15.0, Turns(clock))
+        self.flow = FlowControl(clock, 20, 15.0, CooperativeScheduler(clock))
         self.registry = Registry()
         tell_of(self.flow, self.registry)
 
@@ -42,9 +42,9 @@ class ReadingTests(SynchronousTestCase):
 
     def test_requests(self) -> None:
         """Requests are counted for their schema and level; those that had a seat at once are counted, too."""
-        tally = self.flow.classify(UserInfo("u"), request_info_of(b"GET", b"/api/v1/pods")).tally
-        tally.easy = 3
-        tally.full = 2
+        metrics = self.flow.classify(UserInfo("u"), request_info_of(b"GET", b"/api/v1/pods")).metrics
+        metrics.easy = 3
+        metrics.full = 2
         self.assertEqual(self.found("dispatched_requests_total"), {BOTH: 3})
         self.assertEqual(self.found("rejected_requests_total"), {(*BOTH, ("reason", "queue-full")): 2})
         waited = self.found("request_wait_duration_seconds_count")

@@ -1,4 +1,4 @@
-"""Priority and fairness with requests that a test makes, and a clock that it turns."""
+"""Priority and fairness with requests that a test makes, and a clock that it scheduler."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.flowcontrol.controller import FlowControl
-from kubetwist.flowcontrol.turns import Turns
+from kubetwist.flowcontrol.scheduler import CooperativeScheduler
 from kubetwist.http.requestinfo import request_info_of
 from tests.flowcontrol.requests import Impatient
 
@@ -85,7 +85,7 @@ class LevelTests(SynchronousTestCase):
     def setUp(self) -> None:
         """All requests go to one level."""
         self.clock = Impatient()
-        self.flow = FlowControl(self.clock, 20, 15.0, Turns(self.clock))
+        self.flow = FlowControl(self.clock, 20, 15.0, CooperativeScheduler(self.clock))
         self.flow.configure([level("one")], [schema("all", "one")])
 
     def enter(self, seats: int = 1, request: Request | None = None) -> Request:
@@ -143,7 +143,7 @@ class LevelTests(SynchronousTestCase):
 
     def test_wide_ones_alone(self) -> None:
         """Where wide requests wait for seats, one that takes one seat is answered at once all the same."""
-        self.flow = FlowControl(self.clock, 200, 15.0, Turns(self.clock))
+        self.flow = FlowControl(self.clock, 200, 15.0, CooperativeScheduler(self.clock))
         self.flow.configure([level("one")], [schema("all", "one")])
         limits = self.flow.levels["one"].queues.limits
         self.assertGreater(limits.kept, 0)
@@ -159,14 +159,14 @@ class LevelTests(SynchronousTestCase):
 
     def test_light_ones_beside_heavy_work(self) -> None:
         """Who waited for a seat, and is light, does not wait for heavy work of those who have theirs."""
-        self.flow.turns = Turns(self.clock, budget=1e-9)
+        self.flow.scheduler = CooperativeScheduler(self.clock, budget=1e-9)
         running = self.fill()
         done: list[object] = []
         light, wide = Request(self.flow), Request(self.flow)
         for request, seats in ((light, 1), (wide, 2)):
             self.assertTrue(self.flow.enter(request, self.flow.classify(JANE, INFO), seats, done.append))
         for number in range(9):
-            self.flow.turns.do(partial(done.append, number))
+            self.flow.scheduler.run_or_defer(partial(done.append, number))
         for one in running:
             self.flow.ended(one)
         self.clock.advance(0)

@@ -15,7 +15,7 @@ from kubetwist.flowcontrol.queueset import (
     Limits,
     Ticket,
 )
-from kubetwist.flowcontrol.turns import Turns
+from kubetwist.flowcontrol.scheduler import CooperativeScheduler
 from kubetwist.http.requestinfo import request_info_of
 
 PATH = b"/apis/apps/v1/namespaces/n/deployments/d/scale"
@@ -32,7 +32,7 @@ class DumpTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Have the levels that are always there, one of them with a request that runs and one that waits."""
         self.clock = Clock()
-        self.flow = FlowControl(self.clock, 20, 15.0, Turns(self.clock))
+        self.flow = FlowControl(self.clock, 20, 15.0, CooperativeScheduler(self.clock))
         self.queues = self.flow.levels["catch-all"].queues
         self.queues.adjust(Limits(1, 2, 1, 5))
 

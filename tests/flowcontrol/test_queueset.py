@@ -69,7 +69,7 @@ class QueueTests(SynchronousTestCase):
         self.assertEqual(self.order()[:4], ["a0", "b0", "a1", "b1"])
 
     def test_wide(self) -> None:
-        """What takes more seats counts for more: the other flow gets more turns."""
+        """What takes more seats counts for more: the other flow gets more scheduler."""
         for number in range(8):
             self.waiting(f"w{number}", 0, seats=2)
             self.waiting(f"n{number}", 1)
@@ -78,7 +78,7 @@ class QueueTests(SynchronousTestCase):
         self.assertGreaterEqual(narrow, 5)
 
     def test_nobody_saves_up(self) -> None:
-        """A flow that was away takes turns with the others when it comes back, and does not go first for long."""
+        """A flow that was away takes scheduler with the others when it comes back, and does not go first for long."""
         self.queues.adjust(Limits(2, 4, 1, 20))
         for number in range(20):
             self.waiting(f"a{number}", 0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families
 
 from kubetwist.metrics.exposition import render
-from kubetwist.metrics.registry import Reading, Registry
+from kubetwist.metrics.registry import MetricSnapshot, Registry
 
 
 def read(registry: Registry) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
     """What Prometheus reads: numbers by name and labels."""
-    text = render(registry.families(), registry.readings()).decode()
+    text = render(registry.families(), registry.collect()).decode()
     found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -18,8 +18,8 @@ def read(registry: Registry) -> dict[str, dict[tuple[tuple[str, str], ...], floa
     return found
 
 
-def told(*readings: Reading) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-    """What Prometheus reads of some readings."""
+def told(*snapshots: MetricSnapshot) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+    """What Prometheus reads of some snapshots."""
     registry = Registry()
-    registry.read(lambda: readings)
+    registry.register_collector(lambda: snapshots)
     return read(registry)

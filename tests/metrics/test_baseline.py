@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.metrics.baseline import Baseline
 from kubetwist.metrics.exposition import render
-from kubetwist.metrics.registry import Reading, Registry
+from kubetwist.metrics.registry import MetricSnapshot, Registry
 from kubetwist.metrics.summaries import Summary
 
 
@@ -18,30 +18,32 @@ class BaselineTests(SynchronousTestCase):
         self.registry = Registry()
         self.baseline = Baseline()
         self.labelled = self.registry.counter("labelled_total", "L.", ("a",))
-        self.plain = self.registry.counter("plain_total", "P.").of()
+        self.plain = self.registry.counter("plain_total", "P.").with_label_values()
         self.gauge = self.registry.gauge("gauge", "G.", ("a",))
         self.looked = Summary((1.0,))
-        self.registry.read(lambda: [Reading("looked_seconds", "histogram", "S.", ("a",), [(("x",), self.looked)])])
-        self.registry.read(lambda: [Reading("looked", "gauge", "S.", ("a",), [(("x",), 3.0)])])
+        self.registry.register_collector(
+            lambda: [MetricSnapshot("looked_seconds", "histogram", "S.", ("a",), [(("x",), self.looked)])]
+        )
+        self.registry.register_collector(lambda: [MetricSnapshot("looked", "gauge", "S.", ("a",), [(("x",), 3.0)])])
 
     def shown(self) -> list[str]:
         """What is shown."""
-        text = render(self.registry.families(), self.registry.readings(), self.baseline.since).decode()
+        text = render(self.registry.families(), self.registry.collect(), self.baseline.since).decode()
         return [line for line in text.splitlines() if not line.startswith("#")]
 
     def test_reset(self) -> None:
         """What was counted before is taken off, whoever counts it; what is looked at stays."""
         for _ in range(3):
-            self.labelled.of("x").value += 1
+            self.labelled.with_label_values("x").value += 1
             self.plain.value += 1
             self.looked.observe(0.5)
-        self.gauge.of("x").value = 1
+        self.gauge.with_label_values("x").value = 1
         self.baseline.take(self.registry)()
         self.assertEqual(self.shown(), ['looked{a="x"} 3', "plain_total 0"])
-        self.labelled.of("x").value += 1
-        self.labelled.of("y").value += 1
+        self.labelled.with_label_values("x").value += 1
+        self.labelled.with_label_values("y").value += 1
         self.looked.observe(5.0)
-        self.gauge.of("x").value = 1
+        self.gauge.with_label_values("x").value = 1
         self.assertEqual(
             self.shown(),
             [
@@ -59,10 +61,10 @@ class BaselineTests(SynchronousTestCase):
 
     def test_counted_anew(self) -> None:
         """What has begun anew by itself is not less than nothing."""
-        self.labelled.of("x").value = 5
+        self.labelled.with_label_values("x").value = 5
         self.looked.observe(0.5)
         self.baseline.take(self.registry)()
-        self.labelled.of("x").value = 2
+        self.labelled.with_label_values("x").value = 2
         self.looked = Summary((1.0,))
         self.looked.observe(3.0)
         self.assertIn('labelled_total{a="x"} 2', self.shown())

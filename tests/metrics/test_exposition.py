@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.metrics.exposition import process_readings, render
+from kubetwist.metrics.exposition import collect_process_metrics, render
 from kubetwist.metrics.registry import Registry
 from tests.metrics.reading import read
 
@@ -19,9 +19,9 @@ class ExpositionTests(SynchronousTestCase):
         """Counters and gauges are told with their labels, and with names as they are."""
         registry = Registry()
         attempts = registry.counter("authentication_attempts", "Attempts.", ("result",))
-        attempts.of("success").value += 2
-        attempts.of("success").value += 1
-        registry.gauge("depth", "Depth.").of().value = 1.5
+        attempts.with_label_values("success").value += 2
+        attempts.with_label_values("success").value += 1
+        registry.gauge("depth", "Depth.").with_label_values().value = 1.5
         text = render(registry.families(), ()).decode()
         self.assertIn("# TYPE authentication_attempts counter\n", text)
         self.assertIn('\nauthentication_attempts{result="success"} 3\n', text)
@@ -33,11 +33,11 @@ class ExpositionTests(SynchronousTestCase):
         registry = Registry()
         family = registry.gauge("some", "A text \\ of\ntwo lines.", ("label",))
         for label, value in values.items():
-            family.of(label).value = value
+            family.with_label_values(label).value = value
         found = read(registry).get("some", {})
         self.assertEqual({dict(labels)["label"]: value for labels, value in found.items()}, values)
 
     def test_process(self) -> None:
         """The process tells of its memory and CPU under the usual names."""
-        names = {reading.name for reading in process_readings()}
+        names = {reading.name for reading in collect_process_metrics()}
         self.assertLessEqual({"process_resident_memory_bytes", "process_cpu_seconds_total"}, names)

@@ -14,7 +14,7 @@ from kubetwist.metrics.stability import is_hidden
 
 def lines(registry: Registry, shown: Shown) -> list[str]:
     """What is shown, without what is said about it."""
-    text = render(registry.families(), registry.readings(), shown.select).decode()
+    text = render(registry.families(), registry.collect(), shown.select).decode()
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
@@ -26,13 +26,13 @@ class ShownTests(SynchronousTestCase):
         registry = Registry()
         counter = registry.counter("a_total", "A.", ("verb", "code"))
         for code, count in (("200", 5), ("404", 2), ("500", 1)):
-            counter.of("GET", code).value = count
+            counter.with_label_values("GET", code).value = count
         histogram = registry.histogram("b_seconds", "B.", (1.0, 2.0), ("code",))
         for code, seconds in (("404", 0.5), ("500", 1.5)):
-            histogram.of(code).observe(seconds)
+            histogram.with_label_values(code).observe(seconds)
         gauge = registry.gauge("apiserver_storage_db_total_size_in_bytes", "Bytes.", ("endpoint",))
-        gauge.of("e").value = 7
-        registry.gauge("process_things", "Things.").of().value = 1
+        gauge.with_label_values("e").value = 7
+        registry.gauge("process_things", "Things.").with_label_values().value = 1
         return registry
 
     def test_hidden(self) -> None:

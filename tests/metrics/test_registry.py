@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.metrics import registry as module
 from kubetwist.metrics.exposition import number
-from kubetwist.metrics.registry import Distribution, Reading, Registry, Watermark, exponential, linear
+from kubetwist.metrics.registry import HighWatermark, Histogram, MetricSnapshot, Registry, exponential, linear
 from tests.metrics.reading import read
 
 
@@ -21,7 +21,7 @@ class RegistryTests(SynchronousTestCase):
         registry = Registry()
         durations = registry.histogram("seconds", "Seconds.", (0.1, 1.0), ("verb",))
         for value in (0.05, 0.1, 0.5, 1.0, 7.0):
-            durations.of("GET").observe(value)
+            durations.with_label_values("GET").observe(value)
         found = read(registry)
         bounds = {dict(labels)["le"]: value for labels, value in found["seconds_bucket"].items()}
         self.assertEqual(bounds, {"0.1": 2, "1": 4, "+Inf": 5})
@@ -31,7 +31,7 @@ class RegistryTests(SynchronousTestCase):
     @given(st.lists(st.floats(min_value=0, max_value=20, width=16), max_size=50))
     def test_many_at_once(self, values: list[float]) -> None:
         """Observations that are counted together count as if they had been one by one."""
-        one, many = (Distribution((0.0, 0.5, 1.0, 5.0)) for _ in range(2))
+        one, many = (Histogram((0.0, 0.5, 1.0, 5.0)) for _ in range(2))
         for value in values:
             one.observe(value)
         many.observe_all(sorted(values), sum(values))
@@ -45,14 +45,14 @@ class RegistryTests(SynchronousTestCase):
     def test_settled_first(self) -> None:
         """What was only noted is written before anybody looks."""
         registry = Registry()
-        counter = registry.gauge("noted", "Noted.").of()
+        counter = registry.gauge("noted", "Noted.").with_label_values()
         notes = [1, 2]
 
         def settle() -> None:
             while notes:
                 counter.value += notes.pop()
 
-        registry.settle_by(settle)
+        registry.add_flush_hook(settle)
         self.assertEqual(read(registry)["noted"], {(): 3.0})
 
     def test_bounded_cardinality(self) -> None:
@@ -61,15 +61,15 @@ class RegistryTests(SynchronousTestCase):
         registry = Registry()
         family = registry.counter("some", "Some.", ("label",))
         for value in range(10):
-            family.of(str(value)).value += 1
+            family.with_label_values(str(value)).value += 1
         self.assertEqual(len(read(registry)["some_total"]), 3)
         self.assertEqual(family.hidden, 7)
 
     def test_readings(self) -> None:
         """What is looked at is told as it is then."""
         registry = Registry()
-        registry.read(lambda: [Reading("open", "gauge", "Open.", ("kind",), [(("watch",), 4.0)])])
-        registry.read(lambda: [Reading("none", "gauge", "None.", (), [])])
+        registry.register_collector(lambda: [MetricSnapshot("open", "gauge", "Open.", ("kind",), [(("watch",), 4.0)])])
+        registry.register_collector(lambda: [MetricSnapshot("none", "gauge", "None.", (), [])])
         self.assertEqual(read(registry), {"open": {(("kind", "watch"),): 4.0}})
 
     def test_names(self) -> None:
@@ -92,7 +92,7 @@ class WatermarkTests(SynchronousTestCase):
     def test_most(self) -> None:
         """What there was for a moment is told for a second or two, and what is there for as long as it is."""
         now = 0.0
-        mark = Watermark(lambda: now)
+        mark = HighWatermark(lambda: now)
         for at in (0.1, 0.2, 0.3):
             mark.up(at)
         mark.down(0.4)
@@ -106,7 +106,7 @@ class WatermarkTests(SynchronousTestCase):
     def test_idle(self) -> None:
         """What was there at the beginning of a second counts for it, whoever looks."""
         now = 5.0
-        mark = Watermark(lambda: now)
+        mark = HighWatermark(lambda: now)
         mark.up(0.0)
         mark.down(4.9)
         self.assertEqual(mark.most(), 1)

@@ -7,7 +7,7 @@ import random
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.metrics.exposition import render
-from kubetwist.metrics.registry import Distribution, Reading
+from kubetwist.metrics.registry import Histogram, MetricSnapshot
 from kubetwist.metrics.summaries import Summary
 
 
@@ -21,7 +21,7 @@ class SummaryTests(SynchronousTestCase):
         random.Random(1).shuffle(values)
         for value in (*(9.0 for _ in range(400)), *values, *values, *values, *values, *values):
             summary.observe(value)
-        text = render((), [Reading("s", "summary", "S.", ("a",), [(("x",), summary)])]).decode()
+        text = render((), [MetricSnapshot("s", "summary", "S.", ("a",), [(("x",), summary)])]).decode()
         self.assertEqual(
             text.splitlines()[1:],
             [
@@ -36,10 +36,10 @@ class SummaryTests(SynchronousTestCase):
 
     def test_as_histogram(self) -> None:
         """One that has bounds is a histogram like any other."""
-        summary, histogram = Summary((1.0, 2.0)), Distribution((1.0, 2.0))
+        summary, histogram = Summary((1.0, 2.0)), Histogram((1.0, 2.0))
         for value in (0.5, 1.0, 1.5, 9.0):
             summary.observe(value)
             histogram.observe(value)
-        both = [render((), [Reading("s", "histogram", "S.", (), [((), one)])]) for one in (summary, histogram)]
+        both = [render((), [MetricSnapshot("s", "histogram", "S.", (), [((), one)])]) for one in (summary, histogram)]
         self.assertEqual(*both)
         self.assertEqual(list(Summary().quantiles()), [])

@@ -13,7 +13,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.record import Record
-from kubetwist.flowcontrol.turns import Turns
+from kubetwist.flowcontrol.scheduler import CooperativeScheduler
 from kubetwist.resources import slices as module
 from kubetwist.resources import tables
 from kubetwist.resources.slices import AT_ONCE, first_slice, made_at_once, slices
@@ -48,7 +48,7 @@ class SliceTests(SynchronousTestCase):
             self.assertLess(sum(slice_[:-1]), AT_ONCE)
 
     def test_at_once(self) -> None:
-        """Without turns, all slices are built at once."""
+        """Without scheduler, all slices are built at once."""
         records = [Record(str(number), 1, b"{}", {}, {}) for number in range(3)]
         self.assertEqual(made_at_once(slices(records, lambda record: b"x", lambda record: AT_ONCE)), [b"x"] * 3)
 
@@ -63,7 +63,7 @@ class ListTests(SynchronousTestCase):
         for number in range(20):
             self.client.ask("POST", MAPS, config_map(f"c{number:02}", x="x" * 1000))
         self.turning = Clock()
-        self.server.site.turns = self.turns = Turns(self.turning)
+        self.server.site.scheduler = self.scheduler = CooperativeScheduler(self.turning)
         record = next(iter(self.server.stores.get("", "configmaps").cache.list("").records))
         self.patch(module, "AT_ONCE", 4 * len(record.item))
         self.patch(slices, "__defaults__", (4 * len(record.item),))
@@ -76,8 +76,8 @@ class ListTests(SynchronousTestCase):
     def _finished(self, client: Any) -> tuple[int, Any]:
         """Return the number of turns before the answer, and the answer."""
         waited: list[Any] = []
-        due = self.turns.due
-        with patch.object(self.turns, "due", lambda: waited.append(due()) or waited[-1]):
+        due = self.scheduler.wait_for_slot
+        with patch.object(self.scheduler, "wait_for_slot", lambda: waited.append(due()) or waited[-1]):
             while not (data := client.taken()):
                 self.turning.advance(0)
         return len(waited), orjson.loads(data.partition(b"\r\n\r\n")[2])

@@ -13,7 +13,7 @@ from kubetwist.flowcontrol.queueset import (
     Limits,
     QueueSet,
 )
-from kubetwist.metrics.registry import Distribution, Watermark
+from kubetwist.metrics.registry import HighWatermark, Histogram
 from kubetwist.server.flowsamples import INTERVAL, FlowSamples
 
 _SECOND = 1_000_000_000
@@ -24,7 +24,7 @@ class Flow:
 
     def __init__(self, clock: Clock) -> None:
         self.levels: dict[str, Level] = {}
-        self.queued = {kind: Watermark(clock.seconds) for kind in ("readOnly", "mutating")}
+        self.queued = {kind: HighWatermark(clock.seconds) for kind in ("readOnly", "mutating")}
 
     def add(self, name: str, seats: int) -> Level:
         """A level."""
@@ -46,10 +46,10 @@ class FlowSamplesTests(SynchronousTestCase):
         self.samples.start()
         self.addCleanup(self.samples.stop)
 
-    def told(self, name: str) -> dict[tuple[str, ...], Distribution]:
+    def told(self, name: str) -> dict[tuple[str, ...], Histogram]:
         """What is told under a name."""
         found: dict[tuple[str, ...], Any] = {}
-        for reading in self.samples.readings():
+        for reading in self.samples.collect():
             if reading.name == f"apiserver_flowcontrol_{name}":
                 found.update(reading.values)
         return found

@@ -18,7 +18,7 @@ from kubetwist.client.restconfig import CallSettings
 from kubetwist.filters.requestinfo import with_request_info
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import KubeSite
-from kubetwist.metrics.registry import Number, Registry
+from kubetwist.metrics.registry import Counter, Registry
 from kubetwist.metrics.streams import StreamMetrics
 from kubetwist.resources.proxy.reverseproxy import proxy_request, run
 from kubetwist.server.credentials.certificates import Authority, Subject
@@ -272,7 +272,7 @@ class OverHTTP(TestCase):
             (family.name.split("_")[2], *labels): child.value
             for family in self.registry.families()
             for labels, child in family.children()
-            if isinstance(child, Number)
+            if isinstance(child, Counter)
         }
 
     # Clients.

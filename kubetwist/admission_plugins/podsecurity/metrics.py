@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ...metrics.registry import Reading
+from ...metrics.registry import MetricSnapshot
 from .levels import LATEST, PRIVILEGED, LevelVersion
 
 _LABELS: Final = (
@@ -18,7 +18,7 @@ _LABELS: Final = (
 )
 
 
-class PodSecurityTally:
+class PodSecurityMetrics:
     """Numbers that only grow."""
 
     def __init__(self, newest: int) -> None:
@@ -47,10 +47,10 @@ class PodSecurityTally:
         """Something was not judged, as it is excepted."""
         self._exemptions[about] = self._exemptions.get(about, 0) + 1
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """All of it."""
         values = [(labels, float(count)) for labels, count in self._evaluations.items()]
-        yield Reading("pod_security_evaluations_total", "counter", "Judgements on pods.", _LABELS, values)
+        yield MetricSnapshot("pod_security_evaluations_total", "counter", "Judgements on pods.", _LABELS, values)
         values = [(labels, float(count)) for labels, count in self._exemptions.items()]
         text = "Pods that are excepted from judgements."
-        yield Reading("pod_security_exemptions_total", "counter", text, _LABELS[4:7], values)
+        yield MetricSnapshot("pod_security_exemptions_total", "counter", text, _LABELS[4:7], values)

@@ -17,7 +17,7 @@ from ...api.jsontypes import JSONValue
 from ...api.podspecs import TEMPLATES, pod_template
 from ...api.resource import GroupKind
 from ...interfaces import IMeasuredAdmission, IValidatingAdmission
-from ...metrics.registry import Reading
+from ...metrics.registry import MetricSnapshot
 from ..pluginconfig import minor
 from .configuration import load
 from .evaluation import (
@@ -27,7 +27,7 @@ from .evaluation import (
 )
 from .existing import LONGEST, MOST_PODS, ExistingPods
 from .levels import PREFIX, LevelVersion
-from .metrics import PodSecurityTally
+from .metrics import PodSecurityMetrics
 from .standards import Standards
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ class PodSecurity:
     # All subresources of pods: one that is not known to be harmless is judged.
     resources: ClassVar[tuple[str, ...]] = ("namespaces", "pods/*", *_KINDS)
     judge: Judge
-    tally: PodSecurityTally = field(init=False)
+    metrics: PodSecurityMetrics = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "tally", PodSecurityTally(self.judge.standards.newest))
+        object.__setattr__(self, "metrics", PodSecurityMetrics(self.judge.standards.newest))
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """What is counted of judgements."""
-        return self.tally.readings()
+        return self.metrics.collect()
 
     @classmethod
     def configured(cls, server: AdmissionContext, configuration: JSONValue) -> PodSecurity:
@@ -91,9 +91,9 @@ class PodSecurity:
         _tell(attributes, judgement)
         about = attributes.operation.lower(), "pod" if pod else "controller", attributes.subresource
         if "exempt" in judgement.notes:
-            self.tally.exempted(about)
+            self.metrics.exempted(about)
         for mode, wanted, allowed in judgement.decided:
-            self.tally.evaluated(mode, wanted, allowed, about)
+            self.metrics.evaluated(mode, wanted, allowed, about)
         if judgement.refusal:
             raise attributes.forbidden(judgement.refusal)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ...metrics.registry import Distribution, Reading
+from ...metrics.registry import Histogram, MetricSnapshot
 
 _LABELS: Final = ("policy", "policy_binding", "error_type", "enforcement_action")
 _DURATION_BUCKETS: Final = (0.0000005, 0.001, 0.01, 0.1, 1.0)
@@ -21,7 +21,7 @@ class PolicyMetrics:
     """How long checks took, by what came of them."""
 
     def __init__(self) -> None:
-        self._seconds: dict[tuple[str, str, str, str], Distribution] = {}
+        self._seconds: dict[tuple[str, str, str, str], Histogram] = {}
 
     def checked(self, policy: str, binding: str, error: str, action: str, took: float) -> None:
         """
@@ -35,13 +35,13 @@ class PolicyMetrics:
         if seconds is None:
             if len(self._seconds) >= _MAX_POLICIES:
                 return
-            seconds = self._seconds[labels] = Distribution(_DURATION_BUCKETS)
+            seconds = self._seconds[labels] = Histogram(_DURATION_BUCKETS)
         seconds.observe(took)
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """All of it."""
         prefix = "apiserver_validating_admission_policy_check_"
         text = "How long policies looked at requests."
-        yield Reading(f"{prefix}duration_seconds", "histogram", text, _LABELS, list(self._seconds.items()))
+        yield MetricSnapshot(f"{prefix}duration_seconds", "histogram", text, _LABELS, list(self._seconds.items()))
         counts = [(labels, float(seconds.count)) for labels, seconds in self._seconds.items()]
-        yield Reading(f"{prefix}total", "counter", "Checks of policies.", _LABELS, counts)
+        yield MetricSnapshot(f"{prefix}total", "counter", "Checks of policies.", _LABELS, counts)

@@ -33,7 +33,7 @@ from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
 from ...interfaces import IMeasuredAdmission, IValidatingAdmission
-from ...metrics.registry import Reading
+from ...metrics.registry import MetricSnapshot
 from .manifests import read_manifests
 from .metrics import PolicyMetrics
 from .params import BadConfiguration
@@ -329,9 +329,9 @@ class ValidatingAdmissionPolicy:
         self._policies = policies
         self._metrics = PolicyMetrics()
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """What is counted of checks."""
-        return self._metrics.readings()
+        return self._metrics.collect()
 
     @classmethod
     def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> ValidatingAdmissionPolicy:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ...metrics.registry import Distribution, Reading
+from ...metrics.registry import Histogram, MetricSnapshot
 
 _DURATION_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0)
 #: Greater codes of answers are told as this.
@@ -27,7 +27,7 @@ class WebhookMetrics:
         @param kind: C{"admit"} or C{"validating"}: what metrics call the phase.
         """
         self._kind = kind
-        self._seconds: dict[tuple[str, str, str, str], Distribution] = {}
+        self._seconds: dict[tuple[str, str, str, str], Histogram] = {}
         self._requests: dict[tuple[str, str, str, str, str], int] = {}
         self._rejections: dict[tuple[str, str, str, str, str], int] = {}
         self._open: dict[tuple[str, str], int] = {}
@@ -45,7 +45,7 @@ class WebhookMetrics:
         if seconds is None:
             if len(self._seconds) >= _MAX_WEBHOOKS:
                 return
-            seconds = self._seconds[labels] = Distribution(_DURATION_BUCKETS)
+            seconds = self._seconds[labels] = Histogram(_DURATION_BUCKETS)
         seconds.observe(took)
         versioned = str(min(code, _MAX_CODE))
         request = (name, self._kind, operation, versioned, rejected)
@@ -60,10 +60,10 @@ class WebhookMetrics:
         if labels in self._open or len(self._open) < _MAX_WEBHOOKS:
             self._open[labels] = self._open.get(labels, 0) + 1
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """All of it."""
         prefix = "apiserver_admission_webhook_"
-        yield Reading(
+        yield MetricSnapshot(
             f"{prefix}admission_duration_seconds",
             "histogram",
             "How long webhooks took.",
@@ -81,4 +81,4 @@ class WebhookMetrics:
             ("fail_open_count", "Requests let through as a webhook could not be asked.", ("name", "type"), self._open),
         ):
             values: list[tuple[tuple[str, ...], float]] = [(tuple(key), float(count)) for key, count in counts.items()]
-            yield Reading(f"{prefix}{name}", "counter", text, labels, values)
+            yield MetricSnapshot(f"{prefix}{name}", "counter", text, labels, values)

@@ -10,7 +10,7 @@ from zope.interface import implementer
 from ...api.admission import AdmissionAttributes
 from ...api.jsontypes import JSONValue
 from ...interfaces import IMeasuredAdmission, IMutatingAdmission, IValidatingAdmission
-from ...metrics.registry import Reading
+from ...metrics.registry import MetricSnapshot
 from ...storage.errors import StorageUnavailable
 from .configurationmanager import RuleMatches, WebhookConfigurationManager
 from .metrics import WebhookMetrics
@@ -33,9 +33,9 @@ class _Webhooks:
         self._configurations = configurations
         self._metrics = WebhookMetrics(self._type)
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """What is counted of the calls."""
-        return self._metrics.readings()
+        return self._metrics.collect()
 
     @classmethod
     def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> Any:

@@ -12,7 +12,7 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredList
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from ...metrics.registry import (
-    Distribution,
+    Histogram,
     exponential,
 )
 
@@ -42,8 +42,8 @@ class QueueMetrics:
     adds: int = 0
     retries: int = 0
     done: int = 0
-    waited: Distribution = field(factory=lambda: Distribution(BOUNDS))
-    worked: Distribution = field(factory=lambda: Distribution(BOUNDS))
+    waited: Histogram = field(factory=lambda: Histogram(BOUNDS))
+    worked: Histogram = field(factory=lambda: Histogram(BOUNDS))
 
 
 class WorkQueue(Generic[Key]):

@@ -9,8 +9,8 @@ from typing import Final, Protocol
 from twisted.internet.interfaces import IAddress, IReactorTime
 
 from .bodyshares import BodyShares
+from .connectionlimit import ConnectionLimiter
 from .memoryrelease import MemoryRelease
-from .neighbours import Neighbours
 
 #: Seconds for which pipelined requests are served in one turn of the reactor.
 TURN: Final = 0.005
@@ -22,7 +22,7 @@ class Connection(Protocol):
     """
     A connection, whatever protocol it has.
 
-    @ivar deadline: When C{patience_over} is called, in the time of L{Connections.now}; L{None} for never.
+    @ivar deadline: When C{deadline_expired} is called, in the time of L{Connections.now}; L{None} for never.
     """
 
     deadline: float | None
@@ -38,7 +38,7 @@ class Connection(Protocol):
     def getPeer(self) -> IAddress:
         """Return the address of the client."""
 
-    def patience_over(self) -> None:
+    def deadline_expired(self) -> None:
         """Handle the passing of the deadline."""
 
     def go_on(self) -> None:
@@ -57,7 +57,7 @@ class Connection(Protocol):
 class Paused(Protocol):
     """A connection that is not read from."""
 
-    def look_whether_gone(self) -> None:
+    def check_peer_closed(self) -> None:
         """Close the connection if the client has disconnected meanwhile."""
 
 
@@ -71,7 +71,7 @@ class Connections:
     @ivar channels: All connections.
     @ivar stalled: Those that are not read from, and since when.
     @ivar failed_handshakes: How many connections ended before they were ones.
-    @ivar neighbours: Counts connections by where they come from, and says which are too many.
+    @ivar connection_limiter: Counts connections by where they come from, and says which are too many.
     @ivar bodies: Bytes of large bodies, by client.
     @ivar memory: Releases memory after connections have closed; L{None} does not.
     """
@@ -80,12 +80,12 @@ class Connections:
         self,
         reactor: IReactorTime,
         *,
-        neighbours: Neighbours | None = None,
+        connection_limiter: ConnectionLimiter | None = None,
         bodies: BodyShares | None = None,
         memory: MemoryRelease | None = None,
     ) -> None:
         """
-        @param neighbours: By default, there may be any number of connections from one place.
+        @param connection_limiter: By default, there may be any number of connections from one place.
         @param bodies: By default, large bodies have the usual limit.
         @param memory: Releases memory after connections have closed; L{None} does not.
         """
@@ -94,7 +94,7 @@ class Connections:
         self.channels: set[Connection] = set()
         self.stalled: dict[Paused, float] = {}
         self.failed_handshakes = 0
-        self.neighbours = neighbours or Neighbours()
+        self.connection_limiter = connection_limiter or ConnectionLimiter()
         self.bodies = bodies or BodyShares()
         self.memory = memory
         self._pipelined: deque[Connection] = deque()
@@ -106,12 +106,12 @@ class Connections:
         @return: Whether it may stay.
         """
         self.channels.add(channel)
-        return self.neighbours.came(channel.getPeer())
+        return self.connection_limiter.acquire(channel.getPeer())
 
     def disconnected(self, channel: Connection) -> None:
         """Unregister a connection, which was lost."""
         self.channels.discard(channel)
-        self.neighbours.left(channel.getPeer())
+        self.connection_limiter.release(channel.getPeer())
         if self.memory is not None:
             self.memory.connection_gone()
 
@@ -123,10 +123,10 @@ class Connections:
         """Check the deadlines of all connections."""
         now = self.now()
         for channel in [one for one in self.channels if one.deadline is not None and one.deadline <= now]:
-            channel.patience_over()
+            channel.deadline_expired()
         if self.stalled:
             for stalled in [one for one, since in self.stalled.items() if now - since >= STALLED]:
-                stalled.look_whether_gone()
+                stalled.check_peer_closed()
 
     def take_turn(self, channel: Connection) -> None:
         """Schedule the next pipelined request of a connection, after those of other connections."""

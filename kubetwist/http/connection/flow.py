@@ -24,10 +24,10 @@ _HUNG_UP: Final = getattr(select, "POLLRDHUP", 0)
 class Source(Protocol):
     """Where the bytes of a flow are read from."""
 
-    def read_on(self) -> None:
+    def resume_reading(self) -> None:
         """Read."""
 
-    def read_no_further(self) -> None:
+    def pause_reading(self) -> None:
         """Leave in the network what comes."""
 
 
@@ -179,13 +179,13 @@ class Flow:
         """The consumer has enough for now."""
         self._held = True
         if self._source is not None:
-            self._source.read_no_further()
+            self._source.pause_reading()
 
     def resumeProducing(self) -> None:
         """The consumer takes more."""
         self._held = False
         if self._source is not None and self._consumer is not None:
-            self._source.read_on()
+            self._source.resume_reading()
 
     def stopProducing(self) -> None:
         """The consumer wants no more."""
@@ -276,11 +276,11 @@ class RawTransport:
 
     def pauseProducing(self) -> None:
         """@see: L{IPushProducer.pauseProducing}."""
-        self._connection.read_no_further()
+        self._connection.pause_reading()
 
     def resumeProducing(self) -> None:
         """@see: L{IPushProducer.resumeProducing}."""
-        self._connection.read_on()
+        self._connection.resume_reading()
 
     def stopProducing(self) -> None:
         """@see: L{IPushProducer.stopProducing}."""

@@ -96,7 +96,7 @@ class KubeChannel(BodyReader):
         elif state == ANSWER:
             self._buffer += data
             if len(self._buffer) > MAX_AHEAD:
-                self.read_no_further()
+                self.pause_reading()
         else:
             self._discard(len(data))
 
@@ -175,7 +175,7 @@ class KubeChannel(BodyReader):
         self.deadline = None
         self.persistent = 0
         self.transport.unregisterProducer()
-        self.read_on()
+        self.resume_reading()
         transport = RawTransport(self)
         protocol.makeConnection(transport)
         if ahead:
@@ -257,7 +257,7 @@ class KubeChannel(BodyReader):
         self._handlingRequest = False
         self._state = HEAD
         if not self._waitingForTransport:
-            self.read_on()
+            self.resume_reading()
         self.deadline = self.connections.now() + (HEAD_TIMEOUT if self._buffer else IDLE_TIMEOUT)
         if self._buffer and not self._parsing:
             self._parse()
@@ -283,7 +283,7 @@ class KubeChannel(BodyReader):
         self._missing = None
         self.persistent = 0
         self.deadline = self.connections.now() + LINGER
-        self.read_on()
+        self.resume_reading()
         self.loseConnection()  # type: ignore[no-untyped-call]
 
     def refuse(self, code: int, why: str = "") -> None:
@@ -319,12 +319,12 @@ class KubeChannel(BodyReader):
             return
         super().resumeProducing()  # type: ignore[no-untyped-call]
         if not self._handlingRequest:
-            self.read_on()
+            self.resume_reading()
             self._parse()
 
     # Patience.
 
-    def patience_over(self) -> None:
+    def deadline_expired(self) -> None:
         """The deadline has passed."""
         self.deadline = None
         if self._state == DISCARD or (self._state == HEAD and not self._buffer):

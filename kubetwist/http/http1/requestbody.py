@@ -13,9 +13,9 @@ from twisted.web.http import HTTPChannel, _ChunkedTransferDecoder
 
 from ...api.users import UNAUTHENTICATED
 from ..connection.bodyshares import MAX_BODY, SMALL_BODY
+from ..connection.connectionlimit import client_network
 from ..connection.connections import Connections
 from ..connection.flow import has_hung_up
-from ..connection.neighbours import place_of
 from ..request import KubeRequest, Transport
 from ..streaming import StreamedBody
 from ..transport import RequestSite
@@ -212,7 +212,7 @@ class BodyReader(HTTPChannel):
         request.body_pending = True
         request.serve(b"")
         if self._state == BODY and not self._wanted:
-            self.read_no_further()
+            self.pause_reading()
 
     def collect(self, request: KubeRequest) -> bool:
         """
@@ -222,7 +222,7 @@ class BodyReader(HTTPChannel):
         """
         user = request.user
         anonymous = user is None or UNAUTHENTICATED in user.groups
-        place = place_of(getattr(self.transport.getPeer(), "host", ""))
+        place = client_network(getattr(self.transport.getPeer(), "host", ""))
         self._share = (("" if user is None or anonymous else user.name, place), anonymous)
         size = len(self._body) + (self._missing or 0)
         if size > SMALL_BODY and not self._reserve(size):
@@ -232,7 +232,7 @@ class BodyReader(HTTPChannel):
         self.deadline = now + BODY_GRACE
         if self._expected:
             self.send_continue()
-        self.read_on()
+        self.resume_reading()
         return True
 
     def _reserve(self, size: int) -> bool:
@@ -301,7 +301,7 @@ class BodyReader(HTTPChannel):
             self._stream_received(rest)
         request.serve(b"")
         if self._state == STREAM and not body.taken:
-            self.read_no_further()
+            self.pause_reading()
 
     def _stream_received(self, data: bytes) -> None:
         if self._decoder is not None:
@@ -326,7 +326,7 @@ class BodyReader(HTTPChannel):
             self.persistent = self._lasting
         body.finish()
         if self._state == ANSWER:
-            self.read_on()
+            self.resume_reading()
 
     def _stop_collecting(self) -> None:
         """Drop the body of a request that is answered before it has arrived."""
@@ -340,7 +340,7 @@ class BodyReader(HTTPChannel):
         self._streamed = self._decoder = None
         self._state = DISCARD
         self._discarded = 0
-        self.read_on()
+        self.resume_reading()
 
     # The connection.
 
@@ -349,21 +349,21 @@ class BodyReader(HTTPChannel):
         if not (self.requests and self.requests[0].startedWriting):
             self._send100Continue()  # type: ignore[no-untyped-call]
 
-    def read_no_further(self) -> None:
+    def pause_reading(self) -> None:
         """Stop reading, so that the client's data wait in the network."""
         if not self._paused:
             self._paused = True
             self._networkProducer.pauseProducing()
             self.connections.stalled[self] = self.connections.now()
 
-    def read_on(self) -> None:
+    def resume_reading(self) -> None:
         """Resume reading what the client sends."""
         if self._paused:
             self._paused = False
             self.connections.stalled.pop(self, None)
             self._networkProducer.resumeProducing()
 
-    def look_whether_gone(self) -> None:
+    def check_peer_closed(self) -> None:
         """Close a connection whose client has disconnected while reading was paused."""
         if has_hung_up(self.transport):
             self.abort()

@@ -272,7 +272,7 @@ class StoredObjects(StoreHooks):
                 raise
             finally:
                 operation = "delete" if value is None else "update" if expected else "create"
-                self.cache.tally.asked(operation, perf_counter() - began, failed)
+                self.cache.metrics.asked(operation, perf_counter() - began, failed)
         if self.cache.revision < revision:
             await self.cache.seen(revision)
         return revision

@@ -205,7 +205,7 @@ async def get_stored(store: StoredObjects, scope: RequestScope, name: str) -> Re
     except UnreadableValue as error:
         raise APIStatusError.internal(str(error)) from error
     finally:
-        store.cache.tally.asked("get", perf_counter() - began, failed)
+        store.cache.metrics.asked("get", perf_counter() - began, failed)
     return record
 
 

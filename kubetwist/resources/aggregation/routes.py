@@ -23,7 +23,7 @@ from ...api.resource import GroupVersion
 from ...client.errors import BadSettings, Unreachable
 from ...controllers.aggregation.apiservices import GROUP, Aggregation, Registered, Remote, ServiceReference, name_of
 from ...http.request import KubeRequest
-from ...metrics.registry import Reading, Registry
+from ...metrics.registry import MetricSnapshot, Registry
 from ...registry.kinds import Priority
 from ...tracing.propagation import BAGGAGE, TRACEPARENT, TRACESTATE
 from ...tracing.spans import CLIENT, Value, current
@@ -343,19 +343,19 @@ def count_unavailable(metrics: Registry, aggregation: Aggregation) -> None:
             return
         before[group_version] = remote.available
         if available and not remote.available:
-            lost.of(remote.name, remote.condition.reason or "UnknownReason").value += 1
+            lost.with_label_values(remote.name, remote.condition.reason or "UnknownReason").value += 1
 
-    def readings() -> Iterator[Reading]:
+    def collect() -> Iterator[MetricSnapshot]:
         remotes = aggregation.remotes
         values = []
         for one in aggregation.registered.group_versions():
             remote = remotes.get(one)
             values.append(((name_of(one),), 0.0 if remote is None or remote.available else 1.0))
         text = "Whether an APIService is unavailable, by its name."
-        yield Reading("aggregator_unavailable_apiservice", "gauge", text, ("name",), values)
+        yield MetricSnapshot("aggregator_unavailable_apiservice", "gauge", text, ("name",), values)
 
     aggregation.subscribe(changed)
-    metrics.read(readings)
+    metrics.register_collector(collect)
 
 
 def target_of(uri: bytes) -> bytes:

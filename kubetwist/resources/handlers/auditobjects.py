@@ -30,14 +30,14 @@ def tell_object(trail: AuditTrail, endpoint: Endpoint, obj: JSONObject) -> None:
         encoded: bytes = encoder.one(endpoint.default(orjson.loads(orjson.dumps(obj))))
         return encoded
 
-    trail.sent(obj["metadata"], encode)
+    trail.log_request_object(obj["metadata"], encode)
 
 
 def tell_delete_options(trail: AuditTrail, body: JSONValue) -> None:
     """The body of a DELETE, told in the version that the reference tells it in, whatever the client says."""
-    if not trail.tells_requests:
+    if not trail.wants_request_object:
         return
     options = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal"}
     if isinstance(body, dict):
         options.update({name: body[name] for name in _DELETE_OPTIONS if body.get(name) is not None})
-    trail.sent_document(orjson.dumps(options))
+    trail.log_request_patch(orjson.dumps(options))

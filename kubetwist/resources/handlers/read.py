@@ -166,7 +166,7 @@ class Reads:
         @param token: The continue token; C{""} for the last page.
         @param making: The slices after the first.
         """
-        items = await other_slices(making, request.site.turns)
+        items = await other_slices(making, request.site.scheduler)
         answered = self._respond_items(request, shown, encoder, listing, token, items)
         if answered is not None:
             await answered
@@ -205,9 +205,9 @@ class Reads:
         respond_body(request, 200, Body([body]), shown.content_type)
 
     async def _respond_protobuf(self, request: KubeRequest, shown: ProtobufView, listing: Listing, token: str) -> None:
-        if request.audit is not None and request.audit.tells_responses:
+        if request.audit is not None and request.audit.wants_response_object:
             shown.tell(shown.encoder.inner.listing(listing, token).joined())
-        body = await shown.encoder.listing(listing, token, request.site.turns, self.endpoint.in_thread)
+        body = await shown.encoder.listing(listing, token, request.site.scheduler, self.endpoint.in_thread)
         respond_body(request, 200, body, shown.content_type)
 
     async def _respond_yaml(self, request: KubeRequest, shown: AnyView, document: bytes) -> None:

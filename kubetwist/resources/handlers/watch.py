@@ -23,7 +23,7 @@ from ...api.record import Record
 from ...http.request import KubeRequest
 from ...http.responses import start_response
 from ...interfaces import IPacedSink, IPacedWatch
-from ...metrics.registry import Distribution, Reading, exponential
+from ...metrics.registry import Histogram, MetricSnapshot, exponential
 
 if TYPE_CHECKING:
     from ...http.requestinfo import RequestInfo
@@ -54,7 +54,7 @@ _INITIAL: Final = (
 )
 
 
-class WatchTally:
+class WatchMetrics:
     """
     What is counted of the events of one resource in one version, as they are written.
 
@@ -64,7 +64,7 @@ class WatchTally:
     __slots__ = ("_again", "_data", "sizes", "terminated")
 
     def __init__(self) -> None:
-        self.sizes = Distribution(_SIZES)
+        self.sizes = Histogram(_SIZES)
         #: How many watches were cut off, as their clients were too slow.
         self.terminated = 0
         self._data = b""
@@ -129,8 +129,8 @@ class Flusher:
         self._reactor = reactor
         self._streams: list[WatchStream] = []
         self._planned = False
-        self._tallies: dict[tuple[str, str, str], WatchTally] = {}
-        self._initial: dict[tuple[str, str, str, str], Distribution] = {}
+        self._metrics_by_resource: dict[tuple[str, str, str], WatchMetrics] = {}
+        self._initial: dict[tuple[str, str, str, str], Histogram] = {}
         self._shared: WeakValueDictionary[tuple[Any, ...], SharedEvent] = WeakValueDictionary()
 
     def shared(self, encoder: WatchEncoder, kind: str, record: Record, first: bool) -> SharedEvent:
@@ -149,9 +149,9 @@ class Flusher:
             shared = self._shared[key] = SharedEvent(encode(kind, record), record)
         return shared
 
-    def tally(self, info: RequestInfo) -> WatchTally:
+    def metrics(self, info: RequestInfo) -> WatchMetrics:
         """Where the events of a watch are counted, by L{kubetwist.http.requestinfo.RequestInfo}."""
-        return self._tallies.setdefault((info.group, info.version, info.resource), WatchTally())
+        return self._metrics_by_resource.setdefault((info.group, info.version, info.resource), WatchMetrics())
 
     def told_all(self, info: RequestInfo, took: float) -> None:
         """A watch has told all that was there."""
@@ -159,29 +159,31 @@ class Flusher:
         labels = info.group, info.version, info.resource, scope
         seconds = self._initial.get(labels)
         if seconds is None:
-            seconds = self._initial[labels] = Distribution(_INITIAL)
+            seconds = self._initial[labels] = Histogram(_INITIAL)
         seconds.observe(took)
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """What was written, for those who look at the whole server."""
-        for tally in self._tallies.values():
-            tally.settle()
+        for metrics in self._metrics_by_resource.values():
+            metrics.settle()
         labels = ("group", "version", "resource")
-        sizes = {names: tally.sizes for names, tally in self._tallies.items() if tally.sizes.count}
+        sizes = {names: metrics.sizes for names, metrics in self._metrics_by_resource.items() if metrics.sizes.count}
         counts = [(names, float(one.count)) for names, one in sizes.items()]
-        yield Reading("apiserver_watch_events_total", "counter", "Events that watches were told.", labels, counts)
+        yield MetricSnapshot(
+            "apiserver_watch_events_total", "counter", "Events that watches were told.", labels, counts
+        )
         text = "Bytes of the events that watches were told."
-        yield Reading("apiserver_watch_events_sizes", "histogram", text, labels, list(sizes.items()))
+        yield MetricSnapshot("apiserver_watch_events_sizes", "histogram", text, labels, list(sizes.items()))
         cut: dict[tuple[str, ...], float] = {}
-        for (group, _, resource), one in self._tallies.items():
+        for (group, _, resource), one in self._metrics_by_resource.items():
             if one.terminated:
                 cut[group, resource] = cut.get((group, resource), 0.0) + one.terminated
         text = "Watches that were cut off, as their clients were too slow."
         by_resource = ("group", "resource")
-        yield Reading("apiserver_terminated_watchers_total", "counter", text, by_resource, list(cut.items()))
+        yield MetricSnapshot("apiserver_terminated_watchers_total", "counter", text, by_resource, list(cut.items()))
         text = "How long it took until watches were told all that was there."
         seconds = list(self._initial.items())
-        yield Reading("apiserver_watch_list_duration_seconds", "histogram", text, (*labels, "scope"), seconds)
+        yield MetricSnapshot("apiserver_watch_list_duration_seconds", "histogram", text, (*labels, "scope"), seconds)
 
     def add(self, stream: WatchStream) -> None:
         """Have C{stream} flushed at the end of this turn."""
@@ -238,7 +240,7 @@ class WatchStream:
         self._bookmarks = bookmarks
         self._initial_events_end = initial_events_end
         self._timeout = timeout
-        self._tally = flusher.tally(request.info)
+        self._metrics = flusher.metrics(request.info)
         self.full = False
         self._piece = PIECE if getattr(encoder, "cheap", False) else COSTLY_PIECE
         self._waiting: list[bytes] = []
@@ -428,7 +430,7 @@ class WatchStream:
             self._waiting = []
             self._unread = 0
             self._shared.clear()
-            self._tally.one(waiting[0])
+            self._metrics.one(waiting[0])
             self._send(waiting[0])
             return
         begin, total = 0, len(waiting)
@@ -438,7 +440,7 @@ class WatchStream:
                 size += len(waiting[end])
                 end += 1
             if end > begin:
-                self._tally.several(waiting[begin:end])
+                self._metrics.several(waiting[begin:end])
                 self._unread -= size
                 self._send(b"".join(waiting[begin:end]))
                 begin = end
@@ -460,7 +462,7 @@ class WatchStream:
         self._written = 0 if end == len(event) else end
         self._unread -= end - start
         if not self._written:
-            self._tally.one(event)
+            self._metrics.one(event)
         self._send(event[start:end], not self._written)
         return not self._written
 
@@ -481,11 +483,11 @@ class WatchStream:
         if self._producing:
             return
         self._producing = True
-        turns = self._request.site.turns
-        if turns is None:
+        scheduler = self._request.site.scheduler
+        if scheduler is None:
             self._reactor.callLater(0, self._produce)
         else:
-            turns.do(self._produce)
+            scheduler.run_or_defer(self._produce)
 
     def _produce(self) -> None:
         """Resume the source for a piece, and write it."""
@@ -510,7 +512,7 @@ class WatchStream:
     def _give_up(self) -> None:
         """Disconnect a reader that is too slow."""
         if not self._over:
-            self._tally.terminated += 1
+            self._metrics.terminated += 1
         self.fail()
 
     def _drop(self) -> None:

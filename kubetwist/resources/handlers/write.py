@@ -155,7 +155,7 @@ class Writes:
         scope = endpoint.scope(request, namespace, request.read_body())
         patch: Patch = await make_patch(media, request, endpoint, options)
         if request.audit is not None:
-            request.audit.sent_document(request.read_body(), yaml=media == APPLY_PATCH)
+            request.audit.log_request_patch(request.read_body(), yaml=media == APPLY_PATCH)
         manager = manager_of(request, options)
         body = request.read_body()
 

@@ -15,7 +15,7 @@ from ...api.resource import GroupVersion
 from ...http.request import KubeRequest
 from ...http.responses import GZIP_LEVEL, accepts_gzip
 from ...metrics.baseline import Baseline
-from ...metrics.exposition import CONTENT_TYPE, process_readings, render
+from ...metrics.exposition import CONTENT_TYPE, collect_process_metrics, render
 from ...metrics.options import Shown
 from ...metrics.registry import Registry
 from ...registry.generic.deprecations import deprecation_warning
@@ -72,12 +72,12 @@ class MetricsResource(Resource):
             self._forgotten()
             written.addCallback(lambda _: request.respond_text(200, "metrics reset\n")).addErrback(request.crashed)
             return NOT_DONE_YET
-        families, readings = self._registry.families(), list(self._registry.readings())
+        families, snapshots = self._registry.families(), list(self._registry.collect())
 
         packed = accepts_gzip(request)
 
         def text() -> bytes:
-            every = [*readings, *process_readings()] if self._process else readings
+            every = [*snapshots, *collect_process_metrics()] if self._process else snapshots
             body = render(families, every, self._baseline.since, self._shown.select)
             return gzip.compress(body, GZIP_LEVEL, mtime=0) if packed else body
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from operator import attrgetter
 
 from ...api.record import Record
-from .metrics import CacheTally
+from .metrics import CacheMetrics
 from .window import Match
 
 _key_of = attrgetter("key")
@@ -26,10 +26,10 @@ def gather(batches: Iterator[list[Record]], match: Match | None, limit: int) -> 
     return records, ""
 
 
-def counted(batches: Iterator[list[Record]], tally: CacheTally) -> Iterator[list[Record]]:
-    """The same batches; C{tally} is told how many records they have."""
+def counted(batches: Iterator[list[Record]], metrics: CacheMetrics) -> Iterator[list[Record]]:
+    """The same batches; C{metrics} is told how many records they have."""
     for batch in batches:
-        tally.fetched += len(batch)
+        metrics.fetched += len(batch)
         yield batch
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...metrics.registry import Distribution
+from ...metrics.registry import Histogram
 
 #: Bounds of the seconds that readers wait.
 _WAITS: Final = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0)
@@ -15,7 +15,7 @@ _SECONDS: Final = (
 )
 
 
-class CacheTally:
+class CacheMetrics:
     """
     Numbers that only grow.
 
@@ -37,15 +37,15 @@ class CacheTally:
     def __init__(self) -> None:
         self.dispatched = self.lists = self.fetched = self.returned = self.unreadable = 0
         self.stored_lists = self.stored_fetched = self.stored_evaluated = self.stored_returned = 0
-        self.waits = Distribution(_WAITS)
-        self.requests: dict[str, Distribution] = {}
+        self.waits = Histogram(_WAITS)
+        self.requests: dict[str, Histogram] = {}
         self.failures: dict[str, int] = {}
 
     def asked(self, operation: str, took: float, failed: bool = False) -> None:
         """The storage was asked for something, and has answered or failed."""
         seconds = self.requests.get(operation)
         if seconds is None:
-            seconds = self.requests[operation] = Distribution(_SECONDS)
+            seconds = self.requests[operation] = Histogram(_SECONDS)
         seconds.observe(took)
         if failed:
             self.failures[operation] = self.failures.get(operation, 0) + 1

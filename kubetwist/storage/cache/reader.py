@@ -27,7 +27,7 @@ from ..protobuf import (
 )
 from ._interning import share_texts
 from .corruptobjects import record_of
-from .metrics import CacheTally
+from .metrics import CacheMetrics
 from .window import Match
 
 #: Makes a record of a key below the resource's prefix, a stored value and its revision.
@@ -48,13 +48,13 @@ class RecordReader:
         codec: Codec,
         clock: Timer,
         page: int,
-        tally: CacheTally,
+        metrics: CacheMetrics,
         translate: ErrorTranslator = unchanged,
     ) -> None:
         """
         @param prefix: Of the keys in the backend, with its last slash.
         @param page: The most values that are read in one go.
-        @param tally: Counts what is read.
+        @param metrics: Counts what is read.
         @param translate: Translates the error of a list of which something cannot be read.
         """
         self._backend = backend
@@ -62,7 +62,7 @@ class RecordReader:
         self._codec = codec
         self._clock = clock
         self._page = page
-        self._tally = tally
+        self._metrics = metrics
         self._translate = translate
 
     def decode(self, key: str, value: bytes, revision: int) -> Record:
@@ -94,7 +94,7 @@ class RecordReader:
                     try:
                         records.append(self._record(item))
                     except UnreadableValue as error:
-                        self._tally.unreadable += 1
+                        self._metrics.unreadable += 1
                         unreadable[item.key[len(self._prefix) :]] = error
                 if portion[-1] is not page.items[-1]:
                     await others_first(self._clock)
@@ -121,8 +121,8 @@ class RecordReader:
         @raise Exception: A value cannot be read; as the translator has it, by default the L{StorageError}.
         """
         records: list[Record] = []
-        tally = self._tally
-        tally.stored_lists += 1
+        metrics = self._metrics
+        metrics.stored_lists += 1
         start = f"{self._prefix}{start_after}\0" if start_after else ""
         while True:
             try:
@@ -136,12 +136,12 @@ class RecordReader:
                     raise
                 raise translated from error
             revision = page.revision
-            tally.stored_fetched += len(stored)
+            metrics.stored_fetched += len(stored)
             for index, record in enumerate(stored):
                 if match is not None:
-                    tally.stored_evaluated += 1
+                    metrics.stored_evaluated += 1
                 if match is None or match(record):
-                    tally.stored_returned += 1
+                    metrics.stored_returned += 1
                     records.append(record)
                     if len(records) == limit:
                         more = page.more or index + 1 < len(page.items)
@@ -157,7 +157,7 @@ class RecordReader:
             page: Page = await self._backend.read_page(prefix, start=start, limit=limit, revision=revision)
             failed = False
         finally:
-            self._tally.asked("list", perf_counter() - began, failed)
+            self._metrics.asked("list", perf_counter() - began, failed)
         return page
 
     def _record(self, item: StoredValue) -> Record:

@@ -51,7 +51,7 @@ from ._listing import (
 )
 from ._table import RecordTable
 from .corruptobjects import Unreadable
-from .metrics import CacheTally
+from .metrics import CacheMetrics
 from .reader import (
     Codec,
     RecordReader,
@@ -92,7 +92,7 @@ class WatchCache:
     @ivar ready: Whether the cache is filled and follows its backend.
     @ivar received: How many events have come from the backend.
     @ivar fills: How often it was begun to fill it.
-    @ivar tally: What else is counted.
+    @ivar metrics: What else is counted.
     @ivar translate: See L{__init__}.
     """
 
@@ -124,12 +124,12 @@ class WatchCache:
         self.ready = False
         self.received = 0
         self.fills = 0
-        self.tally = CacheTally()
+        self.metrics = CacheMetrics()
         self.translate = translate
         self._backend = backend
         self._clock = clock
         self._limits = (window_events, window_bytes)
-        self._reader = RecordReader(backend, prefix, codec, clock, page, self.tally, translate)
+        self._reader = RecordReader(backend, prefix, codec, clock, page, self.metrics, translate)
         self._decode = self._reader.decode
         self._table = RecordTable()
         self._window = Window(0, *self._limits)
@@ -234,7 +234,7 @@ class WatchCache:
             # What was there before can not be told by undoing this.
             self._window.forget(self.revision)
         if self._watches:
-            self.tally.dispatched += len(changes)
+            self.metrics.dispatched += len(changes)
             for change in changes:
                 if change.revision != self._sending:
                     if self._full:
@@ -373,14 +373,14 @@ class WatchCache:
         batches = table.batches(prefix, start_after)
         if undone:
             batches = undo(batches, undone, start_after)
-        tally = self.tally
+        metrics = self.metrics
         if match is None:
             records, next_key = gather(batches, match, limit)
-            tally.fetched += len(records)
+            metrics.fetched += len(records)
         else:
-            records, next_key = gather(counted(batches, tally), match, limit)
-        tally.lists += 1
-        tally.returned += len(records)
+            records, next_key = gather(counted(batches, metrics), match, limit)
+        metrics.lists += 1
+        metrics.returned += len(records)
         remaining = None
         if next_key and match is None:
             remaining = table.count(prefix, next_key)
@@ -459,7 +459,7 @@ class WatchCache:
         began = perf_counter()
 
         def waited(result: object) -> object:
-            self.tally.waits.observe(perf_counter() - began)
+            self.metrics.waits.observe(perf_counter() - began)
             return result
 
         answer.addBoth(waited)
@@ -568,7 +568,7 @@ class WatchCache:
             record = self._table.get(scope)
             return [record] if record is not None and not key else []
         records = next(self._table.batches(scope, key), [])
-        self.tally.fetched += len(records)
+        self.metrics.fetched += len(records)
         return records
 
     async def read_past(self, revision: int) -> tuple[Sequence[CacheEvent], int]:

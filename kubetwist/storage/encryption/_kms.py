@@ -35,7 +35,7 @@ from ._envelope import (
     key_id_hash,
     key_id_problem,
 )
-from ._metrics import EncryptionTally
+from ._metrics import EncryptionMetrics
 
 #: Seconds between two looks at a service that is well, and at one that is not.
 _POLL: Final = 60.0
@@ -99,9 +99,11 @@ class KeyProvider:
 
     _log = Logger()
 
-    def __init__(self, name: str, service: KeyManagement, clock: Timer, tally: EncryptionTally | None = None) -> None:
+    def __init__(
+        self, name: str, service: KeyManagement, clock: Timer, metrics: EncryptionMetrics | None = None
+    ) -> None:
         self.name = name
-        self._tally = tally or EncryptionTally()
+        self._metrics = metrics or EncryptionMetrics()
         self.envelope = Envelope(self, self._current, self._writable)
         self._service = service
         self._clock = clock
@@ -206,7 +208,7 @@ class KeyProvider:
             status = error.status
             raise
         finally:
-            self._tally.called(self.name, f"/v2.KeyManagementService/{method}", began, status)
+            self._metrics.called(self.name, f"/v2.KeyManagementService/{method}", began, status)
 
     # The key that is written with.
 
@@ -268,14 +270,14 @@ class KeyProvider:
         try:
             source = await self._timed("Encrypt", self._service.encrypt(uid, seed))
         except ServiceError as error:
-            self._tally.failed += 1
+            self._metrics.failed += 1
             raise TransformError(f"failed to encrypt DEK, error: {error}") from None
         assert source.kind == SEED, "that is what was encrypted"
         problem = source.problem()
         if problem:
-            self._tally.failed += 1
+            self._metrics.failed += 1
             raise TransformError(problem)
-        self._tally.generated.observe(perf_counter() - began)
+        self._metrics.generated.observe(perf_counter() - began)
         return Sealing(source, seed)
 
     # The keys that are read with.
@@ -288,7 +290,7 @@ class KeyProvider:
             waiting.append(answer)
             return answer
         self._fetching[source] = [answer]
-        self._tally.misses += 1
+        self._metrics.misses += 1
         Deferred.fromCoroutine(self._fetch(source)).addBoth(self._fetched, source)
         return answer
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from ...api.times import posix_now
 from ...metrics.registry import (
-    Distribution,
-    Reading,
+    Histogram,
+    MetricSnapshot,
     exponential,
 )
 
@@ -30,7 +30,7 @@ class Transformations:
     def __init__(self) -> None:
         self._lock = Lock()
         self._counts: dict[tuple[str, ...], int] = {}
-        self._seconds: dict[tuple[str, ...], Distribution] = {}
+        self._seconds: dict[tuple[str, ...], Histogram] = {}
 
     def written(self, resource: str, prefix: str, began: float, status: str) -> None:
         """
@@ -54,10 +54,10 @@ class Transformations:
             if status == "OK":
                 seconds = self._seconds.get((way, prefix))
                 if seconds is None:
-                    seconds = self._seconds[way, prefix] = Distribution(exponential(5e-6, 2.0, 25))
+                    seconds = self._seconds[way, prefix] = Histogram(exponential(5e-6, 2.0, 25))
                 seconds.observe(took)
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """All of it."""
         with self._lock:
             counts, seconds = list(self._counts.items()), list(self._seconds.items())
@@ -65,9 +65,9 @@ class Transformations:
         prefix = "apiserver_storage_transformation_"
         text = "Values that were encrypted or decrypted, and what came of it."
         told = [(key, float(count)) for key, count in counts]
-        yield Reading(f"{prefix}operations_total", "counter", text, ("resource", *labels, "status"), told)
+        yield MetricSnapshot(f"{prefix}operations_total", "counter", text, ("resource", *labels, "status"), told)
         text = "How long that took, where it could be done."
-        yield Reading(f"{prefix}duration_seconds", "histogram", text, labels, seconds)
+        yield MetricSnapshot(f"{prefix}duration_seconds", "histogram", text, labels, seconds)
 
 
 class KeyUses:
@@ -117,7 +117,7 @@ class KeyUses:
             return [(way, key_id, count, at) for (way, key_id), (count, at) in self._uses.items()]
 
 
-class EncryptionTally:
+class EncryptionMetrics:
     """
     Numbers that only grow.
 
@@ -128,11 +128,11 @@ class EncryptionTally:
     """
 
     def __init__(self) -> None:
-        self.generated = Distribution(exponential(5e-6, 2.0, 14))
+        self.generated = Histogram(exponential(5e-6, 2.0, 14))
         self.failed = 0
         self.misses = 0
         self.transformations = Transformations()
-        self._calls: dict[tuple[str, str, str], Distribution] = {}
+        self._calls: dict[tuple[str, str, str], Histogram] = {}
         self._reloads: dict[str, int] = {}
         self._reloaded_at: dict[str, float] = {}
 
@@ -152,12 +152,12 @@ class EncryptionTally:
         key = (name, method, status)
         seconds = self._calls.get(key)
         if seconds is None:
-            seconds = self._calls[key] = Distribution(exponential(0.0001, 2.0, 20))
+            seconds = self._calls[key] = Histogram(exponential(0.0001, 2.0, 20))
         seconds.observe(perf_counter() - began)
 
-    def readings(
+    def collect(
         self, keys: Mapping[str, int], uses: Mapping[str, KeyUses], hashed: Callable[[str], str]
-    ) -> Iterator[Reading]:
+    ) -> Iterator[MetricSnapshot]:
         """
         All of it.
 
@@ -165,29 +165,31 @@ class EncryptionTally:
         @param uses: By the name of a service, what was done with its own keys.
         @param hashed: Makes of the name of a key what may be told of it.
         """
-        yield from self.transformations.readings()
+        yield from self.transformations.collect()
         prefix = "apiserver_encryption_config_controller_automatic_reload"
         counts = [((status, ""), float(count)) for status, count in self._reloads.items()]
-        yield Reading(f"{prefix}s_total", "counter", "Changes of the file, by whether it is used.", _RELOADED, counts)
+        yield MetricSnapshot(
+            f"{prefix}s_total", "counter", "Changes of the file, by whether it is used.", _RELOADED, counts
+        )
         times = [((status, ""), at) for status, at in self._reloaded_at.items()]
-        yield Reading(f"{prefix}_last_timestamp_seconds", "gauge", "When it last changed.", _RELOADED, times)
+        yield MetricSnapshot(f"{prefix}_last_timestamp_seconds", "gauge", "When it last changed.", _RELOADED, times)
         if keys:
             prefix = "apiserver_storage_"
             text = "How long it took to have a new seed of keys."
             generated = [((), self.generated)]
-            yield Reading(f"{prefix}data_key_generation_duration_seconds", "histogram", text, (), generated)
+            yield MetricSnapshot(f"{prefix}data_key_generation_duration_seconds", "histogram", text, (), generated)
             text = "How often there came none."
             failures = [((), float(self.failed))]
-            yield Reading(f"{prefix}data_key_generation_failures_total", "counter", text, (), failures)
+            yield MetricSnapshot(f"{prefix}data_key_generation_failures_total", "counter", text, (), failures)
             text = "How often a service was asked for the key of something stored."
             misses = [((), float(self.misses))]
-            yield Reading(f"{prefix}envelope_transformation_cache_misses_total", "counter", text, (), misses)
+            yield MetricSnapshot(f"{prefix}envelope_transformation_cache_misses_total", "counter", text, (), misses)
             sizes = [((name,), float(count)) for name, count in keys.items()]
             name = "apiserver_envelope_encryption_dek_source_cache_size"
-            yield Reading(name, "gauge", "Keys that are known.", ("provider_name",), sizes)
+            yield MetricSnapshot(name, "gauge", "Keys that are known.", ("provider_name",), sizes)
             yield from self._of_services(uses, hashed)
 
-    def _of_services(self, uses: Mapping[str, KeyUses], hashed: Callable[[str], str]) -> Iterator[Reading]:
+    def _of_services(self, uses: Mapping[str, KeyUses], hashed: Callable[[str], str]) -> Iterator[MetricSnapshot]:
         prefix = "apiserver_envelope_encryption_"
         labels = ("provider_name", "key_id_hash", "apiserver_id_hash")
         used = [
@@ -197,17 +199,19 @@ class EncryptionTally:
         ]
         both = ("transformation_type", *labels)
         counts = [(key, float(count)) for key, count, _ in used]
-        yield Reading(f"{prefix}key_id_hash_total", "counter", "How often keys were used.", both, counts)
+        yield MetricSnapshot(f"{prefix}key_id_hash_total", "counter", "How often keys were used.", both, counts)
         times = [(key, at) for key, _, at in used]
         text = "When keys were used for the last time."
-        yield Reading(f"{prefix}key_id_hash_last_timestamp_seconds", "gauge", text, both, times)
+        yield MetricSnapshot(f"{prefix}key_id_hash_last_timestamp_seconds", "gauge", text, both, times)
         named = [((name, hashed(key_id), ""), at) for name, one in uses.items() for key_id, at in one.told.items()]
         text = "When services said for the last time that a key is theirs."
-        yield Reading(f"{prefix}key_id_hash_status_last_timestamp_seconds", "gauge", text, labels, named)
+        yield MetricSnapshot(f"{prefix}key_id_hash_status_last_timestamp_seconds", "gauge", text, labels, named)
         refused = [((name, why), float(count)) for name, one in uses.items() for why, count in one.invalid.items()]
         text = "How often services said something that is no name of a key."
-        yield Reading(f"{prefix}invalid_key_id_from_status_total", "counter", text, ("provider_name", "error"), refused)
+        yield MetricSnapshot(
+            f"{prefix}invalid_key_id_from_status_total", "counter", text, ("provider_name", "error"), refused
+        )
         asked = list(self._calls.items())
         text = "How long services took to answer."
         labels = ("provider_name", "method_name", "grpc_status_code")
-        yield Reading(f"{prefix}kms_operations_latency_seconds", "histogram", text, labels, asked)
+        yield MetricSnapshot(f"{prefix}kms_operations_latency_seconds", "histogram", text, labels, asked)

@@ -154,10 +154,10 @@ class Prefixed:
 class Measured:
     """L{Prefixed} for the values of one resource, counted and timed."""
 
-    def __init__(self, inner: Prefixed, resource: str, tally: Transformations) -> None:
+    def __init__(self, inner: Prefixed, resource: str, metrics: Transformations) -> None:
         self._inner = inner
         self._resource = resource
-        self._tally = tally
+        self._metrics = metrics
 
     def encrypt(self, value: bytes, place: bytes) -> bytes:
         """See L{Transformer.encrypt}."""
@@ -166,9 +166,9 @@ class Measured:
         try:
             data = self._inner.encrypt(value, place)
         except TransformError as error:
-            self._tally.written(self._resource, prefix, began, error.status)
+            self._metrics.written(self._resource, prefix, began, error.status)
             raise
-        self._tally.written(self._resource, prefix, began, "OK")
+        self._metrics.written(self._resource, prefix, began, "OK")
         return data
 
     def decrypt(self, data: bytes, place: bytes) -> Plain:
@@ -177,9 +177,9 @@ class Measured:
         try:
             plain, prefix = self._inner.open(data, place)
         except TransformError as error:
-            self._tally.read(self._resource, self._inner.prefix_of(data), began, error.status)
+            self._metrics.read(self._resource, self._inner.prefix_of(data), began, error.status)
             raise
-        self._tally.read(self._resource, prefix.decode(), began, "OK")
+        self._metrics.read(self._resource, prefix.decode(), began, "OK")
         return plain
 
 
@@ -190,13 +190,13 @@ class Transformers:
         self,
         rules: Sequence[Rule],
         service: Callable[[KeyService], Transformer],
-        tally: Transformations | None = None,
+        metrics: Transformations | None = None,
     ) -> None:
         """
         @param service: Makes the transformer of a key management service; called once for each that the file has.
-        @param tally: What is told of values.
+        @param metrics: What is told of values.
         """
-        self._tally = tally or Transformations()
+        self._metrics = metrics or Transformations()
         found: dict[GroupResource, list[tuple[bytes, Transformer]]] = {}
         for rule in rules:
             made = [_transformer(provider, service) for provider in rule.providers]
@@ -211,7 +211,7 @@ class Transformers:
         for rule in (resource, GroupResource(resource.group, "*"), _EVERYTHING):
             transformer = self._by_resource.get(rule)
             if transformer is not None:
-                return Measured(transformer, str(resource), self._tally)
+                return Measured(transformer, str(resource), self._metrics)
         return IDENTITY
 
 

@@ -15,7 +15,7 @@ from ...api.configurations import LIMIT, BadConfiguration
 from ...api.filewatcher import FileWatcher
 from ...api.go.quote import quoted
 from ...api.resource import GroupResource
-from ...metrics.registry import Reading
+from ...metrics.registry import MetricSnapshot
 from .._worker import ThreadedReactor
 from ._configuration import (
     KeyService,
@@ -27,7 +27,7 @@ from ._kms import (
     KeyManagement,
     KeyProvider,
 )
-from ._metrics import EncryptionTally
+from ._metrics import EncryptionMetrics
 from ._transformers import (
     Transformer,
     Transformers,
@@ -53,7 +53,7 @@ class _Generation:
     """
 
     def __init__(
-        self, rules: Sequence[Rule], make_service: MakeService, reactor: ThreadedReactor, tally: EncryptionTally
+        self, rules: Sequence[Rule], make_service: MakeService, reactor: ThreadedReactor, metrics: EncryptionMetrics
     ) -> None:
         """
         @raise ValueError: A service can not be called.
@@ -62,13 +62,13 @@ class _Generation:
         self.grace = 0.0
 
         def service(one: KeyService) -> Transformer:
-            provider = KeyProvider(one.name, make_service(one, reactor), reactor, tally)
+            provider = KeyProvider(one.name, make_service(one, reactor), reactor, metrics)
             self.providers.append(provider)
             self.grace += 2 * one.timeout
             return provider.envelope
 
         try:
-            self.transformers = Transformers(rules, service, tally.transformations)
+            self.transformers = Transformers(rules, service, metrics.transformations)
         except BaseException:
             self.close()
             raise
@@ -110,7 +110,7 @@ class FileEncryption:
         @param make_service: Makes what calls a service; L{None} for gRPC.
         """
         self.changed: Callable[[], object] = lambda: None
-        self._tally = EncryptionTally()
+        self._metrics = EncryptionMetrics()
         self._path = path
         self._places = places
         self._reactor = reactor
@@ -146,7 +146,7 @@ class FileEncryption:
             try:
                 rules = load_configuration(contents[0], self._path, reload=True)
             except ValueError:
-                self._tally.reloaded(False)
+                self._metrics.reloaded(False)
                 raise
             if any(provider.service for rule in rules for provider in rule.providers):
                 _import_grpc()
@@ -158,12 +158,12 @@ class FileEncryption:
             raise self._unreadable(error) from None
         self._current = self._made(rules)
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """What is counted."""
         providers = () if self._current is None else self._current.providers
         known = {provider.name: provider.envelope.known for provider in providers}
         uses = {provider.name: provider.envelope.uses for provider in providers}
-        return self._tally.readings(known, uses, key_id_hash)
+        return self._metrics.collect(known, uses, key_id_hash)
 
     @property
     def has_services(self) -> bool:
@@ -222,7 +222,7 @@ class FileEncryption:
         self._next = made
 
         def failed(failure: Failure) -> Failure:
-            self._tally.reloaded(False)
+            self._metrics.reloaded(False)
             made.close()
             if self._next is made:
                 self._next = None
@@ -270,7 +270,7 @@ class FileEncryption:
         self.changed()
         if before is None:
             return
-        self._tally.reloaded(True)
+        self._metrics.reloaded(True)
         if not before.providers:
             before.close()
             return
@@ -283,7 +283,7 @@ class FileEncryption:
         self._retired[before] = self._reactor.callLater(before.grace, close)
 
     def _made(self, rules: Sequence[Rule]) -> _Generation:
-        return _Generation(rules, self._make_service, self._reactor, self._tally)
+        return _Generation(rules, self._make_service, self._reactor, self._metrics)
 
     def _forget_retry(self) -> None:
         retry, self._retry = self._retry, None

@@ -30,7 +30,7 @@ from ._errors import (
     NotSent,
 )
 from ._http2 import Call
-from ._metrics import EtcdTally
+from ._metrics import EtcdMetrics
 from .address import Address
 
 #: Seconds until a member that gave no answer is tried again: the first time, and at most.
@@ -161,7 +161,7 @@ class Member:
     @ivar address: Where it is.
     @ivar suspected: When it gave no answer, and has not since; others are asked rather then. L{None} while it is well.
     @ivar keepalive: Seconds of silence after which it is asked for a sign of life.
-    @ivar tally: Where calls are counted.
+    @ivar metrics: Where calls are counted.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class Member:
         reactor: IReactorTime,
         tls: Callable[[str], IOpenSSLClientConnectionCreator] | None = None,
         examine: Callable[[Member], object] | None = None,
-        tally: EtcdTally | None = None,
+        metrics: EtcdMetrics | None = None,
     ) -> None:
         """
         @param tls: Makes the options of a TLS connection from a host name; not used without TLS.
@@ -180,7 +180,7 @@ class Member:
         self.reactor = reactor
         self.suspected: float | None = None
         self.keepalive = KEEPALIVE
-        self.tally = tally or EtcdTally()
+        self.metrics = metrics or EtcdMetrics()
         self.closed = False
         self._examine = examine
         self._examination: IDelayedCall | None = None
@@ -219,7 +219,7 @@ class Member:
         @raise BadAnswer: What it answered makes no sense.
         """
         request = Request(path, message, timeout)
-        request.counts = self.tally.of(path)
+        request.counts = self.metrics.of(path)
         request.counts.begin()
         answer = request.answer
         assert answer is not None
@@ -243,7 +243,7 @@ class Member:
         @param timeout: Seconds until the first answer.
         """
         stream = Stream(path, message, timeout, receive, end)
-        stream.counts = self.tally.of(path, "bidi_stream")
+        stream.counts = self.metrics.of(path, "bidi_stream")
         stream.counts.begin()
         self._channel.send(stream)
         return stream

@@ -58,7 +58,7 @@ class Leases:
                 self._expires = now + ttl + reuse
                 self._keys = 0
             self._keys += 1
-            self._client.tally.lease_keys.observe(self._keys)
+            self._client.metrics.lease_keys.observe(self._keys)
             return self._lease
         finally:
             self._lock.release()

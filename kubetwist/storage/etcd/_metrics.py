@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ...metrics.registry import (
-    Distribution,
-    Reading,
+    Histogram,
+    MetricSnapshot,
 )
 from ._errors import (
     DEADLINE_EXCEEDED,
@@ -66,7 +66,7 @@ def code_of(error: Exception) -> str:
     return _CODES[code] if 0 <= code < len(_CODES) else "Unknown"
 
 
-class EtcdTally:
+class EtcdMetrics:
     """
     What one server counts of its etcd.
 
@@ -75,7 +75,7 @@ class EtcdTally:
     """
 
     def __init__(self) -> None:
-        self.lease_keys = Distribution(_KEYS)
+        self.lease_keys = Histogram(_KEYS)
         self.sizes: dict[str, int] = {}
         self._calls: dict[bytes, CallCounts] = {}
 
@@ -90,7 +90,7 @@ class EtcdTally:
             counts = self._calls[path] = CallCounts(kind)
         return counts
 
-    def readings(self) -> Iterator[Reading]:
+    def collect(self) -> Iterator[MetricSnapshot]:
         """All of it."""
         calls = {_labels(path, counts): counts for path, counts in self._calls.items()}
         for name, text, what in (
@@ -102,14 +102,14 @@ class EtcdTally:
         ended = {(*key, code): count for key, one in calls.items() for code, count in one.codes.items()}
         yield _counter("handled_total", "Calls of etcd that are over.", (*_LABELS, "grpc_code"), ended)
         text = "How many keys leases had when one was wanted for another key."
-        yield Reading("etcd_lease_object_counts", "histogram", text, (), [((), self.lease_keys)])
+        yield MetricSnapshot("etcd_lease_object_counts", "histogram", text, (), [((), self.lease_keys)])
         text = "Bytes of the database of etcd."
         # All members have the same, but for what they have not given back yet.
         size = [(("etcd-0",), float(max(self.sizes.values())))] if self.sizes else []
-        yield Reading("apiserver_storage_size_bytes", "gauge", text, ("storage_cluster_id",), size)
+        yield MetricSnapshot("apiserver_storage_size_bytes", "gauge", text, ("storage_cluster_id",), size)
         sizes = [((member,), float(one)) for member, one in self.sizes.items()]
         text = "Bytes of the database of each member of etcd."
-        yield Reading("apiserver_storage_db_total_size_in_bytes", "gauge", text, ("endpoint",), sizes)
+        yield MetricSnapshot("apiserver_storage_db_total_size_in_bytes", "gauge", text, ("endpoint",), sizes)
 
 
 def _labels(path: bytes, counts: CallCounts) -> tuple[str, ...]:
@@ -117,6 +117,6 @@ def _labels(path: bytes, counts: CallCounts) -> tuple[str, ...]:
     return counts.kind, service, method
 
 
-def _counter(name: str, text: str, labels: tuple[str, ...], values: Mapping[tuple[str, ...], int]) -> Reading:
+def _counter(name: str, text: str, labels: tuple[str, ...], values: Mapping[tuple[str, ...], int]) -> MetricSnapshot:
     told = [(key, float(value)) for key, value in values.items()]
-    return Reading(f"grpc_client_{name}", "counter", text, labels, told)
+    return MetricSnapshot(f"grpc_client_{name}", "counter", text, labels, told)

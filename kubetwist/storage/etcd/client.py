@@ -51,7 +51,7 @@ from ._messages import (
     read_range,
     watch_request,
 )
-from ._metrics import EtcdTally
+from ._metrics import EtcdMetrics
 from .address import Address
 
 COMPACTION: Final = b"/etcdserverpb.KV/Compact"
@@ -114,7 +114,7 @@ class EtcdClient(Client):  # type: ignore[misc]
 
     @ivar read_timeout: Seconds that one member is given for a read.
     @ivar again_timeout: Seconds that one member is given for a write that can be sent again.
-    @ivar tally: What is counted.
+    @ivar metrics: What is counted.
     """
 
     _log = Logger()
@@ -133,8 +133,8 @@ class EtcdClient(Client):  # type: ignore[misc]
         if not addresses:
             raise ValueError("no etcd servers are named")
         super().__init__(reactor, addresses[0].url)
-        self.tally = EtcdTally()
-        self.members = [Member(address, reactor, tls, self._examine, self.tally) for address in addresses]
+        self.metrics = EtcdMetrics()
+        self.members = [Member(address, reactor, tls, self._examine, self.metrics) for address in addresses]
         if mixed:
             shuffle(self.members)
         several = len(self.members) > 1

@@ -20,7 +20,7 @@ from ._errors import (
     RPCError,
 )
 from ._grpc import Member
-from ._metrics import EtcdTally
+from ._metrics import EtcdMetrics
 
 _STATUS: Final = GATEWAY[b"/maintenance/status"]
 #: Seconds that a member may take to answer.
@@ -33,14 +33,14 @@ T = TypeVar("T")
 class EtcdSizes:
     """Asks members, one after the other, and writes down what they say."""
 
-    def __init__(self, members: Sequence[Member], reactor: IReactorTime, interval: float, tally: EtcdTally) -> None:
+    def __init__(self, members: Sequence[Member], reactor: IReactorTime, interval: float, metrics: EtcdMetrics) -> None:
         """
         @param interval: Seconds between two rounds.
         """
         self._members = members
         self._reactor = reactor
         self._interval = interval
-        self._tally = tally
+        self._metrics = metrics
         self._call: IDelayedCall | None = None
         self._stopped = False
 
@@ -69,8 +69,8 @@ class EtcdSizes:
                 size = int(decode(_STATUS.answer, answer).get("dbSize") or 0)
             except (RPCError, NotSent, NoAnswer, StorageError, ValueError):
                 # Who does not answer is told of by those who need an answer. What it said before is old.
-                self._tally.sizes.pop(url, None)
+                self._metrics.sizes.pop(url, None)
             else:
-                self._tally.sizes[url] = size
+                self._metrics.sizes[url] = size
             if self._stopped:
                 return

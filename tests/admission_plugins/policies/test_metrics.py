@@ -19,7 +19,7 @@ class PolicyTallyTests(SynchronousTestCase):
         metrics.checked("p", "b", "no_error", "deny", 0.1)
         counts = {
             dict(labels)["enforcement_action"]: count
-            for labels, count in told(*metrics.readings())["apiserver_validating_admission_policy_check_total"].items()
+            for labels, count in told(*metrics.collect())["apiserver_validating_admission_policy_check_total"].items()
         }
         self.assertEqual(counts, {"allow": 2.0, "deny": 1.0})
 
@@ -28,5 +28,5 @@ class PolicyTallyTests(SynchronousTestCase):
         metrics = PolicyMetrics()
         for number in range(6000):
             metrics.checked(f"p{number}", "b", "no_error", "allow", 0.1)
-        found = told(*metrics.readings())
+        found = told(*metrics.collect())
         self.assertEqual(len(found["apiserver_validating_admission_policy_check_total"]), 5000)

@@ -18,7 +18,7 @@ class WebhookTallyTests(SynchronousTestCase):
         metrics.called("a", "CREATE", 0.1, 99999, "no_error")
         metrics.called("a", "CREATE", 0.1, 0, "calling_webhook_error")
         metrics.failed_open("a")
-        found = told(*metrics.readings())
+        found = told(*metrics.collect())
         codes = {dict(labels)["code"] for labels in found["apiserver_admission_webhook_request_total"]}
         self.assertEqual(codes, {"200", "600", "0"})
         why = {
@@ -34,6 +34,6 @@ class WebhookTallyTests(SynchronousTestCase):
         for number in range(6000):
             metrics.called(f"w{number}", "CREATE", 0.1, 200, "")
             metrics.failed_open(f"w{number}")
-        found = told(*metrics.readings())
+        found = told(*metrics.collect())
         self.assertEqual(len(found["apiserver_admission_webhook_request_total"]), 2000)
         self.assertEqual(len(found["apiserver_admission_webhook_fail_open_count_total"]), 2000)

@@ -8,8 +8,8 @@ from twisted.internet.address import IPv4Address
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.http.connection.connectionlimit import ConnectionLimiter
 from kubetwist.http.connection.connections import STALLED, TURN, Connections
-from kubetwist.http.connection.neighbours import Neighbours
 
 
 class Connection:
@@ -27,12 +27,12 @@ class Connection:
         """Return the address of the client."""
         return IPv4Address("TCP", "192.0.2.1", 50000)
 
-    def patience_over(self) -> None:
+    def deadline_expired(self) -> None:
         """Note it."""
         self.deadline = None
         self.calls.append("deadline")
 
-    def look_whether_gone(self) -> None:
+    def check_peer_closed(self) -> None:
         """Note it."""
         self.calls.append("look")
 
@@ -88,7 +88,7 @@ class ConnectionsTests(SynchronousTestCase):
 
     def test_limit(self) -> None:
         """Connections above the limit of an address may not stay, until others are closed."""
-        self.connections.neighbours = Neighbours(1)
+        self.connections.connection_limiter = ConnectionLimiter(1)
         one, other = Connection(), Connection()
         self.assertEqual([self.connections.connected(each) for each in (one, other)], [True, False])
         self.connections.disconnected(other)

@@ -14,11 +14,11 @@ from kubetwist.resources.handlers.auditobjects import tell_delete_options
 class Trail:
     """What the audit is told."""
 
-    def __init__(self, tells_requests: bool) -> None:
-        self.tells_requests = tells_requests
+    def __init__(self, wants_request_object: bool) -> None:
+        self.wants_request_object = wants_request_object
         self.sent: list[Any] = []
 
-    def sent_document(self, document: bytes) -> None:
+    def log_request_patch(self, document: bytes) -> None:
         """A body."""
         self.sent.append(orjson.loads(document))
 
@@ -26,9 +26,9 @@ class Trail:
 class DeleteOptionsTests(SynchronousTestCase):
     """Tests for L{tell_delete_options}."""
 
-    def told(self, body: Any, tells_requests: bool = True) -> list[Any]:
+    def told(self, body: Any, wants_request_object: bool = True) -> list[Any]:
         """What is told of a body."""
-        trail = Trail(tells_requests)
+        trail = Trail(wants_request_object)
         tell_delete_options(cast(Any, trail), body)
         return trail.sent
 
@@ -41,4 +41,4 @@ class DeleteOptionsTests(SynchronousTestCase):
 
     def test_not_asked_for(self) -> None:
         """Nothing is told where bodies are not recorded."""
-        self.assertEqual(self.told({"gracePeriodSeconds": 0}, tells_requests=False), [])
+        self.assertEqual(self.told({"gracePeriodSeconds": 0}, wants_request_object=False), [])

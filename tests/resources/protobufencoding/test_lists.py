@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from kubetwist.api.resource import GroupVersionKind
-from kubetwist.flowcontrol.turns import Turns
+from kubetwist.flowcontrol.scheduler import CooperativeScheduler
 from kubetwist.resources.protobufencoding import AT_ONCE
 from kubetwist.schema.protobuf.wire import WireError
 from tests.resources.protobufcase import MAPS, PROTOBUF, AnswerTestCase, opened
@@ -44,7 +44,7 @@ class ListTests(AnswerTestCase):
         for name in names:
             self.client.ask("POST", MAPS, config_map(name, x="y" * AT_ONCE))
         self.turning = Clock()
-        self.server.site.turns = Turns(self.turning)
+        self.server.site.scheduler = CooperativeScheduler(self.turning)
         client = self.server.client()
         self.at_once = client.begin(MAPS, Accept=PROTOBUF)
         return client
@@ -53,11 +53,11 @@ class ListTests(AnswerTestCase):
         """A long list is encoded bit by bit, in turns of the reactor."""
         work: list[Deferred[None]] = []
 
-        def due(turns: Turns) -> Deferred[None]:
+        def wait_for_slot(scheduler: CooperativeScheduler) -> Deferred[None]:
             work.append(Deferred())
             return work[-1]
 
-        self.patch(Turns, "due", due)
+        self.patch(CooperativeScheduler, "wait_for_slot", wait_for_slot)
         client = self.begin_long(*"cdefgh")
         pieces, data = 0, b""
         while work:

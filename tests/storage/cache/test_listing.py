@@ -15,7 +15,7 @@ from kubetwist.storage.cache._listing import (
     gather,
     undo,
 )
-from kubetwist.storage.cache.metrics import CacheTally
+from kubetwist.storage.cache.metrics import CacheMetrics
 
 KEYS = st.sets(st.sampled_from("abcdefghij"))
 
@@ -89,9 +89,9 @@ class CountTests(SynchronousTestCase):
 
     def test_fetched(self) -> None:
         """Records are counted as they are taken."""
-        tally = CacheTally()
-        taken = counted(batches("abcde"), tally)
+        metrics = CacheMetrics()
+        taken = counted(batches("abcde"), metrics)
         next(taken)
-        self.assertEqual(tally.fetched, 3)
+        self.assertEqual(metrics.fetched, 3)
         self.assertEqual([shown(batch) for batch in taken], ["de"])
-        self.assertEqual(tally.fetched, 5)
+        self.assertEqual(metrics.fetched, 5)

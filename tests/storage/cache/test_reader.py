@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubetwist.api.storage import Write
-from kubetwist.storage.cache.metrics import CacheTally
+from kubetwist.storage.cache.metrics import CacheMetrics
 from kubetwist.storage.cache.reader import RecordReader
 from kubetwist.storage.errors import KeyNotFound, RevisionCompacted, UnreadableValue
 
@@ -24,8 +24,8 @@ class RecordReaderTests(CacheCase):
         self.cache.stop()
         self.revisions = [self.put(f"a/{number}", odd=str(number % 2)) for number in range(7)]
         self.successResultOf(self.storage.commit([Write("/registry/podsecurity/a", b"{}", 0)]))
-        self.tally = CacheTally()
-        self.reader = RecordReader(self.storage, PREFIX, decode, self.clock, 3, self.tally)
+        self.metrics = CacheMetrics()
+        self.reader = RecordReader(self.storage, PREFIX, decode, self.clock, 3, self.metrics)
 
     def break_one(self) -> None:
         """Store a value that cannot be decoded."""
@@ -37,13 +37,13 @@ class RecordReaderTests(CacheCase):
         self.assertEqual([record.key for record in records], [f"a/{number}" for number in range(7)])
         self.assertEqual([record.revision for record in records], self.revisions)
         self.assertEqual((revision, unreadable), (self.revisions[-1] + 1, {}))
-        self.assertEqual(self.tally.requests["list"].count, 3)
+        self.assertEqual(self.metrics.requests["list"].count, 3)
 
     def test_unreadable(self) -> None:
         """A value that cannot be decoded is loaded as an error under its key, and is counted; lists with it fail."""
         self.break_one()
         records, _, unreadable = self.successResultOf(self.reader.load())
-        self.assertEqual((len(records), list(unreadable), self.tally.unreadable), (6, ["a/5"], 1))
+        self.assertEqual((len(records), list(unreadable), self.metrics.unreadable), (6, ["a/5"], 1))
         self.assertEqual(self.failureResultOf(self.reader.list(), UnreadableValue).value.key, f"{PREFIX}a/5")
         self.assertEqual(len(self.successResultOf(self.reader.list(limit=2)).records), 2)
 
@@ -62,8 +62,8 @@ class RecordReaderTests(CacheCase):
         )
         self.assertEqual([record.key for record in listing.records], ["a/1", "a/3"])
         self.assertEqual((listing.revision, listing.next_key, listing.cached), (self.revisions[-1], "a/3", False))
-        tally = self.tally
-        self.assertEqual((tally.stored_lists, tally.stored_evaluated, tally.stored_returned), (1, 4, 2))
+        metrics = self.metrics
+        self.assertEqual((metrics.stored_lists, metrics.stored_evaluated, metrics.stored_returned), (1, 4, 2))
         newest = self.successResultOf(self.reader.list("a/", start_after="a/3"))
         self.assertEqual([record.key for record in newest.records], ["a/4", "a/5", "a/6"])
 
@@ -72,4 +72,4 @@ class RecordReaderTests(CacheCase):
         self.delete("a/1")
         self.successResultOf(self.storage.compact(self.revisions[-1] + 1))
         self.failureResultOf(self.reader.list(revision=self.revisions[-1]), RevisionCompacted)
-        self.assertEqual(self.tally.failures, {"list": 1})
+        self.assertEqual(self.metrics.failures, {"list": 1})

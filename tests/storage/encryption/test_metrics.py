@@ -8,7 +8,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupResource
-from kubetwist.metrics.registry import Distribution, Reading
+from kubetwist.metrics.registry import Histogram, MetricSnapshot
 from kubetwist.storage.encryption._ciphers import TransformError
 from kubetwist.storage.encryption._configuration import (
     Key,
@@ -25,7 +25,7 @@ from kubetwist.storage.encryption._kms import (
     ServiceError,
 )
 from kubetwist.storage.encryption._metrics import (
-    EncryptionTally,
+    EncryptionMetrics,
     KeyUses,
 )
 from kubetwist.storage.encryption._transformers import Transformers
@@ -38,11 +38,11 @@ SECRETS, PLACE = GroupResource("", "secrets"), b"/registry/secrets/default/db"
 def counted(readings: Any, name: str) -> dict[tuple[str, ...], float]:
     """The values of a name by their labels, in the order of their names; of histograms how much was observed."""
     found: dict[tuple[str, ...], float] = {}
-    one: Reading
+    one: MetricSnapshot
     for one in readings:
         if one.name == name:
             for labels, value in one.values:
-                found[labels] = value.count if isinstance(value, Distribution) else value
+                found[labels] = value.count if isinstance(value, Histogram) else value
     return found
 
 
@@ -51,10 +51,10 @@ class TransformationTests(SynchronousTestCase):
 
     def test_counted(self) -> None:
         """Values are counted by resource, direction and prefix; those that fail by why, and not timed."""
-        tally = EncryptionTally()
+        metrics = EncryptionMetrics()
         box = Provider("secretbox", (Key("one", bytes(32)),))
         rule = Rule((GroupResource("*", "*"),), (box, Provider("identity")))
-        transformers = Transformers([rule], lambda service: self.fail("there is none"), tally.transformations)
+        transformers = Transformers([rule], lambda service: self.fail("there is none"), metrics.transformations)
         secrets = transformers.of(SECRETS)
         data = secrets.encrypt(b"{}", PLACE)
         for _ in range(2):
@@ -62,7 +62,7 @@ class TransformationTests(SynchronousTestCase):
         transformers.of(GroupResource("apps", "deployments")).decrypt(b"{}", PLACE)
         for bad in (data[:-1], b"k8s:enc:aesgcm:v1:x"):
             self.assertRaises(TransformError, secrets.decrypt, bad, PLACE)
-        told = list(tally.readings({}, {}, key_id_hash))
+        told = list(metrics.collect({}, {}, key_id_hash))
         prefix = "k8s:enc:secretbox:v1:"
         self.assertEqual(
             counted(told, "apiserver_storage_transformation_operations_total"),
@@ -86,15 +86,15 @@ class ServiceTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Have a service, and who asks it."""
         clock = Clock()
-        self.service, self.tally = FakeService(), EncryptionTally()
-        self.provider = KeyProvider("foo", self.service, clock, self.tally)
+        self.service, self.metrics = FakeService(), EncryptionMetrics()
+        self.provider = KeyProvider("foo", self.service, clock, self.metrics)
         self.addCleanup(self.provider.close)
         self.clock = clock
 
     def told(self, name: str) -> dict[tuple[str, ...], float]:
         """What is told under a name."""
         envelope = self.provider.envelope
-        readings = self.tally.readings({"foo": envelope.known}, {"foo": envelope.uses}, key_id_hash)
+        readings = self.metrics.collect({"foo": envelope.known}, {"foo": envelope.uses}, key_id_hash)
         return counted(readings, f"apiserver_envelope_encryption_{name}")
 
     def test_keys(self) -> None:

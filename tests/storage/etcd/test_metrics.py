@@ -39,23 +39,23 @@ class EtcdTallyTests(EtcdCase):
     def test_calls(self) -> None:
         """Calls and their messages are counted by method, and what they came to."""
         storage = self.open()
-        tally = storage.client.tally
+        metrics = storage.client.metrics
         txn = ("unary", "etcdserverpb.KV", "Txn")
-        before = told(tally, "grpc_client_started_total").get(txn, 0)
+        before = told(metrics, "grpc_client_started_total").get(txn, 0)
         self.write(storage, "/r/a", b"1", 0)
         with self.assertRaises(KeyExists):
             self.write(storage, "/r/a", b"1", 0)
         for name in ("started_total", "msg_sent_total", "msg_received_total"):
-            self.assertEqual(told(tally, f"grpc_client_{name}")[txn] - before, 2, name)
-        self.assertEqual(told(tally, "grpc_client_handled_total")[(*txn, "OK")] - before, 2)
+            self.assertEqual(told(metrics, f"grpc_client_{name}")[txn] - before, 2, name)
+        self.assertEqual(told(metrics, "grpc_client_handled_total")[(*txn, "OK")] - before, 2)
         watch = ("bidi_stream", "etcdserverpb.Watch", "Watch")
-        self.assertEqual(told(tally, "grpc_client_started_total")[watch], 1)
-        self.assertGreaterEqual(told(tally, "grpc_client_msg_received_total")[watch], 2)
+        self.assertEqual(told(metrics, "grpc_client_started_total")[watch], 1)
+        self.assertGreaterEqual(told(metrics, "grpc_client_msg_received_total")[watch], 2)
 
     def test_leases(self) -> None:
         """It is told how many keys share a lease."""
         storage = self.open()
         for number in range(12):
             self.reactor.run(storage.commit([Write(f"/r/{number}", b"", 0, ttl=3600.0)]))
-        keys = storage.client.tally.lease_keys
+        keys = storage.client.metrics.lease_keys
         self.assertEqual((keys.count, keys.sum, keys.counts[0]), (12, sum(range(1, 13)), 10))

@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.storage.etcd._errors import NotSent
 from kubetwist.storage.etcd._grpc import Member
-from kubetwist.storage.etcd._metrics import EtcdTally
+from kubetwist.storage.etcd._metrics import EtcdMetrics
 from kubetwist.storage.etcd.address import Address
 from kubetwist.storage.etcd.sizes import EtcdSizes
 from tests.storage.etcd.case import EtcdCase
@@ -26,15 +26,15 @@ class SizeTests(SynchronousTestCase):
             def post(self, path: bytes, message: bytes, timeout: float) -> Any:
                 raise NotSent("it is gone")
 
-        clock, tally = Clock(), EtcdTally()
+        clock, metrics = Clock(), EtcdMetrics()
         member = Lost(Address.parse("http://127.0.0.1:1"), clock)
-        tally.sizes[member.address.url] = 1
-        sizes = EtcdSizes([member], clock, 30.0, tally)
+        metrics.sizes[member.address.url] = 1
+        sizes = EtcdSizes([member], clock, 30.0, metrics)
         sizes.start()
-        self.assertEqual(tally.sizes, {})
-        tally.sizes[member.address.url] = 1
+        self.assertEqual(metrics.sizes, {})
+        metrics.sizes[member.address.url] = 1
         clock.advance(30)
-        self.assertEqual(tally.sizes, {})
+        self.assertEqual(metrics.sizes, {})
         sizes.stop()
         sizes.stop()
         self.assertEqual(clock.getDelayedCalls(), [])
@@ -46,13 +46,13 @@ class SizeTallyTests(EtcdCase):
     def test_sizes(self) -> None:
         """The sizes of databases are asked for; that of the cluster is the largest."""
         storage = self.open()
-        tally = storage.client.tally
-        sizes = EtcdSizes(storage.client.members, self.reactor, 3600.0, tally)
+        metrics = storage.client.metrics
+        sizes = EtcdSizes(storage.client.members, self.reactor, 3600.0, metrics)
         self.addCleanup(sizes.stop)
         sizes.start()
-        self.reactor.turn_until(lambda: tally.sizes)
-        ((member, size),) = tally.sizes.items()
+        self.reactor.turn_until(lambda: metrics.sizes)
+        ((member, size),) = metrics.sizes.items()
         self.assertEqual(member, storage.client.members[0].address.url)
         self.assertGreater(size, 10_000)
-        self.assertEqual(told(tally, "apiserver_storage_size_bytes"), {("etcd-0",): size})
-        self.assertEqual(told(tally, "apiserver_storage_db_total_size_in_bytes"), {(member,): size})
+        self.assertEqual(told(metrics, "apiserver_storage_size_bytes"), {("etcd-0",): size})
+        self.assertEqual(told(metrics, "apiserver_storage_db_total_size_in_bytes"), {(member,): size})

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Final, TypeVar
 
-from ....metrics.registry import Distribution
+from ....metrics.registry import Histogram
 
 _SCOPES: Final = ("static", "dynamic")
 _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -30,7 +30,7 @@ class Allocations:
     def __init__(self) -> None:
         self.given = dict.fromkeys(_SCOPES, 0)
         self.refused = dict.fromkeys(_SCOPES, 0)
-        self.seconds = Distribution(_SECONDS)
+        self.seconds = Histogram(_SECONDS)
 
     def count(self, scope: str, take: Callable[[], _T]) -> _T:
         """

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.resources.handlers import watch as watching
 from kubetwist.resources.handlers.watch import (
     Flusher,
-    WatchTally,
+    WatchMetrics,
 )
 from tests.metrics.reading import told
 from tests.resources.handlers.watch.watchcase import END, MAPS, WatchTestCase
@@ -113,29 +113,29 @@ class WatchTallyTests(SynchronousTestCase):
 
     def test_same_event(self) -> None:
         """An event that several watches write counts for each of them."""
-        tally = WatchTally()
+        metrics = WatchMetrics()
         event, other = b"x" * 100, b"y" * 5000
         for data in (event, event, event, other):
-            tally.one(data)
-        tally.settle()
-        self.assertEqual((tally.sizes.count, tally.sizes.sum), (4, 5300))
-        self.assertEqual(tally.sizes.counts[0], 3)
-        tally.settle()
-        self.assertEqual(tally.sizes.count, 4)
+            metrics.one(data)
+        metrics.settle()
+        self.assertEqual((metrics.sizes.count, metrics.sizes.sum), (4, 5300))
+        self.assertEqual(metrics.sizes.counts[0], 3)
+        metrics.settle()
+        self.assertEqual(metrics.sizes.count, 4)
 
     def test_several(self) -> None:
         """Of events that are written together each counts, small ones and others."""
-        tally = WatchTally()
-        tally.several([b"x" * 10, b"x" * 1024])
-        tally.several([b"x" * 10, b"x" * 3000, b"x" * 1_000_000])
-        self.assertEqual(tally.sizes.count, 5)
-        self.assertEqual((tally.sizes.counts[0], tally.sizes.counts[2], tally.sizes.counts[-1]), (3, 1, 1))
+        metrics = WatchMetrics()
+        metrics.several([b"x" * 10, b"x" * 1024])
+        metrics.several([b"x" * 10, b"x" * 3000, b"x" * 1_000_000])
+        self.assertEqual(metrics.sizes.count, 5)
+        self.assertEqual((metrics.sizes.counts[0], metrics.sizes.counts[2], metrics.sizes.counts[-1]), (3, 1, 1))
 
     def test_cut_off(self) -> None:
         """Watches that were cut off are told of by resource, whatever version they are of."""
         flusher = Flusher(Clock())
         for version in ("v1", "v2"):
-            flusher.tally(SimpleNamespace(group="g", version=version, resource="things")).terminated += 2
-        flusher.tally(SimpleNamespace(group="g", version="v1", resource="others"))
-        cut = told(*flusher.readings())["apiserver_terminated_watchers_total"]
+            flusher.metrics(SimpleNamespace(group="g", version=version, resource="things")).terminated += 2
+        flusher.metrics(SimpleNamespace(group="g", version="v1", resource="others"))
+        cut = told(*flusher.collect())["apiserver_terminated_watchers_total"]
         self.assertEqual(cut, {(("group", "g"), ("resource", "things")): 4.0})

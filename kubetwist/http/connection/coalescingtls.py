@@ -30,17 +30,17 @@ _NO_TLS: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request t
 _HTTP_REQUEST: Final = "http request"
 
 
-class PromptTransport(TLSMemoryBIOProtocol):
+class CoalescingTLSTransport(TLSMemoryBIOProtocol):
     """
     One connection; data that are written in one turn are sent together.
 
     @ivar urgent: Whether it is sent before other connections.
     """
 
-    factory: PromptFactory
+    factory: CoalescingTLSFactory
     urgent = False
 
-    def __init__(self, factory: PromptFactory, protocol: IProtocol, _connectWrapped: bool = True) -> None:
+    def __init__(self, factory: CoalescingTLSFactory, protocol: IProtocol, _connectWrapped: bool = True) -> None:
         TLSMemoryBIOProtocol.__init__(self, factory, protocol, _connectWrapped)
         self._kept: list[bytes] = []
         self._length = 0
@@ -153,10 +153,10 @@ class PromptTransport(TLSMemoryBIOProtocol):
             below.write(data)
 
 
-class PromptFactory(TLSMemoryBIOFactory):
+class CoalescingTLSFactory(TLSMemoryBIOFactory):
     """Puts TLS in front of a site, as C{reactor.listenSSL} does."""
 
-    protocol = PromptTransport
+    protocol = CoalescingTLSTransport
     _log = Logger()
 
     def __init__(
@@ -173,11 +173,11 @@ class PromptFactory(TLSMemoryBIOFactory):
         super().__init__(context, False, site, reactor)
         self._reactor = reactor
         self._write_events = write_events
-        self._unsent: list[PromptTransport] = []
-        self._urgent: list[PromptTransport] = []
+        self._unsent: list[CoalescingTLSTransport] = []
+        self._urgent: list[CoalescingTLSTransport] = []
         self._planned = False
 
-    def flush_soon(self, transport: PromptTransport) -> None:
+    def flush_soon(self, transport: CoalescingTLSTransport) -> None:
         """Send the data of C{transport} at the end of this turn."""
         if not self._planned:
             self._planned = True
@@ -197,7 +197,7 @@ class PromptFactory(TLSMemoryBIOFactory):
         unsent, self._unsent = self._unsent, []
         self._flush_all(unsent)
 
-    def _flush_all(self, transports: list[PromptTransport]) -> None:
+    def _flush_all(self, transports: list[CoalescingTLSTransport]) -> None:
         for transport in transports:
             try:
                 transport.flush()

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.flowcontrol.turns}."""
+"""Tests for L{kubetwist.flowcontrol.scheduler}."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from functools import partial
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.flowcontrol.turns import ALONE, Turns
+from kubetwist.flowcontrol.scheduler import (
+    CHEAP_EXPIRY_ITERATIONS,
+    CooperativeScheduler,
+)
 from tests.flowcontrol.requests import Impatient
 
 
@@ -16,41 +19,41 @@ class TurnsTests(SynchronousTestCase):
     def test_failing_work(self) -> None:
         """Work that fails is logged, and keeps no other from being done."""
         clock = Impatient()
-        turns = Turns(clock, budget=1e-9)
+        scheduler = CooperativeScheduler(clock, budget=1e-9)
         done: list[str] = []
 
         def fail() -> None:
             raise ZeroDivisionError
 
         for work in (fail, fail, lambda: done.append("a"), lambda: done.append("b")):
-            turns.do(work)
+            scheduler.run_or_defer(work)
         for _ in range(8):
             clock.advance(0)
-        self.assertEqual((done, turns.waiting), (["a", "b"], 0))
+        self.assertEqual((done, scheduler.waiting), (["a", "b"], 0))
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 2)
 
     def test_last_of_all(self) -> None:
         """What the last piece of work has spent of its turn is not spent of those that follow."""
         clock = Impatient()
-        turns = Turns(clock, budget=1e-9)
+        scheduler = CooperativeScheduler(clock, budget=1e-9)
         for _ in range(2):
-            turns.do(lambda: None)
+            scheduler.run_or_defer(lambda: None)
         for _ in range(3):
             clock.advance(0)
-        self.assertEqual((turns.waiting, turns.free), (0, True))
+        self.assertEqual((scheduler.waiting, scheduler.free), (0, True))
         self.assertEqual(clock.getDelayedCalls(), [])
 
     def test_work_in_work(self) -> None:
         """What a piece of work asks for is done after it, and not within: it would not be known what it has taken."""
         clock = Impatient()
-        turns = Turns(clock, budget=1e-9)
+        scheduler = CooperativeScheduler(clock, budget=1e-9)
         done: list[str] = []
 
         def outer() -> None:
-            turns.do(lambda: done.append("inner"))
+            scheduler.run_or_defer(lambda: done.append("inner"))
             done.append("outer")
 
-        turns.do(outer)
+        scheduler.run_or_defer(outer)
         self.assertEqual(done, ["outer"])
         clock.advance(0)
         self.assertEqual(done, ["outer", "inner"])
@@ -58,34 +61,34 @@ class TurnsTests(SynchronousTestCase):
     def test_due(self) -> None:
         """What is waited for comes in another turn, and is heavy work."""
         clock = Impatient()
-        turns = Turns(clock, budget=1e-9)
+        scheduler = CooperativeScheduler(clock, budget=1e-9)
         free = []
         for _ in range(2):
-            turns.due().addCallback(lambda _: free.append(turns.free))
-        self.assertEqual((free, turns.waiting), ([], 2))
+            scheduler.wait_for_slot().addCallback(lambda _: free.append(scheduler.free))
+        self.assertEqual((free, scheduler.waiting), ([], 2))
         clock.advance(0)
-        self.assertEqual((free, turns.waiting), ([False, False], 0))
+        self.assertEqual((free, scheduler.waiting), ([False, False], 0))
 
     def test_crowded(self) -> None:
         """Beside light requests, and for a while after them, each turn has one piece of heavy work."""
         clock = Impatient()
-        turns = Turns(clock, budget=100.0)
+        scheduler = CooperativeScheduler(clock, budget=100.0)
         done: list[int] = []
         for number in range(3):
-            turns.do(partial(done.append, number))
-        self.assertEqual((done, turns.crowded), ([0, 1, 2], False))
-        turns.light()
-        self.assertTrue(turns.crowded)
-        for number in range(ALONE + 2):
-            turns.do(partial(done.append, number))
+            scheduler.run_or_defer(partial(done.append, number))
+        self.assertEqual((done, scheduler.has_cheap_requests), ([0, 1, 2], False))
+        scheduler.note_cheap_request()
+        self.assertTrue(scheduler.has_cheap_requests)
+        for number in range(CHEAP_EXPIRY_ITERATIONS + 2):
+            scheduler.run_or_defer(partial(done.append, number))
         self.assertEqual(len(done), 3)
         with_work = 0
-        while turns.crowded:
+        while scheduler.has_cheap_requests:
             before = len(done)
             calls = [call for call in clock.getDelayedCalls() if call.active()]
             self.assertEqual(len(calls), 1)
             clock.calls.clear()
             calls[0].func()
             with_work += len(done) > before
-            self.assertLessEqual(len(done), before + (1 if turns.crowded else ALONE))
-        self.assertEqual(with_work, ALONE + 1)
+            self.assertLessEqual(len(done), before + (1 if scheduler.has_cheap_requests else CHEAP_EXPIRY_ITERATIONS))
+        self.assertEqual(with_work, CHEAP_EXPIRY_ITERATIONS + 1)

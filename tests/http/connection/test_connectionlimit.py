@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.http.connection.neighbours}, and for what the site makes of it."""
+"""Tests for L{kubetwist.http.connection.connectionlimit}, and for what the site makes of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from twisted.logger import LogEvent, globalLogPublisher
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.http.connection.neighbours import Neighbours, place_of
+from kubetwist.http.connection.connectionlimit import (
+    ConnectionLimiter,
+    client_network,
+)
 from kubetwist.http.http1.channel import KubeChannel
 from kubetwist.http.site import KubeSite
 
@@ -29,13 +32,13 @@ def connect(site: KubeSite, host: str) -> tuple[KubeChannel, StringTransport]:
     return channel, transport
 
 
-class NeighboursTests(SynchronousTestCase):
+class ConnectionLimiterTests(SynchronousTestCase):
     """How many connections one place may have."""
 
     def setUp(self) -> None:
         """A site that takes two from each."""
         self.site = make_site()
-        self.site.connections.neighbours = Neighbours(2)
+        self.site.connections.connection_limiter = ConnectionLimiter(2)
 
     def served(self, host: str) -> bool:
         """Whether another connection from there is served."""
@@ -65,17 +68,17 @@ class NeighboursTests(SynchronousTestCase):
 
     def test_places(self) -> None:
         """One address counts as one, whichever way it is written."""
-        self.assertEqual(place_of("::ffff:10.0.0.1"), place_of("10.0.0.1"))
-        self.assertEqual(place_of("fe80::1%eth0"), place_of("fe80::2%eth0"))
-        self.assertNotEqual(place_of("2001:db8::1"), place_of("2001:db9::1"))
-        self.assertEqual(place_of(""), "")
+        self.assertEqual(client_network("::ffff:10.0.0.1"), client_network("10.0.0.1"))
+        self.assertEqual(client_network("fe80::1%eth0"), client_network("fe80::2%eth0"))
+        self.assertNotEqual(client_network("2001:db8::1"), client_network("2001:db9::1"))
+        self.assertEqual(client_network(""), "")
 
     def test_told_once(self) -> None:
         """The log tells of it once until all connections from there are gone."""
         lines: list[str] = []
 
         def seen(event: LogEvent) -> None:
-            if isinstance(event.get("log_source"), Neighbours):
+            if isinstance(event.get("log_source"), ConnectionLimiter):
                 lines.append(event["place"])
 
         globalLogPublisher.addObserver(seen)
@@ -92,7 +95,7 @@ class NeighboursTests(SynchronousTestCase):
 
     def test_default(self) -> None:
         """Without a limit one place may not have all the files that there are."""
-        most = Neighbours().most
+        most = ConnectionLimiter().limit
         self.assertTrue(0 < most < resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         self.patch(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        self.assertGreater(Neighbours().most, 1_000_000)
+        self.assertGreater(ConnectionLimiter().limit, 1_000_000)

@@ -16,44 +16,44 @@ _SHARE: Final = 0.75
 _PREFIX: Final = 64
 
 
-class Neighbours:
+class ConnectionLimiter:
     """
     Counts connections by address; by network where a client has all addresses of one.
 
-    @ivar most: How many there may be of each.
+    @ivar limit: How many there may be of each.
     """
 
     _log = Logger()
 
-    def __init__(self, most: int = 0) -> None:
+    def __init__(self, limit: int = 0) -> None:
         """
-        @param most: 0 for three quarters of the files that the process may have open: others can still connect then.
+        @param limit: 0 for three quarters of the files that the process may have open: others can still connect then.
         """
-        self.most = most or _share_of(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        self.limit = limit or _share_of(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         self._counts: dict[str, int] = {}
         self._told: set[str] = set()
 
-    def came(self, peer: IAddress) -> bool:
+    def acquire(self, peer: IAddress) -> bool:
         """
         Count a connection.
 
         @param peer: The address of its other end.
         @return: Whether it is not too many.
         """
-        place = place_of(getattr(peer, "host", ""))
+        place = client_network(getattr(peer, "host", ""))
         count = self._counts[place] = self._counts.get(place, 0) + 1
-        if count <= self.most:
+        if count <= self.limit:
             return True
         if place not in self._told:
             self._told.add(place)
             self._log.warn(
-                "connections from {place} are refused: there are {most} of them", place=place, most=self.most
+                "connections from {place} are refused: there are {limit} of them", place=place, limit=self.limit
             )
         return False
 
-    def left(self, peer: IAddress) -> None:
+    def release(self, peer: IAddress) -> None:
         """Count a connection no more."""
-        place = place_of(getattr(peer, "host", ""))
+        place = client_network(getattr(peer, "host", ""))
         count = self._counts[place] - 1
         if count:
             self._counts[place] = count
@@ -66,7 +66,7 @@ def _share_of(files: int) -> int:
     return sys.maxsize if files == resource.RLIM_INFINITY else int(files * _SHARE)
 
 
-def place_of(host: str) -> str:
+def client_network(host: str) -> str:
     """What connections from C{host} are counted under."""
     if ":" not in host:
         return host

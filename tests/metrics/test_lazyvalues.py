@@ -1,12 +1,12 @@
-"""Tests for L{kubetwist.metrics.later}."""
+"""Tests for L{kubetwist.metrics.lazyvalues}."""
 
 from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.metrics.exposition import render
-from kubetwist.metrics.later import Later
-from kubetwist.metrics.registry import Reading
+from kubetwist.metrics.lazyvalues import LazyValues
+from kubetwist.metrics.registry import MetricSnapshot
 
 
 class LaterTests(SynchronousTestCase):
@@ -15,7 +15,7 @@ class LaterTests(SynchronousTestCase):
     def test_when_written(self) -> None:
         """They are looked at when they are written down, and as often."""
         numbers = [1.0]
-        reading = Reading("a", "gauge", "A.", (), Later(lambda: [((), one) for one in numbers]))
+        reading = MetricSnapshot("a", "gauge", "A.", (), LazyValues(lambda: [((), one) for one in numbers]))
         numbers[0] = 2.0
         self.assertTrue(render((), [reading]).endswith(b"\na 2\n"))
         numbers[0] = 3.0

@@ -1,5 +1,5 @@
 """
-Tests for L{kubetwist.http.connection.prompttls}: over real sockets, since it is about when the system is asked to send.
+Tests for L{kubetwist.http.connection.coalescingtls}: over real sockets, as the system calls matter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from twisted.internet.task import Clock, deferLater
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
-from kubetwist.http.connection.prompttls import PromptFactory
+from kubetwist.http.connection.coalescingtls import CoalescingTLSFactory
 from kubetwist.server.credentials.certificates import Authority, Subject
 from kubetwist.server.credentials.tlscontext import ServerContext
 
@@ -51,7 +51,7 @@ class PromptTests(TestCase):
         self.lost: Deferred[None] = Deferred()
         pair = Authority.make("test").issue(Subject("127.0.0.1", server=True))
         context = ServerContext(pair, "VersionTLS12")
-        self.factory = PromptFactory(context, Factory.forProtocol(lambda: Server(self)), reactor)
+        self.factory = CoalescingTLSFactory(context, Factory.forProtocol(lambda: Server(self)), reactor)
         port = reactor.listenTCP(0, self.factory, interface="127.0.0.1")
         self.addCleanup(port.stopListening)
         self.port = port.getHost().port

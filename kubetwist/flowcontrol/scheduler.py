@@ -20,16 +20,16 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 #: Seconds of heavy work in one turn; what was begun is finished.
-BUDGET: Final = 0.0001
+SLICE_SECONDS: Final = 0.0001
 #: Turns without heavy work that a light request is given, to be read, answered and sent.
-QUIET: Final = 3
+RESERVED_ITERATIONS: Final = 3
 #: Turns without heavy work one after the other, at most.
-MOST_QUIET: Final = 8
+MAX_RESERVED_ITERATIONS: Final = 8
 #: Turns with heavy work after which those who were light are taken to be gone.
-ALONE: Final = 64
+CHEAP_EXPIRY_ITERATIONS: Final = 64
 
 
-class Turns:
+class CooperativeScheduler:
     """
     Counts the heavy work of each turn, and keeps what is left for the next.
 
@@ -38,7 +38,7 @@ class Turns:
 
     _log = Logger()
 
-    def __init__(self, reactor: IReactorTime, budget: float = BUDGET) -> None:
+    def __init__(self, reactor: IReactorTime, budget: float = SLICE_SECONDS) -> None:
         self._reactor = reactor
         self._budget = self._allowed = budget
         self._alone = 0
@@ -55,7 +55,7 @@ class Turns:
         return len(self._work)
 
     @property
-    def crowded(self) -> bool:
+    def has_cheap_requests(self) -> bool:
         """Whether there are light requests, too: what can be done in small pieces is to be."""
         return not self._allowed
 
@@ -64,13 +64,13 @@ class Turns:
         """Whether more can be done in this turn; what asks in the midst of its own work has its share."""
         return self._spent <= self._allowed and not self._work and not self._working
 
-    def light(self) -> None:
+    def note_cheap_request(self) -> None:
         """Somebody wants something light: let its answer go out before anything heavy is done."""
-        self._quiet = QUIET
+        self._quiet = RESERVED_ITERATIONS
         self._allowed = 0.0
         self._alone = 0
 
-    def do(self, work: Callable[[], object]) -> None:
+    def run_or_defer(self, work: Callable[[], object]) -> None:
         """Do something heavy: now, or in one of the next turns, after all that waits already."""
         if self.free and not self._quiet:
             self._timed(work)
@@ -78,7 +78,7 @@ class Turns:
         else:
             self._later(work)
 
-    def due(self) -> Deferred[None]:
+    def wait_for_slot(self) -> Deferred[None]:
         """Fires in another turn, when there is time; what is done at once by who waits for it is heavy work."""
         waiting: Deferred[None] = Deferred()
         self._later(partial(waiting.callback, None))
@@ -97,14 +97,14 @@ class Turns:
         """A new turn."""
         self._planned = False
         self._spent = 0.0
-        if self._quiet and self._work and self._skipped < MOST_QUIET:
+        if self._quiet and self._work and self._skipped < MAX_RESERVED_ITERATIONS:
             self._quiet -= 1
             self._skipped += 1
             self._plan()
             return
         self._quiet = self._skipped = 0
         self._alone += 1
-        if self._alone > ALONE:
+        if self._alone > CHEAP_EXPIRY_ITERATIONS:
             self._allowed = self._budget
         while self._work and self._spent <= self._allowed:
             self._timed(self._work.popleft())

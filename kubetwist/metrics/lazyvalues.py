@@ -1,0 +1,28 @@
+"""Values that are looked at when they are written down, which is in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .registry import Histogram
+
+Values = Iterable[tuple[tuple[str, ...], "float | Histogram"]]
+
+
+class LazyValues:
+    """
+    The values of a L{MetricSnapshot<kubetwist.metrics.registry.MetricSnapshot>}, computed when they are iterated.
+
+    They are iterated in a thread, so the function must tolerate concurrent changes. Reading counters and histograms
+    does, and so does calling C{list} with a dictionary.
+    """
+
+    __slots__ = ("_look",)
+
+    def __init__(self, look: Callable[[], Values]) -> None:
+        self._look = look
+
+    def __iter__(self) -> Iterator[tuple[tuple[str, ...], float | Histogram]]:
+        return iter(self._look())
