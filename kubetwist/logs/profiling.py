@@ -122,8 +122,7 @@ def heap_text() -> str:
         counts[kind] += 1
         try:
             sizes[kind] += sys.getsizeof(one)
-        except Exception:
-            # Some types can not tell.
+        except Exception:  # noqa: S112 - types of libraries may fail to state their size
             continue
     del objects
     lines = [
