@@ -16,12 +16,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IProtocol
 from twisted.python.failure import Failure
 
-from ..api.resource import JSONObject
 from ..http.request import KubeRequest
-from .trail import Trail
 
 if TYPE_CHECKING:
+    from ..api.resource import JSONObject
     from .auditor import Auditor
+    from .trail import Trail
 
 #: Seconds that the outcome of a write is waited for whose client has gone.
 PATIENCE: Final = 60.0

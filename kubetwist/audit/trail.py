@@ -11,7 +11,6 @@ from twisted.logger import Logger
 
 from ..api.go.durations import format_duration
 from ..api.latency import ADMISSION
-from ..api.resource import JSONObject, UserInfo
 from .event import About, Event, Payload
 from .policy import (
     LEVELS,
@@ -26,6 +25,7 @@ from .policy import (
 
 if TYPE_CHECKING:
     from ..api.authorization import Verdict
+    from ..api.resource import JSONObject, UserInfo
     from ..http.requestinfo import RequestInfo
 
 #: Of requests that take longer, in seconds, it is told where the time went.

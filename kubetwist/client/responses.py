@@ -6,7 +6,7 @@ Answers that are no success, as errors.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -15,9 +15,11 @@ from ..api.errors import (
     named,
 )
 from ..api.go.quote import quoted
-from ..api.jsontypes import JSONObject, JSONValue
-from ..api.resource import GroupResource
-from .httpclient import Answer
+
+if TYPE_CHECKING:
+    from ..api.jsontypes import JSONObject, JSONValue
+    from ..api.resource import GroupResource
+    from .httpclient import Answer
 
 #: Bytes of an answer's text that are told at most.
 _TOLD: Final = 2048

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import orjson
 
-from ..api.resource import JSONObject
-from .httpclient import Answer
+if TYPE_CHECKING:
+    from ..api.resource import JSONObject
+    from .httpclient import Answer
 
 
 def review_status(answer: Answer, kind: str, api_version: str) -> JSONObject:

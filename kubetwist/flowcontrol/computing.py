@@ -18,13 +18,14 @@ import gc
 from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import Any, Final, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.failure import Failure
 
-from ..http.collaborators import DeferToThread
+if TYPE_CHECKING:
+    from ..http.collaborators import DeferToThread
 
 Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from io import BytesIO
 from time import perf_counter
-from typing import Any, AnyStr, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, AnyStr, Final, TypeAlias
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
@@ -27,16 +27,18 @@ from zope.interface import implementer
 
 from ..api.errors import APIStatusError
 from ..api.query import parse_query
-from ..api.resource import JSONObject, UserInfo
 from ..interfaces import IAuthenticationRequest
-from .collaborators import AuditTrail
 from .connection.bodyshares import MAX_BODY
-from .connection.flow import Flow
 from .fields import NO_LINES, FieldLines
-from .requestinfo import RequestInfo
 from .streaming import StreamedBody, collected_body
-from .transport import RequestSite, RequestTransport
 from .warnings import Warnings
+
+if TYPE_CHECKING:
+    from ..api.resource import JSONObject, UserInfo
+    from .collaborators import AuditTrail
+    from .connection.flow import Flow
+    from .requestinfo import RequestInfo
+    from .transport import RequestSite, RequestTransport
 
 TEXT: Final = b"text/plain; charset=utf-8"
 

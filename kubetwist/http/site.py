@@ -9,6 +9,7 @@ It joins the parts of the engine, which do not know each other: requests (L{kube
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from twisted.internet.defer import Deferred
@@ -19,14 +20,16 @@ from twisted.web.http import Request, datetimeToString
 from twisted.web.resource import IResource, getChildForRequest
 from twisted.web.server import Site
 
-from ..api.errors import APIStatusError
-from .collaborators import WorkScheduler
 from .connection.connections import Connections
-from .connection.memorylimit import MemoryGuard
 from .failures import answer_failure
 from .http1.channel import KubeChannel
 from .request import Handler, KubeRequest
 from .responses import respond_error
+
+if TYPE_CHECKING:
+    from ..api.errors import APIStatusError
+    from .collaborators import WorkScheduler
+    from .connection.memorylimit import MemoryGuard
 
 __all__ = ["KubeSite", "traverse"]
 

@@ -9,16 +9,17 @@ L{kubetwist.http.request.KubeRequest}, which this module does not import.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from OpenSSL.crypto import X509
 
 from twisted.internet.interfaces import IAddress, IProducer, IProtocol, IReactorTime
 from twisted.python.failure import Failure
 
-from ..api.errors import APIStatusError
-from .collaborators import WorkScheduler
-from .connection.flow import RawTransport
+if TYPE_CHECKING:
+    from ..api.errors import APIStatusError
+    from .collaborators import WorkScheduler
+    from .connection.flow import RawTransport
 
 #: The class of requests.
 R = TypeVar("R")

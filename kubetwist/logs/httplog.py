@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from random import randrange
 from time import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from twisted.logger import Logger
 
 from ..api.latency import ADMISSION, ETCD, MUTATING_WEBHOOK, QUEUE, SERIALIZATION, VALIDATING_WEBHOOK
 from ..metrics.requests import verb_of
-from ..metrics.requesttypes import MeasuredInfo, MeasuredRequest
 from .ratelimit import RateLimiter
 from .redaction import LONGEST_AGENT, LONGEST_ID, cut, safe_uri
 from .structured import tell
 from .verbosity import ACCESS, Verbosity
+
+if TYPE_CHECKING:
+    from ..metrics.requesttypes import MeasuredInfo, MeasuredRequest
 
 #: Seconds from which on a request took long.
 SLOW: Final = 0.5

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .registry import Counter, HighWatermark, Histogram, MetricSnapshot, Registry, exponential, linear
-from .requesttypes import MeasuredInfo, MeasuredRequest
+
+if TYPE_CHECKING:
+    from .requesttypes import MeasuredInfo, MeasuredRequest
 
 _DURATIONS: Final = (
     *(0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0),

@@ -17,32 +17,32 @@ from twisted.logger import Logger
 from ..api.errors import APIStatusError, named
 from ..api.resource import GroupResource, GroupVersion, GroupVersionKind, JSONObject
 from ..flowcontrol.computing import Computing
-from ..http.collaborators import DeferToThread
 from ..http.negotiation import CUSTOM_PATCH_TYPES, patch_media
-from ..http.request import KubeRequest
-from ..interfaces import IAuthorizer, IServerReactor
 from ..registry.customresources.codec import CustomCodec, CustomScaleCodec
 from ..registry.customresources.crd import CustomDefinition, CustomVersion
 from ..registry.customresources.fieldmanager import SCALE, field_manager, scale_manager
 from ..registry.customresources.scale import CustomScaleStore
 from ..registry.customresources.served import ServedResource
-from ..registry.generic.codec import Codec
 from ..registry.generic.parts import Part, status_rules
 from .discovery.endpoints import DefinedGroupVersion, Group, page_not_found
 from .endpoint import Endpoint, in_threads_of
 from .handlers.read import Reads
-from .handlers.watch import Flusher
 from .handlers.write import Writes
-from .mux import Layer
 from .openapi.custom import CustomSchemas
 from .routing import HandlerResource
 from .servedresources import IInstalled, InstalledGroups, InstalledResource, Priority
 from .traced import traced_handler
 
 if TYPE_CHECKING:
+    from ..http.collaborators import DeferToThread
+    from ..http.request import KubeRequest
+    from ..interfaces import IAuthorizer, IServerReactor
     from ..registry.assembly import ResourceRegistry
     from ..registry.customresources.conversion import Conversion
+    from ..registry.generic.codec import Codec
     from ..schema.definitions import Definitions
+    from .handlers.watch import Flusher
+    from .mux import Layer
 
 #: Where groups of custom resources stand among the others.
 PRIORITY: Final = Priority(1000, 100)

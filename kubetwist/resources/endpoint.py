@@ -12,18 +12,18 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorThreads
 from twisted.internet.threads import deferToThreadPool
 
-from ..api.jsontypes import JSONValue
 from ..api.requestscope import RequestScope
-from ..api.resource import GroupVersion, GroupVersionKind, JSONObject
-from ..http.collaborators import DeferToThread
 from ..http.negotiation import BUILT_IN, CUSTOM, PATCH_TYPES, Forms
-from ..http.request import KubeRequest
 from ..interfaces import ILister
-from ..registry.generic.codec import Codec
 from ..registry.generic.fieldmanager.manager import update_managed_fields
 
 if TYPE_CHECKING:
+    from ..api.jsontypes import JSONValue
+    from ..api.resource import GroupVersion, GroupVersionKind, JSONObject
+    from ..http.collaborators import DeferToThread
+    from ..http.request import KubeRequest
     from ..interfaces import IAuthorizer
+    from ..registry.generic.codec import Codec
     from ..registry.generic.fieldmanager.manager import FieldManager
     from ..registry.generic.resourceinfo import ResourceInfo
     from ..registry.generic.strategy import Strategy

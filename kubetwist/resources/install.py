@@ -17,7 +17,6 @@ from zope.interface import Interface
 
 from ..api.resource import GroupVersion, GroupVersionKind
 from ..flowcontrol.computing import Computing
-from ..http.collaborators import DeferToThread
 from ..interfaces import (
     ICollectionDeleter,
     IConnecter,
@@ -35,24 +34,25 @@ from ..registry.core.serviceaccount.tokenrequest import TokenRequests
 from ..registry.generic.codec import Codec
 from ..registry.generic.deprecations import deprecation_warning
 from ..registry.generic.fieldmanager.manager import BuiltInVersions, FieldManager, built_in_field_manager
-from ..registry.generic.resourceinfo import ResourceInfo, SubresourceInfo
 from ..registry.generic.scalestore import ScaleStore
 from ..registry.strategies import strategy_for
 from ..registry.subresources import subresource_storage, virtual_storage
 from .endpoint import Endpoint, in_threads_of
 from .handlers.connect import Connects
 from .handlers.read import Reads
-from .handlers.watch import Flusher
 from .handlers.write import Writes
-from .mux import Layer
 from .routing import RoutedResource, resource_routes, route_method
 from .servedresources import InstalledGroups, InstalledResource
 from .traced import traced_handler
 
 if TYPE_CHECKING:
+    from ..http.collaborators import DeferToThread
     from ..http.request import KubeRequest
     from ..registry.core.servercontext import ServerContext
+    from ..registry.generic.resourceinfo import ResourceInfo, SubresourceInfo
     from ..schema.definitions import Definitions
+    from .handlers.watch import Flusher
+    from .mux import Layer
     from .proxy.upstreamclients import TargetClients
 
 

@@ -10,23 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from struct import pack
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from ..api.errors import APIStatusError
-from ..api.record import (
-    Listing,
-    Record,
-)
-from ..api.resource import JSONObject
-from ..http.collaborators import DeferToThread, WorkScheduler
 from ..http.responses import Body
-from ..registry.generic.codec import Codec
 from ..schema.metaprotobuf import encode_protobuf
 from ..schema.protobuf.encoding import ENVELOPE_END, envelope, envelope_start
 from ..schema.protobuf.wire import LENGTH, WireError, put_counted, put_key, put_varint
 from .encoding import JSONEncoder, Result, list_meta
+
+if TYPE_CHECKING:
+    from ..api.record import (
+        Listing,
+        Record,
+    )
+    from ..api.resource import JSONObject
+    from ..http.collaborators import DeferToThread, WorkScheduler
+    from ..registry.generic.codec import Codec
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 #: Of a list so many bytes of JSON are encoded before others have a turn, in a few hundred microseconds.

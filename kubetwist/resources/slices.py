@@ -8,10 +8,11 @@ L{AT_ONCE}. A short list, or one of records that are encoded already, is one sli
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ..api.record import Record
-from ..http.collaborators import WorkScheduler
+if TYPE_CHECKING:
+    from ..api.record import Record
+    from ..http.collaborators import WorkScheduler
 
 #: Cost of a slice, about half a millisecond of work; it may be exceeded by one record.
 AT_ONCE: Final = 16 * 1024

@@ -13,13 +13,12 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from ..admission.configuration import AdmissionConfigError
-from ..authentication.union import AuthenticatorUnion
 from ..flowcontrol.scheduler import CooperativeScheduler
-from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor
 from ..registry.runtimeconfig import BadRuntimeConfig
 from ..storage.errors import StorageError
 from .config import ServerConfig
@@ -31,9 +30,13 @@ from .encryption import encrypt
 from .errors import StartError
 from .hostaddress import advertised_address
 from .listening import BoundAddress
-from .options import ServerOptions
 from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
 from .tracing import make_tracing
+
+if TYPE_CHECKING:
+    from ..authentication.union import AuthenticatorUnion
+    from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor
+    from .options import ServerOptions
 
 
 @frozen

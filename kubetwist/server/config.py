@@ -11,28 +11,28 @@ from attrs import field, frozen
 from twisted.internet.defer import Deferred
 
 from ..authentication.requestheader import ProxyHeaders
-from ..authorization.webhookmetrics import WebhookMetrics
-from ..client.factory import Outgoing
-from ..flowcontrol.scheduler import CooperativeScheduler
-from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor, IStorageBackend
 from ..metrics.registry import Registry
-from ..registry.core.serviceaccount.tokenkeys import TokenKey
-from .context import PluginContext
-from .datadir import Credentials, DataDirectory
-from .listening import BoundAddress
-from .options import ServerOptions
-from .watchedfiles import WatchedFiles
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
     from ..authentication.certificates import Authorities
     from ..authentication.sessions import SessionAuthenticator
     from ..authentication.union import AuthenticatorUnion, TokenFinding
+    from ..authorization.webhookmetrics import WebhookMetrics
+    from ..client.factory import Outgoing
+    from ..flowcontrol.scheduler import CooperativeScheduler
+    from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor, IStorageBackend
+    from ..registry.core.serviceaccount.tokenkeys import TokenKey
     from ..registry.core.serviceaccount.tokens import TokenIssuer
     from ..registry.rbac.ruleresolver import Grants
     from ..storage.encryption.reloading import FileEncryption
+    from .context import PluginContext
     from .credentials.kubelet import KubeletCredentials
+    from .datadir import Credentials, DataDirectory
+    from .listening import BoundAddress
+    from .options import ServerOptions
     from .tracing import Tracing
+    from .watchedfiles import WatchedFiles
 
 
 @frozen(eq=False)

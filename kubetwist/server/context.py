@@ -11,12 +11,9 @@ from twisted.internet.defer import Deferred
 
 from ..authorization.webhookmetrics import WebhookMetrics
 from ..client.factory import Outgoing
-from ..interfaces import IServerReactor
 from ..metrics.registry import Registry
-from ..registry.core.serviceaccount.tokenkeys import TokenKey
 from ..registry.rbac.ruleresolver import Grants
 from ..registry.stores import Stores
-from .options import ServerOptions
 from .watchedfiles import WatchedFiles
 
 if TYPE_CHECKING:
@@ -25,9 +22,12 @@ if TYPE_CHECKING:
     from ..authentication.configuration import AuthenticationConfiguration
     from ..authentication.sessions import SessionAuthenticator
     from ..authentication.union import AuthenticatorUnion, TokenFinding
+    from ..interfaces import IServerReactor
+    from ..registry.core.serviceaccount.tokenkeys import TokenKey
     from ..registry.core.serviceaccount.tokens import TokenIssuer
     from .credentials.kubelet import KubeletCredentials
     from .datadir import DataDirectory
+    from .options import ServerOptions
 
 
 @define(eq=False)

@@ -31,14 +31,12 @@ from ..http.connection.connectionlimit import ConnectionLimiter
 from ..http.connection.connections import Connections
 from ..http.connection.memorylimit import MemoryGuard, make_guard
 from ..http.connection.memoryrelease import MemoryRelease, find_trim
-from ..http.request import Handler, KubeRequest
 from ..http.site import KubeSite, traverse
 from ..logs.httplog import RequestLog
 from ..metrics.requests import RequestMetrics
 from ..storage.wrappers import shared_storage
 from .chain import InstalledAPIs, Installer, create_server_chain
 from .complete import start_error
-from .config import ServerConfig
 from .credentials.certificates import Pair
 from .credentials.frontproxy import show_front_proxy
 from .datadir import ADMIN
@@ -56,8 +54,6 @@ from .endpoints.version import VersionResource
 from .errors import StartError
 from .etcdbackend import show_etcd
 from .flowsamples import FlowSamples
-from .generic import GenericServer
-from .options import ServerOptions
 from .readings import tell_of, tell_of_connections
 from .serverchecks import ServerChecks
 
@@ -65,7 +61,11 @@ if TYPE_CHECKING:
     from twisted.web.resource import Resource
 
     from ..flowcontrol.controller import FlowControl
+    from ..http.request import Handler, KubeRequest
+    from .config import ServerConfig
     from .credentials.tlscontext import ServerContext
+    from .generic import GenericServer
+    from .options import ServerOptions
 
 #: Seconds that clients are given to take what was written for them, when the server stops.
 _FLUSH = 5.0

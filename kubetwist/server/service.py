@@ -16,13 +16,13 @@ from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ..interfaces import IServerReactor
 from .errors import StartError
-from .options import ServerOptions
 
 if TYPE_CHECKING:
+    from ..interfaces import IServerReactor
     from .chain import Installer
     from .config import ServerConfig
+    from .options import ServerOptions
     from .running import APIServer
 
 #: The exit code when the server could not start, or was told twice to stop.

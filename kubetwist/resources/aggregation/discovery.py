@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final
 from twisted.internet.interfaces import IReactorTime
 
 from ...api.resource import GroupVersion, JSONObject
-from ...http.collaborators import DeferToThread
-from ...registry.kinds import Priority
 from ..remotedocuments import FAILURES, NoDocument
 from .discoverydocuments import AGGREGATED, entry, is_aggregated, read_aggregated, read_resource_list
 from .remotes import IRemotes, RemoteServers, first_available
 
 if TYPE_CHECKING:
+    from ...http.collaborators import DeferToThread
+    from ...registry.kinds import Priority
     from .remotes import IRemote
 
 #: As whom servers are asked.

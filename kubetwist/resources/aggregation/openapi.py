@@ -23,7 +23,6 @@ from twisted.python.failure import Failure
 
 from ...api.jsonpieces import check_object, decoded
 from ...api.resource import GroupVersion
-from ...http.collaborators import DeferToThread
 from ..openapi.compressed import Packed
 from ..openapi.specmerge import SIZE, RemoteSpec, read_v2
 from ..openapi.v2tov3 import v3_of_v2
@@ -32,6 +31,7 @@ from .discoverydocuments import SIZE as INDEX_SIZE
 from .remotes import IRemotes, RemoteServers, first_available
 
 if TYPE_CHECKING:
+    from ...http.collaborators import DeferToThread
     from .remotes import IRemote
 
 #: As whom servers are asked.

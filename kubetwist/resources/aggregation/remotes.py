@@ -14,14 +14,14 @@ from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from ...api.resource import GroupVersion
 from ...controllers.machinery.queue import WorkQueue
-from ...http.collaborators import DeferToThread
-from ...registry.kinds import Priority
 from ..remotedocuments import FAILURES
 
 if TYPE_CHECKING:
+    from ...api.resource import GroupVersion
     from ...client.httpclient import Answer
+    from ...http.collaborators import DeferToThread
+    from ...registry.kinds import Priority
     from .discovery import RemoteDiscovery
     from .openapi import RemoteOpenAPI
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import orjson
 
-from ...api.jsontypes import JSONValue
-from ...api.resource import JSONObject
-from ...http.collaborators import AuditTrail
 from ..encoding import JSONEncoder
-from ..endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from ...api.jsontypes import JSONValue
+    from ...api.resource import JSONObject
+    from ...http.collaborators import AuditTrail
+    from ..endpoint import Endpoint
 
 _DELETE_OPTIONS = (
     "gracePeriodSeconds",

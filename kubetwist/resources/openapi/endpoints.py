@@ -20,7 +20,6 @@ from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET, Request
 
 from ...api.resource import GroupVersion
-from ...http.collaborators import DeferToThread
 from ...http.negotiation import parse_accept
 from ..cacheddocuments import Leaf, answer_bare, header
 from ..discovery.endpoints import page_not_found
@@ -29,6 +28,7 @@ from ..servedresources import IInstalled, InstalledResource
 from .compressed import V2_PROTOBUF, V3_PROTOBUF, Packed, answer_packed, to_be_unpacked
 
 if TYPE_CHECKING:
+    from ...http.collaborators import DeferToThread
     from .builder import Builder, Remote
     from .schemas import IDefinitions
 

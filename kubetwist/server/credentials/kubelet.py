@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -13,15 +13,17 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
-from ...api.flagvalues import FlagValues
 from ...api.times import utc_now
 from ...api.users import MASTERS
-from ...interfaces import IServerReactor
 from ...resources.proxy.upstreamclients import KubeletTLS
 from ..errors import StartError
-from ..watchedfiles import WatchedFiles
 from .certificates import RENEW_BEFORE, Pair, Subject
-from .keydirectory import KeyDirectory
+
+if TYPE_CHECKING:
+    from ...api.flagvalues import FlagValues
+    from ...interfaces import IServerReactor
+    from ..watchedfiles import WatchedFiles
+    from .keydirectory import KeyDirectory
 
 #: Who the server is to kubelets that go by its own authority; as kubeadm has it.
 KUBELET_CLIENT: Final = Subject("kube-apiserver-kubelet-client", organization=MASTERS)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from twisted.logger import Logger
 
-from ...api.flagvalues import FlagValues
 from ...registry.core.serviceaccount.tokenkeys import BadVerificationKey, TokenKey, load_token_keys
 from ...registry.core.serviceaccount.tokens import EXTENDED_SECONDS, RENEWED_SECONDS, BadSigningKey, TokenIssuer
 from ..errors import StartError
-from ..watchedfiles import WatchedFiles
-from .keydirectory import KeyDirectory
+
+if TYPE_CHECKING:
+    from ...api.flagvalues import FlagValues
+    from ..watchedfiles import WatchedFiles
+    from .keydirectory import KeyDirectory
 
 _log = Logger()
 
