@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date
 from email.utils import parseaddr
+from functools import cache
 from ipaddress import AddressValueError, IPv6Address
 from typing import Final
 
@@ -24,9 +25,12 @@ Check = Callable[[str], bool]
 
 
 def _matches(pattern: str, flags: re.RegexFlag = re.RegexFlag.ASCII) -> Check:
-    # All of these patterns are ours, and linear.
-    compiled = re.compile(pattern, flags)
-    return lambda text: compiled.fullmatch(text) is not None
+    # All of these patterns are ours, and linear. Few schemas use them: each is compiled by the first check.
+    @cache
+    def compiled() -> re.Pattern[str]:
+        return re.compile(pattern, flags)
+
+    return lambda text: compiled().fullmatch(text) is not None
 
 
 def _uuid(version: str = "", variant: str = "[0-9a-f]") -> Check:
@@ -112,13 +116,13 @@ def _cidr(text: str) -> bool:
     return _ipv4(address) and int(bits) <= 32
 
 
-_MAC: Final = re.compile(
+_MAC: Final = _matches(
     r"(?:[0-9a-f]{2}(?P<s>[:-])(?:[0-9a-f]{2}(?P=s)){4}(?:[0-9a-f]{2})"
     r"|[0-9a-f]{2}(?P<t>[:-])(?:[0-9a-f]{2}(?P=t)){6}[0-9a-f]{2}"
     r"|[0-9a-f]{2}(?P<u>[:-])(?:[0-9a-f]{2}(?P=u)){18}[0-9a-f]{2}"
     r"|[0-9a-f]{4}(?:\.[0-9a-f]{4}){2}|[0-9a-f]{4}(?:\.[0-9a-f]{4}){3}|[0-9a-f]{4}(?:\.[0-9a-f]{4}){9}"
     r"|[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{40})",
-    re.IGNORECASE | re.ASCII,
+    re.RegexFlag.IGNORECASE | re.RegexFlag.ASCII,
 )
 
 
@@ -182,7 +186,7 @@ FORMATS: Final[Mapping[str, Check]] = {
     "ipv4": _ipv4,
     "ipv6": _ipv6,
     "cidr": _cidr,
-    "mac": lambda text: _MAC.fullmatch(text) is not None,
+    "mac": _MAC,
     "uuid": _uuid(),
     "uuid3": _uuid("3"),
     "uuid4": _uuid("4", "[89ab]"),
