@@ -75,7 +75,7 @@ class PageTests(SynchronousTestCase):
         named: set[str] = set()
         for path in DOCS.glob("*.md"):
             named |= set(FLAG.findall(page(path.name)))
-        absent = page("compatibility.md").partition("## What is not there")[2]
+        absent = page("compatibility.md").partition("## Not supported")[2]
         self.assertLessEqual(named - known - set(OTHERS.split()), set(FLAG.findall(absent)))
         listed = set(FLAG.findall(absent.partition("can not be set")[2].partition("[All")[0]))
         self.assertEqual(listed, {flag.name for flag in FLAGS if flag.help.startswith("Can not be set")})
