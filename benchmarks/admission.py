@@ -1,10 +1,10 @@
 """
-Measure admission by itself: microseconds of a write that its plugins take, all together and each.
+Measure admission alone: microseconds that its plugins take per write, all together and each.
 
 Usage: python benchmarks/admission.py [--each]
 
-The plugins are those that are on by default, in a server with the objects that it makes at its start, a namespace and
-its service account. A webhook configuration for other resources is there, too: it must cost nothing.
+The plugins are those enabled by default, in a server with its initial objects, a namespace and its service account.
+There is also a webhook configuration for other resources, which must have no cost.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """
-What an audit costs: GETs and creations of a ConfigMap a second, 8 connections, without one and with one at a level.
+Measure the cost of the audit: GETs and creations of a ConfigMap per second, 8 connections, without audit and at each
+level.
 
-The last column is the time of a request that each of its two events takes, of all threads of the server together.
+The last column is the CPU time per audit event (two for each request), of all threads of the server.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MODES = ("off", "batch", "blocking", "blocking-strict")
 
 
 def cpu(pid: int) -> float:
-    """The seconds of CPU that a process has had."""
+    """Return the CPU seconds that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -1,9 +1,9 @@
 """
-Measure CEL by itself: microseconds per evaluation and per compilation, and what a given cost takes.
+Measure CEL alone: microseconds per evaluation, per compilation and per unit of cost.
 
 Usage: python benchmarks/cel.py [--seconds 0.3]
 
-The object is a pod with many environment variables; an expression must not cost more because of what it does not read.
+The object is a pod with many environment variables; fields that an expression does not read must not increase its time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """
-Measure controllers that delete: a namespace with many objects, an owner with many dependents, and what others notice.
+Measure controllers that delete: a namespace with many objects, an owner with many dependents, and the latency of a
+client.
 
-While they work, a client of its own reads and writes objects one after the other, and notes how long each takes. With
-C{--graph} also the memory of the graph of owners, and what following a change costs.
+During this a separate client reads and writes objects one at a time and records the latency of each request. With
+C{--graph} also the memory of the graph of owners and the time to process a change.
 
 Usage: python benchmarks/controllers.py [--objects 1000] [--dependents 10000] [--storage-backend sqlite] [--graph]
 """
@@ -55,7 +56,7 @@ class Bystander(threading.Thread):
         self._client("POST", MAPS.format("default"), {"metadata": {"name": "bystander"}})
 
     def run(self) -> None:
-        """Until told otherwise."""
+        """Run until stopped."""
         path = f"{MAPS.format('default')}/bystander"
         number = 0
         while not self.ended.is_set():

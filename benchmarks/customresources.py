@@ -1,17 +1,17 @@
 """
-What custom resources cost: --definitions CRDs of --properties properties each, and --objects objects of 1 kB.
+Measure the cost of custom resources: --definitions CRDs of --properties properties each, and --objects objects of 1 kB.
 
   create         seconds until all definitions are created and established, 4 connections
-  memory         MB that they add to the server, a while after that
-  start          seconds from the start to ready, without definitions, and how many more with them
-  get            GETs a second of a ConfigMap, before there are definitions and with them, 8 connections
+  memory         MB that they add to the server, some time later
+  start          seconds from the start to ready without definitions, and the increase with them
+  get            GETs of a ConfigMap per second, without and with definitions, 8 connections
   while creating, while openapi
-                 what somebody else waits for such a GET, in ms, while definitions are created, and while all of OpenAPI
-                 is made after a definition has changed: the middle one, the slowest hundredth, the slowest
-  openapi v3, v2 seconds until the list of v3 documents, and the v2 document, are there after a change
-  one changed    the same, for v3, after one more change
+                 latency of such a GET of another client in ms, while definitions are created, and while all of OpenAPI
+                 is generated after a change of a definition: median, 99th percentile, maximum
+  openapi v3, v2 seconds until the list of v3 documents, and the v2 document, are updated after a change
+  one changed    the same for v3, after another change
   objects        MB that the objects add
-  list           LISTs a second of 500 custom objects and of 500 ConfigMaps of the same size, and their ratio
+  list           LISTs per second of 500 custom objects and of 500 ConfigMaps of the same size, and their ratio
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """
-How much a client of large lists raises the latency of another one's GETs.
+Measure the effect of a client with large lists on the latency of another client's GETs.
 
     python benchmarks/fairness.py [--seconds 5] [--connections 64] [--rounds 5]
 
-Both are users like any other. wrk (Debian's) makes the requests, so that Python's clients do not count. Shown are the
-percentiles of the GETs alone and beside the lists, with and without priority and fairness: medians of the rounds, and
-the least and the greatest of what they differ by.
+Both clients are ordinary users. wrk (Debian's) sends the requests, to exclude the overhead of Python clients. The
+script prints the percentiles of the GETs alone and concurrent with the lists, with and without priority and fairness:
+medians of the rounds, and the minimum and maximum of the differences.
 
-On few cores the client whose GETs are timed would wait for the one that reads the lists to leave it a core, and not for
-the server: it goes before others where that is permitted (root), also when it is alone. A round in which a virtual
-machine had no processor for a while says nothing of the server, and is made again.
+On few cores the client of the GETs would wait for a core and not for the server. Therefore it runs with a higher
+priority where that is permitted (root), also when it is alone. A round in which the virtual machine was stopped by
+its host is repeated.
 """
 
 from __future__ import annotations

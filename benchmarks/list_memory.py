@@ -1,7 +1,7 @@
 """
-By how much a LIST raises the server's memory, when its client reads slowly and when it reads at full speed.
+Measure the increase of the server's memory by a LIST whose client reads slowly or at full speed.
 
-Fills a namespace with --megabytes of ConfigMaps, then lists them all in one request while watching the resident memory.
+Creates --megabytes of ConfigMaps in a namespace, then lists them all in one request and samples the resident memory.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
-What the benchmarks share: requests as bytes, something that sends them as fast as they are answered, a yardstick.
+Shared code of the benchmarks: encoded requests, a load generator, and a reference measurement.
 
-Machines differ and drift. Every rate is therefore also given as a ratio to that of a bare twisted.web site with a
-static answer over TLS, taken by the same generator in the same run.
+Machines differ, and their speed changes. Therefore each rate is also printed as a ratio to that of a twisted.web site
+with a static response over TLS, measured by the same generator in the same run.
 """
 
 from __future__ import annotations

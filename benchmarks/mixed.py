@@ -1,9 +1,9 @@
 """
-Latency at a steady rate of mixed requests: 200 a second on 5,000 Secrets, for 30 s, unless told otherwise.
+Measure latency at a constant rate of mixed requests: by default 200 per second on 5,000 Secrets, for 30 s.
 
-Of a hundred requests 60 are GET, 15 LIST with limit=50, 10 merge PATCH, 8 create and 7 delete what was created.
-Requests are sent at their time whether or not earlier ones are answered. Anything that is not 2xx is a failure, and one
-failure makes the exit code 1.
+Of a hundred requests 60 are GET, 15 LIST with limit=50, 10 merge PATCH, 8 create and 7 delete created objects.
+Requests are sent when they are due, also if earlier ones are not answered yet. Anything that is not 2xx is a failure,
+and one failure makes the exit code 1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-Measure the Node authorizer by itself: how long it takes to learn what nodes need, how much memory that is, and
-microseconds per decision and per change.
+Measure the Node authorizer alone: the time to build its graph, its memory, and microseconds per decision and per
+change.
 
 Usage: python benchmarks/nodes.py [--pods 5000] [--nodes 100]
 """

@@ -1,16 +1,16 @@
 """
-What metrics, and priority and fairness, cost a whole server: the same requests with both and without.
+Measure the cost of metrics and of priority and fairness in a whole server: the same requests with and without both.
 
   get       GET of one object, 8 connections
   list500   LIST with limit=500, 2 connections
   table500  the same as a Table
-  create    POST of objects with names of their own, 8 connections
+  create    POST of objects with unique names, 8 connections
   patch     merge PATCH of any of 500 objects, 8 connections
   apply     server-side apply of any of them, 8 connections
 
-Two servers run, one of which counts nothing of requests and has no priorities; requests are sent to them in turns,
---rounds times. Medians count, of the processor time that the server takes for a request: unlike rates, it hardly says
-what else the machine does. The last column is what is left of the speed.
+Two servers run, one of them without metrics of requests and without priorities. Requests are sent to them
+alternately, --rounds times. The results are medians of the server's CPU time per request, which depends less on other
+load than rates do. The last column is the remaining speed.
 """
 
 from __future__ import annotations

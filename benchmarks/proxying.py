@@ -1,8 +1,9 @@
 """
-What proxying costs: milliseconds for a small request, memory for a large body in either direction, watches held open.
+Measure the cost of proxying: milliseconds for a small request, memory for a large body in either direction, open
+watches.
 
-A backend in a process of its own is asked directly, and through the proxy of a pod that stands for it, over TLS on all
-sides. Last the backend is killed in the middle of it all, and nothing may be left of it.
+A backend in a separate process is called directly, and through the proxy of a pod with its address, with TLS
+everywhere. At the end the backend is killed during requests, and the server must release all their resources.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """
-Rates of the verbs on ConfigMaps of about 1.2 kB, and of creating pods and services, in a namespace of the run's own.
+Measure the rates of the verbs on ConfigMaps of about 1.2 kB, and of creating pods and services, in a new namespace.
 
-  create         POST, 8 connections, until there are --objects of them
+  create         POST, 8 connections, until --objects exist
   get            GET of one object, 8 connections
   list500        LIST with limit=500, 2 connections
-  listall        LIST of everything at once, 1 connection
+  listall        LIST of all objects in one request, 1 connection
   listlabel      LIST of a tenth by label, 2 connections
   table500       LIST with limit=500 as a Table, 2 connections
   patch          merge PATCH, 8 connections, each object in turn
-  fanout         events a second that reach 100 watchers of a tenth of the objects, while patching
+  fanout         events per second received by 100 watches of a tenth of the objects, while patching
   createpod      POST of pods with two containers, probes, environment and resources, 8 connections
   createservice  POST of services with a selector and two ports, 8 connections
   rss            resident memory of the server at the end, MB

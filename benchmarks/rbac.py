@@ -1,9 +1,9 @@
 """
-Measure RBAC by itself: microseconds per decision, remembered and not, among many roles and bindings.
+Measure RBAC alone: microseconds per decision, cached and not, with many roles and bindings.
 
 Usage: python benchmarks/rbac.py [--bindings 2000] [--roles 500]
 
-Bindings are spread over users, groups and namespaces; C{crowded} is a group to which all roles are bound at once.
+Bindings are spread over users, groups and namespaces; C{crowded} is a group to which all roles are bound.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """
-Seconds from C{twist kubeapi} to a /readyz that says ok: in a new data directory, and in one that is there.
+Measure the seconds from C{twist kubeapi} to a successful /readyz, in a new and in an existing data directory.
 
-Over the network, as a client waits for it; the process' own start is part of it. C{in process} is C{KubeAPI().start()}
-in a Python that has imported nothing of us yet, C{again} a second one in the same process. Then, of that server: a
-C{reset} of what a test has written (a namespace, 50 objects, a definition with one object), one with nothing to do, a
-C{stop} with 100 open watches, and the memory of a process with a server that has settled.
+A client polls over the network; the start of the process is included. C{in process} is C{KubeAPI().start()} in a
+Python process without imports of kubetwist, C{again} a second server in the same process. Then, for that server: a
+C{reset} of objects of a test (a namespace, 50 objects, a definition with one object), one of an unchanged server, a
+C{stop} with 100 open watches, and the memory of a process with an idle server.
 
-Python must be allowed to keep its bytecode: without PYTHONDONTWRITEBYTECODE.
+Python must be able to write bytecode: do not set PYTHONDONTWRITEBYTECODE.
 """
 
 from __future__ import annotations

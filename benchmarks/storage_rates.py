@@ -1,9 +1,9 @@
 """
-Measure storage by itself: commits, and the watch cache's lists, watches and memory.
+Measure the storage alone: commits, and lists, watches and memory of the watch cache.
 
 Usage: python benchmarks/storage_rates.py [--seconds 3] [--directory DIR] [--backend sqlite|memory]
 
-The directory should be on the disk that will be used: on tmpfs syncing costs nothing.
+The directory should be on the disk of the data directory: on tmpfs fsync has no cost.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """
-What a second server over the same etcd adds: rates of one server, and of two at the same time.
+Measure the gain of a second server with the same etcd: rates of one server, and of two concurrently.
 
   get        GET of one object, 8 connections to each server
-  getmany    the same, 32 connections to each server, of which more share a question to etcd
+  getmany    the same, 32 connections to each server, so that more requests share a query to etcd
   list500    LIST with limit=500, 2 connections to each server
-  getany     GET with resourceVersion=0, for which etcd is not asked, 8 connections to each server
+  getany     GET with resourceVersion=0, without a query to etcd, 8 connections to each server
 
-In turns, one and two servers are sent requests for --seconds, --rounds times; medians count. Beside the rates stands
-what they are to each other, and what a request takes of the processors, in ms: of the server's, where there is one and
-where there are two, of etcd's and of the generator's. The last two run on the same machine. So the rates can be no more
-to each other than the last column says: what all processors together could do, to what one server does.
+Alternately, one and two servers receive requests for --seconds, --rounds times; the results are medians. The script
+prints the rates, their ratio, and the CPU time per request in ms: of the server, alone and with a second one, of etcd
+and of the load generator. The last two run on the same machine. Therefore the last column is the maximum of the
+ratio: the rate that all cores together could reach, divided by that of one server.
 """
 
 from __future__ import annotations

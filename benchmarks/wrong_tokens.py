@@ -1,15 +1,16 @@
 """
-What wrong bearer tokens cost: the server's time for a GET with a good token and for a 401, each alone and both at once.
+Measure the cost of invalid bearer tokens: the server's time for a GET with a valid token and for a 401, alone and
+together.
 
 Usage: python benchmarks/wrong_tokens.py [--tokens 100000] [--seconds 4] [--kind opaque|forged]
 
-  good     microseconds of the server's processor for a GET of one object, and how many a second, 4 connections
-  wrong    the same for a 401, each with a token of its own
-  both     how much longer the server works when both go on at once than each for itself: 1.00 when wrong tokens cost
-           themselves and nothing more
+  good     microseconds of the server's CPU time for a GET of one object, and the rate per second, 4 connections
+  wrong    the same for a 401, each with a different token
+  both     CPU time with both together, relative to the sum of both alone: 1.00 if invalid tokens do not slow down
+           valid ones
   rss      MB before, and after --tokens different ones
 
-Forged tokens are JSON Web Tokens that name the server's own issuer, with a signature that is not its own.
+Forged tokens are JSON Web Tokens with the server's issuer and an invalid signature.
 """
 
 from __future__ import annotations
