@@ -746,7 +746,7 @@ class IControllerFactory(Interface):
         """
         Build it; L{None} where it has nothing to do.
 
-        @param context: L{kubetwist.controllers.machinery.context.Context}.
+        @param context: L{kubetwist.controllers.machinery.context.ControllerContext}.
         """
 
 

@@ -51,7 +51,7 @@ class FairnessConfiguration:
     def start(self) -> None:
         """Begin; the caches are filled."""
         for informer in (self._levels, self._schemas):
-            informer.subscribe(lambda kind, record, old: self._plan())
+            informer.add_event_handler(lambda kind, record, old: self._plan())
             informer.start()
         self._flow.start()
         self._configure()
@@ -74,7 +74,7 @@ class FairnessConfiguration:
 
     def _configure(self) -> None:
         self._planned = None
-        self._flow.configure(self._levels.views(), self._schemas.views())
+        self._flow.configure(self._levels.list_decoded(), self._schemas.list_decoded())
         if self._writing is None:
             self._writing = Deferred.fromCoroutine(self._tell())
             self._writing.addErrback(lambda failure: self._log.failure("telling flow schemas failed", failure))
@@ -84,7 +84,7 @@ class FairnessConfiguration:
         self._writing = None
 
     async def _tell(self) -> None:
-        for schema in self._schemas.views():
+        for schema in self._schemas.list_decoded():
             wanted = dangling(schema, self._flow.levels)
             if any(wanted.items() <= one.items() for one in (schema.get("status") or {}).get("conditions") or ()):
                 continue

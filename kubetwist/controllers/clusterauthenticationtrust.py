@@ -21,7 +21,7 @@ from ..api.options import UpdateOptions
 from ..api.requestscope import RequestScope
 from ..api.resource import JSONObject
 from ..registry.generic.bootstrap import SERVER, ensure
-from .machinery.singleton import Keeper
+from .machinery.singleton import SingletonReconciler
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -48,7 +48,7 @@ _USUAL: Final = {
 FRONT_PROXY: Final = "front-proxy-client"
 
 
-class AuthenticationInfo(Keeper):
+class AuthenticationInfo(SingletonReconciler):
     """Keeps the config map there, with all that this server knows in it."""
 
     namespace = NAMESPACE

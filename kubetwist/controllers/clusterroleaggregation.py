@@ -46,9 +46,9 @@ class ClusterRoleAggregation(Controller[str]):
     """Keeps them filled; keys are their names."""
 
     name: ClassVar[str] = "clusterrole-aggregation-controller"
-    manager: ClassVar[str] = "clusterrole-aggregation-controller"
+    field_manager: ClassVar[str] = "clusterrole-aggregation-controller"
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """All cluster roles: whichever changes, others may gather it."""
         roles = self._roles = self.context.informer(GROUP, "clusterroles")
         self._gathering = roles.index("gathering", gathers)
@@ -60,7 +60,7 @@ class ClusterRoleAggregation(Controller[str]):
 
     async def sync(self, key: str) -> None:
         """See L{Controller.sync}."""
-        role = self._roles.view("", key)
+        role = self._roles.get_decoded("", key)
         if role is None or not role.get("aggregationRule"):
             return
         rules = gathered(role, self._roles.list())

@@ -37,11 +37,11 @@ from ..storage.cache.watches import CacheWatch
 from ..storage.cache.window import DELETED, CacheEvent
 
 #: Seconds until something that failed is tried again: at first, and at most.
-RETRY_FIRST: Final = 0.5
-RETRY_MOST: Final = 60.0
+RETRY_INITIAL: Final = 0.5
+RETRY_MAX: Final = 60.0
 
 #: Who writes the status, as C{managedFields} have it.
-MANAGER: Final = "kube-apiserver"
+FIELD_MANAGER: Final = "kube-apiserver"
 NON_STRUCTURAL: Final = "NonStructuralSchema"
 #: Custom resources that would be stored where built-in ones are: their definitions go without touching those.
 OVERLAPPING: Final = frozenset(
@@ -173,7 +173,7 @@ class DefinitionController:
             return
         known = {record.name for record in self._store.cache.list().records} if self._store.cache.ready else None
         if known is None:
-            self._reactor.callLater(RETRY_FIRST, self.end, None)
+            self._reactor.callLater(RETRY_INITIAL, self.end, None)
             return
         self.start()
 
@@ -233,7 +233,7 @@ class DefinitionController:
 
     def _again(self, name: str) -> None:
         failures = self._failures[name] = self._failures.get(name, 0) + 1
-        delay = min(RETRY_FIRST * 2 ** (failures - 1), RETRY_MOST)
+        delay = min(RETRY_INITIAL * 2 ** (failures - 1), RETRY_MAX)
         self._retries = {other: call for other, call in self._retries.items() if call.active()}
         if name not in self._retries and not self._stopped:
             self._retries[name] = self._reactor.callLater(delay, self._enqueue, name)
@@ -270,7 +270,7 @@ class DefinitionController:
             if finalizers:
                 stored["metadata"]["finalizers"] = crd["metadata"].get("finalizers") or []
             live = self._store.lookup("", name)
-            self._store.update_managed_fields(live, stored, "status", MANAGER)
+            self._store.update_managed_fields(live, stored, "status", FIELD_MANAGER)
             return stored
 
         rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())

@@ -58,7 +58,7 @@ class DisruptionController(Controller[Key]):
 
     name: ClassVar[str] = "disruption-controller"
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Budgets and pods; their owners are asked when it matters."""
         self._recorder = self.context.recorder("controllermanager")
         self._budgets = self.watch(_GROUP, _BUDGETS, self._budget_changed)
@@ -137,7 +137,7 @@ class DisruptionController(Controller[Key]):
             if wanted.matches(record.labels):
                 found.append(seen(record))
             if number % _STRIDE == 0:
-                await self.pause()
+                await self.yield_to_reactor()
         return found
 
     # --- how many there should be
@@ -177,7 +177,7 @@ class DisruptionController(Controller[Key]):
             if found is None:
                 raise Unknown(f'found no controllers for pod "{meta["name"]}"')
             scales[found[0]] = found[1]
-            await self.pause()
+            await self.yield_to_reactor()
         return sum(scales.values()), unmanaged
 
     async def _scale(self, reference: JSONObject, namespace: str) -> tuple[str, int] | None:
@@ -268,7 +268,7 @@ class DisruptionController(Controller[Key]):
 
     async def _clear_target(self, key: Key) -> None:
         """Take back that a pod is to be disrupted, if it has not been for long."""
-        pod = self._pods.view(key.namespace, key.name)
+        pod = self._pods.get_decoded(key.namespace, key.name)
         if pod is None or "deletionTimestamp" in pod["metadata"] or phase_of(pod) in ("Succeeded", "Failed"):
             return
         condition = condition_of(pod, _TARGET)

@@ -33,15 +33,15 @@ class ResourceQuotaController(Controller[str]):
     """Counts what quotas limit; keys are those of quotas."""
 
     name: ClassVar[str] = "resourcequota-controller"
-    account: ClassVar[str] = "resourcequota-controller"
+    service_account: ClassVar[str] = "resourcequota-controller"
     workers: ClassVar[int] = 5
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Quotas; what they count is followed as soon as one does."""
         self._informers: dict[GroupResource, Informer] = {}
         self._quotas = self.watch("", "resourcequotas", self._quota_changed)
         self._here = self._quotas.index("namespace", _namespace)
-        self.context.follow_resources(self._resources_changed)
+        self.context.on_resources_changed(self._resources_changed)
 
     def _quota_changed(self, kind: str, record: Record, old: Record | None) -> None:
         if kind == DELETED:
@@ -76,7 +76,7 @@ class ResourceQuotaController(Controller[str]):
                 ):
                     self._replenish(key, record.namespace)
 
-            self._subscriptions.append(informer.subscribe(changed, initial=False))
+            self._registrations.append(informer.add_event_handler(changed, initial=False))
         return informer
 
     def _replenish(self, counted: GroupResource, namespace: str) -> None:
@@ -127,7 +127,7 @@ class ResourceQuotaController(Controller[str]):
                 for name, amount in _used(resource, record).items():
                     total[name] = total[name] + amount if name in total else amount
             if number % _STRIDE == 0:
-                await self.pause()
+                await self.yield_to_reactor()
         return total
 
     async def _tell(self, record: Record, quota: JSONObject, counted: Amounts) -> None:

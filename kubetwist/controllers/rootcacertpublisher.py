@@ -16,7 +16,7 @@ from ..storage.cache.window import (
     ADDED,
     DELETED,
 )
-from .machinery.client import namespace_ends
+from .machinery.client import is_namespace_terminating_error
 from .machinery.controller import Controller
 
 CONFIG_MAP: Final = "kube-root-ca.crt"
@@ -32,14 +32,14 @@ class RootCAPublisher(Controller[str]):
     """Keeps it there, and as it should be; keys are the names of namespaces."""
 
     name: ClassVar[str] = "root-ca-certificate-publisher-controller"
-    account: ClassVar[str] = "root-ca-cert-publisher"
+    service_account: ClassVar[str] = "root-ca-cert-publisher"
     workers: ClassVar[int] = 5
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Namespaces, the config maps, and the certificates themselves."""
         self._maps = self.watch("", "configmaps", self._map_changed)
         self._namespaces = self.watch("", "namespaces", self._namespace_changed)
-        self.context.follow_trust(self._trust_changed)
+        self.context.on_root_ca_changed(self._trust_changed)
 
     def _map_changed(self, kind: str, record: Record, old: Record | None) -> None:
         if record.name == CONFIG_MAP and kind != ADDED:
@@ -59,13 +59,13 @@ class RootCAPublisher(Controller[str]):
         if namespace is None or (seen(namespace).get("status") or {}).get("phase") == "Terminating":
             return
         data = {"ca.crt": self.context.root_ca}
-        known = self._maps.view(key, CONFIG_MAP)
+        known = self._maps.get_decoded(key, CONFIG_MAP)
         if known is None:
             meta = {"name": CONFIG_MAP, "namespace": key, "annotations": {_ANNOTATION: _DESCRIPTION}}
             try:
                 await self.client.create("", "configmaps", {"metadata": meta, "data": data})
             except APIStatusError as error:
-                if error.code != 404 and not namespace_ends(error):
+                if error.code != 404 and not is_namespace_terminating_error(error):
                     raise
             return
         if known.get("data") == data and (known["metadata"].get("annotations") or {}).get(_ANNOTATION):

@@ -39,7 +39,7 @@ class TTLAfterFinished(Controller[str]):
     name: ClassVar[str] = "ttl-after-finished-controller"
     workers: ClassVar[int] = 5
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Jobs."""
         self._jobs = self.watch("batch", "jobs", self._changed)
 

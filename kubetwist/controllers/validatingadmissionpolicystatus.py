@@ -34,9 +34,9 @@ class PolicyStatusController(Controller[str]):
     """Looks at a policy once per generation; keys are the names of policies."""
 
     name: ClassVar[str] = "validatingadmissionpolicy-status-controller"
-    account: ClassVar[str] = "validatingadmissionpolicy-status-controller"
+    service_account: ClassVar[str] = "validatingadmissionpolicy-status-controller"
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Policies."""
         self._policies = self.watch(GROUP, RESOURCE)
 
@@ -52,7 +52,7 @@ class PolicyStatusController(Controller[str]):
         kinds = []
         for gvk in kinds_to_check(policy, self._kinds_of):
             declaration = self._declaration(gvk)
-            await self.pause()
+            await self.yield_to_reactor()
             if declaration is not None:
                 kinds.append((gvk, declaration))
         warnings = expression_warnings(policy, kinds, self._params(policy))

@@ -67,7 +67,7 @@ from ._resources import (
 
 if TYPE_CHECKING:
     from ..controllers.aggregation.apiservices import Aggregation
-    from ..controllers.machinery.manager import RunningControllers
+    from ..controllers.machinery.manager import ControllerManager
     from ..flowcontrol.controller import FlowControl
     from ..registry.customresources.crd import CustomVersion
     from ..registry.customresources.served import ServedResource
@@ -85,7 +85,7 @@ class ExtensionAPIs:
 
     aggregation: Aggregation | None = None
     flow: FlowControl | None = None
-    controllers: RunningControllers | None = None
+    controllers: ControllerManager | None = None
     streams: Sequence[Callable[[KubeRequest], bool]] = ()
     idle = True
 

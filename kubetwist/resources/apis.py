@@ -10,7 +10,7 @@ from ..admission.configuration import read_configurations
 from ..admission.plugins import build_chain
 from ..api.resource import JSONObject
 from ..controllers.aggregation.apiservices import Aggregation
-from ..controllers.aggregation.autoregister import Registration
+from ..controllers.aggregation.autoregister import AutoRegisterController
 from ..controllers.customresources import DefinitionController
 from ..flowcontrol.computing import Computing
 from ..flowcontrol.controller import FlowControl
@@ -25,7 +25,7 @@ from ..registry.kinds import kinds_for
 from ..schema.definitions import Definitions
 from ..storage.compaction import Compactor
 from ..streams.handlers import Streams
-from .aggregation.routes import ServiceEndpoints, add_aggregator
+from .aggregation.routes import ServiceResolver, add_aggregator
 from .customresources import CustomResources
 from .documents import install_documents, install_group_ends
 from .endpoint import in_threads_of
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
     from ..api.flagvalues import FlagValues
     from ..client.factory import Outgoing
-    from ..controllers.machinery.election import ElectedControllers
-    from ..controllers.machinery.manager import RunningControllers
+    from ..controllers.machinery.election import LeaderElectedControllerManager
+    from ..controllers.machinery.manager import ControllerManager
     from ..http.request import KubeRequest
     from ..interfaces import IServerReactor
     from ..registry.customresources.conversion import Conversion
@@ -96,13 +96,13 @@ class APIs:
             self._definition_controller = DefinitionController(definition_store, self.custom, config.reactor)
         controller = self._definition_controller
         self.aggregation: Aggregation | None = None
-        self._registration: Registration | None = None
+        self._registration: AutoRegisterController | None = None
         self.availability: AvailabilityChecks | None = None
         self.streams: Sequence[Callable[[KubeRequest], bool]] = (passes_on,)
         listed: IInstalled = self.installed
         services = self.registry.stores.find(AGGREGATOR_GROUP, "apiservices")
         if services is not None:
-            endpoints = ServiceEndpoints(self.registry.stores, config.reactor)
+            endpoints = ServiceResolver(self.registry.stores, config.reactor)
             self.aggregation = Aggregation(
                 services,
                 config.outgoing,
@@ -110,7 +110,7 @@ class APIs:
                 endpoints.resolve if options["enable-aggregator-routing"] else None,
                 loopback=options["allow-loopback-proxy"],
             )
-            self._registration = Registration(
+            self._registration = AutoRegisterController(
                 services,
                 self.aggregation.informer,
                 config.reactor,
@@ -143,7 +143,7 @@ class APIs:
         return all(follower is None or follower.idle for follower in followers)
 
     @property
-    def controllers(self) -> RunningControllers | ElectedControllers | None:
+    def controllers(self) -> ControllerManager | LeaderElectedControllerManager | None:
         """The controllers, from the time that the server is ready; L{None} before, and without any."""
         return None if self._controllers is None else self._controllers.running
 

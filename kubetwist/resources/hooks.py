@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from cryptography.x509 import Certificate
 
-    from ..controllers.machinery.context import Context
-    from ..controllers.machinery.election import ElectedControllers
-    from ..controllers.machinery.manager import RunningControllers
+    from ..controllers.machinery.context import ControllerContext
+    from ..controllers.machinery.election import LeaderElectedControllerManager
+    from ..controllers.machinery.manager import ControllerManager
     from .hosting import APIConfig, APIHost, Hook
 
 #: Seconds that a request waits for its turn at most.
@@ -65,29 +65,29 @@ class ServerControllers:
         self._registry = registry
         self._custom = custom
         self._aggregation = aggregation
-        self.running: RunningControllers | ElectedControllers | None = None
+        self.running: ControllerManager | LeaderElectedControllerManager | None = None
 
     def start(self) -> None:
         """Construct and start the controllers."""
         # Not before: readiness waits for none of their imports.
-        from ..controllers.machinery.manager import RunningControllers
+        from ..controllers.machinery.manager import ControllerManager
 
         config = self._config
         if config.backend.shared:
-            from ..controllers.machinery.election import ElectedControllers
+            from ..controllers.machinery.election import LeaderElectedControllerManager
 
             identity = f"{gethostname()}_{uuid4()}"
-            self.running = ElectedControllers(self._make_context, config.controllers, identity)
+            self.running = LeaderElectedControllerManager(self._make_context, config.controllers, identity)
         else:
-            running = self.running = RunningControllers(self._make_context(), config.controllers)
+            running = self.running = ControllerManager(self._make_context(), config.controllers)
             running.started.addCallback(lambda started: freeze())
         self.running.start()
 
-    def _make_context(self) -> Context:
-        from ..controllers.machinery.context import Context
+    def _make_context(self) -> ControllerContext:
+        from ..controllers.machinery.context import ControllerContext
 
         config = self._config
-        return Context(self._registry, config.reactor, config, self._custom, self._aggregation)
+        return ControllerContext(self._registry, config.reactor, config, self._custom, self._aggregation)
 
     async def stop(self) -> None:
         """Stop the controllers, if they were started."""
@@ -148,7 +148,7 @@ def add_authentication_info(config: APIConfig, stores: Stores, aggregator: APIHo
         await system_namespaces(stores)
         await info.start()
         for one in config.client_authorities:
-            one.followers.append(info.plan)
+            one.followers.append(info.schedule)
 
     kube.add_post_start_hook("start-cluster-authentication-info-controller", tell)
     aggregator.add_at_end("authentication info", info.stop)

@@ -14,8 +14,8 @@ from .generic import GenericServer
 
 if TYPE_CHECKING:
     from ..controllers.aggregation.apiservices import Aggregation
-    from ..controllers.machinery.election import ElectedControllers
-    from ..controllers.machinery.manager import RunningControllers
+    from ..controllers.machinery.election import LeaderElectedControllerManager
+    from ..controllers.machinery.manager import ControllerManager
     from ..flowcontrol.controller import FlowControl
     from ..registry.assembly import ResourceRegistry
     from ..resources.customresources import CustomResources
@@ -51,7 +51,7 @@ class InstalledAPIs(Protocol):
         """Priority and fairness; L{None} if requests are only counted."""
 
     @property
-    def controllers(self) -> RunningControllers | ElectedControllers | None:
+    def controllers(self) -> ControllerManager | LeaderElectedControllerManager | None:
         """The controllers, from the time that the server is ready; L{None} before, and without controllers."""
 
     @property

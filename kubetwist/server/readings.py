@@ -229,8 +229,8 @@ def _decisions(config: ServerConfig) -> Iterator[MetricSnapshot]:
 def _controllers(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
     manager = apis.controllers
     running = None if manager is None else manager.running
-    if manager is not None and manager.elected:
-        values = [((manager.elected,), 0.0 if running is None else 1.0)]
+    if manager is not None and manager.lease_name:
+        values = [((manager.lease_name,), 0.0 if running is None else 1.0)]
         text = "Whether the controllers run here, and not at another server of the same storage: 1, or 0."
         yield _gauge("leader_election_master_status", text, ("name",), values)
     controllers = {} if running is None else running.controllers
@@ -243,7 +243,7 @@ def _controllers(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
     yield _gauge(
         "workqueue_depth", "Keys that wait.", ("name",), [(name, float(len(queue))) for name, queue in queues.items()]
     )
-    under_way = {name: queue.under_way() for name, queue in queues.items()}
+    under_way = {name: queue.unfinished_work() for name, queue in queues.items()}
     for name, text, which in (
         ("unfinished_work_seconds", "Seconds of work that is not done yet.", 0),
         ("longest_running_processor_seconds", "Of that, what lasts longest.", 1),
@@ -257,8 +257,8 @@ def _controllers(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
         values = [(labels, float(getattr(queue.metrics, what))) for labels, queue in queues.items()]
         yield _counter(f"workqueue_{name}", text, ("name",), values)
     for name, text, what in (
-        ("queue_duration_seconds", "How long keys waited.", "waited"),
-        ("work_duration_seconds", "How long they were worked on.", "worked"),
+        ("queue_duration_seconds", "How long keys waited.", "queue_duration"),
+        ("work_duration_seconds", "How long they were worked on.", "work_duration"),
     ):
         found = [(labels, getattr(queue.metrics, what)) for labels, queue in queues.items()]
         yield MetricSnapshot(f"workqueue_{name}", "histogram", text, ("name",), found)

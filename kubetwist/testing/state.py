@@ -21,7 +21,7 @@ from ..storage.errors import DecryptionUnavailable, KeyNotFound
 
 if TYPE_CHECKING:
     from ..api.jsontypes import JSONValue
-    from ..controllers.machinery.manager import RunningControllers
+    from ..controllers.machinery.manager import ControllerManager
     from ..http.site import KubeSite
     from ..interfaces import IStorageBackend
     from ..server.chain import InstalledAPIs
@@ -200,12 +200,12 @@ class ServerState:
         return running is None or all(queue.idle for queue in _queues(running))
 
 
-def _running(apis: InstalledAPIs) -> RunningControllers | None:
+def _running(apis: InstalledAPIs) -> ControllerManager | None:
     """Return the controllers that run in this server, not in another one of the same storage."""
     return None if apis.controllers is None else apis.controllers.running
 
 
-def _queues(running: RunningControllers) -> Iterable[WorkQueue[Any]]:
+def _queues(running: ControllerManager) -> Iterable[WorkQueue[Any]]:
     parts = [*running.controllers.values(), *running.context._recorders.values()]
     for part in parts:
         for value in vars(part).values():

@@ -15,7 +15,7 @@ from kubetwist.admission.plugins import build_chain
 from kubetwist.api.resource import UserInfo
 from kubetwist.api.times import use_clock
 from kubetwist.controllers.machinery.client import Client
-from kubetwist.controllers.machinery.context import Context
+from kubetwist.controllers.machinery.context import ControllerContext
 from kubetwist.registry.assembly import RegistryOptions, ResourceRegistry
 from kubetwist.registry.rbac.ruleresolver import Grants
 from kubetwist.registry.stores import Stores
@@ -117,7 +117,7 @@ class ControllerTestCase(SynchronousTestCase):
             admission=(lambda context: build_chain((), (), context)) if self.admission else configured(),
         )
         self.stores = self.registry.stores
-        self.context = Context(self.registry, self.clock, self.config)
+        self.context = ControllerContext(self.registry, self.clock, self.config)
 
     def authorizer_over(self, grants: Grants) -> Any:
         """What decides for the stores and for controllers; nothing is allowed without it."""
@@ -159,7 +159,7 @@ class ControllerTestCase(SynchronousTestCase):
     def restart(self, *controllers: Any) -> Any:
         """Have everything go without a goodbye, as by a kill, and begin anew with what is stored."""
         for controller in self.running:
-            for subscription in controller._subscriptions:
+            for subscription in controller._registrations:
                 subscription.stop()
             controller.queue._stopped = True
         self.running.clear()
@@ -218,7 +218,7 @@ class ControllerTestCase(SynchronousTestCase):
             meta["namespace"] = namespace
         self.successResultOf(Deferred.fromCoroutine(self.user.create(group, resource, {"metadata": meta, **parts})))
         if status is not None:
-            self.change(resource, name, lambda obj: obj.update(status=status), namespace, group, part="status")
+            self.change(resource, name, lambda obj: obj.update(status=status), namespace, group, subresource="status")
         return self.find(resource, name, namespace, group)
 
     def change(
@@ -228,7 +228,7 @@ class ControllerTestCase(SynchronousTestCase):
         change: Callable[[Any], object],
         namespace: str = "",
         group: str = "",
-        part: str = "",
+        subresource: str = "",
     ) -> Any:
         """Change an object as a user does."""
 
@@ -236,7 +236,7 @@ class ControllerTestCase(SynchronousTestCase):
             change(obj)
 
         self.successResultOf(
-            Deferred.fromCoroutine(self.user.update(group, resource, namespace, name, changed, part=part))
+            Deferred.fromCoroutine(self.user.update(group, resource, namespace, name, changed, subresource=subresource))
         )
         return self.find(resource, name, namespace, group)
 

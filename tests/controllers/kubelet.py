@@ -48,4 +48,4 @@ class KubeletTestCase(ControllerTestCase):
         """Have a pod be ready from now on."""
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": format_time(self.clock.seconds())}
         status = {"phase": "Running", "conditions": [ready]}
-        self.change("pods", name, lambda pod: pod.update(status=status), "default", part="status")
+        self.change("pods", name, lambda pod: pod.update(status=status), "default", subresource="status")

@@ -61,4 +61,4 @@ class ServiceTestCase(ControllerTestCase):
         def change(pod: Any) -> None:
             pod["status"]["conditions"][0].update(status="True" if ready else "False", lastTransitionTime=time)
 
-        self.change("pods", name, change, "default", part="status")
+        self.change("pods", name, change, "default", subresource="status")

@@ -95,10 +95,10 @@ class AuthenticationInfoTests(StoreTestCase):
         self.start()
         first = self.users[0].pem.decode()
         self.users[:] = [root("more")]
-        self.info.plan()
+        self.info.schedule()
         self.server.clock.advance(0)
         self.assertEqual(self.told()["client-ca-file"], first + self.users[0].pem.decode())
-        self.info.plan()
+        self.info.schedule()
         self.server.clock.advance(0)
         self.assertEqual(self.told()["client-ca-file"], first + self.users[0].pem.decode())
 

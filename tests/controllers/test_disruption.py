@@ -193,7 +193,7 @@ class DisruptionControllerTests(ControllerTestCase):
         def evict(budget: Any) -> None:
             budget["status"].update(disruptionsAllowed=0, disruptedPods={"p0": now, "p1": now, "gone": now})
 
-        self.change(NAME, "b", evict, "default", GROUP, part="status")
+        self.change(NAME, "b", evict, "default", GROUP, subresource="status")
         self.assertEqual(self.numbers(), (3, 1, 1, 0))
         self.assertEqual(self.status()["disruptedPods"], {"p0": now, "p1": now})
         self.remove("pods", "p0", "default")
@@ -209,7 +209,9 @@ class DisruptionControllerTests(ControllerTestCase):
         self.pod("p")
         since = format_time(self.clock.seconds())
         target = {"type": "DisruptionTarget", "status": "True", "reason": "X", "lastTransitionTime": since}
-        self.change("pods", "p", lambda pod: pod["status"]["conditions"].append(target), "default", part="status")
+        self.change(
+            "pods", "p", lambda pod: pod["status"]["conditions"].append(target), "default", subresource="status"
+        )
         self.settle(STALE_TARGET - 1)
         self.assertEqual(self.find("pods", "p", "default")["status"]["conditions"][1]["status"], "True")
         self.settle(2)
@@ -245,7 +247,7 @@ class DisruptionControllerTests(ControllerTestCase):
         ready = sum("conditions" in self.find("pods", name, "default")["status"] for name in self.names("pods"))
         for number in range(20):
             self.assertEqual(self.numbers(f"b{number}")[::2], (there, ready))
-        for subscription in self.running[0]._subscriptions:
+        for subscription in self.running[0]._registrations:
             subscription.stop()
         self.remove("pods", "p0", "default", grace=0)
         self.restart(DisruptionController)

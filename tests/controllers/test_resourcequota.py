@@ -114,7 +114,9 @@ class ResourceQuotaControllerTests(ControllerTestCase):
         self.make("services", "s", "default", spec={"type": "NodePort", "ports": ports, "selector": {"a": "b"}})
         self.settle()
         self.assertEqual(self.used(), {"pods": "1", "services.nodeports": "2", "services": "1"})
-        self.change("pods", "one", lambda pod: pod.update(status={"phase": "Succeeded"}), "default", part="status")
+        self.change(
+            "pods", "one", lambda pod: pod.update(status={"phase": "Succeeded"}), "default", subresource="status"
+        )
 
         def smaller(service: Any) -> None:
             service["spec"]["ports"] = service["spec"]["ports"][:1]
@@ -154,7 +156,11 @@ class ResourceQuotaControllerTests(ControllerTestCase):
         self.quota({"pods": "5"})
         self.settle()
         self.change(
-            "resourcequotas", "q", lambda quota: quota["status"].update(used={"pods": "4"}), "default", part="status"
+            "resourcequotas",
+            "q",
+            lambda quota: quota["status"].update(used={"pods": "4"}),
+            "default",
+            subresource="status",
         )
         self.settle(RESYNC + 1)
         self.assertEqual(self.used(), {"pods": "0"})
@@ -173,7 +179,7 @@ class ResourceQuotaControllerTests(ControllerTestCase):
         there = str(len(self.names("configmaps", "default")))
         for name in self.names("resourcequotas"):
             self.assertEqual(self.used(name), {"count/configmaps": there}, name)
-        for subscription in self.running[0]._subscriptions:
+        for subscription in self.running[0]._registrations:
             subscription.stop()
         self.backend.fails = lambda number: False
         self.remove("configmaps", "c0", "default")

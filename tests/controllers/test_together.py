@@ -8,7 +8,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from kubetwist.authorization.rbac import RBAC
-from kubetwist.controllers.machinery.manager import RunningControllers
+from kubetwist.controllers.machinery.manager import ControllerManager
 from kubetwist.controllers.machinery.selection import chosen
 from kubetwist.controllers.serviceaccounts.serviceaccounttokens import (
     ACCOUNT_NAME,
@@ -30,7 +30,7 @@ class TogetherTests(ControllerTestCase):
         self.config = Config()
         super().setUp()
         self.successResultOf(Deferred.fromCoroutine(reconcile(self.stores)))
-        self.all = RunningControllers(self.context, chosen(("*", "workloads")))
+        self.all = ControllerManager(self.context, chosen(("*", "workloads")))
         self.all.start()
         self.settle()
         self.addCleanup(self.stop)
@@ -46,13 +46,13 @@ class TogetherTests(ControllerTestCase):
     def kill(self) -> None:
         """Have everything go without a goodbye, and begin anew with what is stored."""
         for controller in self.all.controllers.values():
-            for subscription in getattr(controller, "_subscriptions", ()):
+            for subscription in getattr(controller, "_registrations", ()):
                 subscription.stop()
             queue = getattr(controller, "queue", None)
             if queue is not None:
                 queue._stopped = True
         self.restart()
-        self.all = RunningControllers(self.context, chosen(("*", "workloads")))
+        self.all = ControllerManager(self.context, chosen(("*", "workloads")))
         self.all.start()
         self.settle()
 

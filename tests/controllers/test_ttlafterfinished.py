@@ -38,7 +38,7 @@ class TTLAfterFinishedTests(ControllerTestCase):
         }
         if kind == "Complete":
             status["completionTime"] = when
-        self.change("jobs", name, lambda obj: obj.update(status=status), "default", "batch", part="status")
+        self.change("jobs", name, lambda obj: obj.update(status=status), "default", "batch", subresource="status")
 
     def left(self) -> list[str]:
         """Those not deleted: the others wait for their pods."""

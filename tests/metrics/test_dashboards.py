@@ -56,7 +56,7 @@ class DashboardTests(AggregatedCase):
         self.assertEqual(code, 504)
         await deferToThread(self.show_certificate)
         await self.backend.kill()
-        self.apis.availability.look_at(NAME)
+        self.apis.availability.enqueue(NAME)
         await self.until_condition("FailedDiscoveryCheck")
         await self.server.settle()
 

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.storage import Write
-from kubetwist.controllers.customresources import RETRY_FIRST, DefinitionController
+from kubetwist.controllers.customresources import RETRY_INITIAL, DefinitionController
 from kubetwist.resources.openapi.builder import Builder
 from kubetwist.schema.validation import compiling as schemacompiling
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
@@ -173,7 +173,7 @@ class DamagedTests(SynchronousTestCase):
         (told,) = (one for one in found["status"]["conditions"] if one["type"] == "Terminating")
         self.assertEqual((told["status"], told["reason"]), ("True", "InstanceDeletionFailed"))
         self.assertIn("could not issue all deletes: ", told["message"])
-        server.clock.advance(RETRY_FIRST)
+        server.clock.advance(RETRY_INITIAL)
         server.settle()
         self.assertEqual(client.ask("GET", f"{DEFINITIONS}/kites.example.com")[0], 404)
 

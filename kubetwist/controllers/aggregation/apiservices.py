@@ -44,7 +44,7 @@ MASTERS: Final = "system:masters"
 DOCUMENT_LIMIT: Final = 32 * 1024 * 1024
 
 #: Told which group-version is meant, and who answers for it now: L{None} when it is no other server.
-Listener = Callable[[GroupVersion, "Remote | None"], object]
+Listener = Callable[[GroupVersion, "AggregatedServer | None"], object]
 #: Where a service is to be found at present: host and port. Raises L{kubetwist.client.errors.Unreachable}.
 Resolve = Callable[["ServiceReference"], Sequence[tuple[str, int]]]
 
@@ -64,7 +64,7 @@ class ServiceReference:
 
 
 @frozen
-class Registration:
+class APIServiceSpec:
     """
     What an APIService says.
 
@@ -82,7 +82,7 @@ class Registration:
     problem: str = ""
 
     @classmethod
-    def of(cls, name: str, spec: JSONObject) -> Registration:
+    def from_object(cls, name: str, spec: JSONObject) -> APIServiceSpec:
         """Read a C{spec}, which has been validated."""
         priority = Priority(spec.get("groupPriorityMinimum") or 0, spec.get("versionPriority") or 0)
         group_version = GroupVersion(spec.get("group") or "", spec.get("version") or "")
@@ -109,7 +109,7 @@ class Condition:
     message: str = ""
 
     @classmethod
-    def of(cls, obj: JSONObject) -> Condition:
+    def from_object(cls, obj: JSONObject) -> Condition:
         """Look for it in an object."""
         for one in (obj.get("status") or {}).get("conditions") or ():
             if one.get("type") == "Available":
@@ -120,7 +120,7 @@ class Condition:
 LOCAL: Final = Condition("True", "Local", "Local APIServices are always available")
 
 
-class Registered:
+class APIServiceIndex:
     """
     All group-versions that there are APIServices for, in their order.
 
@@ -131,7 +131,7 @@ class Registered:
     def __init__(self) -> None:
         self.generation = 0
         self.groups: Counter[str] = Counter()
-        self._by_name: dict[str, Registration] = {}
+        self._by_name: dict[str, APIServiceSpec] = {}
         self._listeners: list[Callable[[GroupVersion], object]] = []
         self._sorted: tuple[int, dict[str, list[GroupVersion]]] = (-1, {})
 
@@ -140,13 +140,13 @@ class Registered:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def get(self, name: str) -> Registration | None:
+    def get(self, name: str) -> APIServiceSpec | None:
         """What the APIService of a name says."""
         return self._by_name.get(name)
 
     def priority(self, group_version: GroupVersion) -> Priority | None:
         """The place of a group-version; L{None} without an APIService for it."""
-        found = self._by_name.get(name_of(group_version))
+        found = self._by_name.get(api_service_name(group_version))
         return None if found is None else found.priority
 
     def group_versions(self) -> list[GroupVersion]:
@@ -172,14 +172,14 @@ class Registered:
         return groups
 
     def _version_key(self, one: GroupVersion) -> tuple[float, object]:
-        return -self._by_name[name_of(one)].priority.version, version_preference(one.version)
+        return -self._by_name[api_service_name(one)].priority.version, version_preference(one.version)
 
     def _count(self, group: str, difference: int) -> None:
         self.groups[group] += difference
         if not self.groups[group]:
             del self.groups[group]
 
-    def put(self, name: str, registration: Registration | None) -> Registration | None:
+    def put(self, name: str, registration: APIServiceSpec | None) -> APIServiceSpec | None:
         """Take what an APIService says now, L{None} when it is gone; return what it said before."""
         before = self._by_name.get(name)
         if registration is None:
@@ -200,14 +200,14 @@ class Registered:
 
 
 @define(eq=False)
-class Remote:
+class AggregatedServer:
     """
     Another server that answers for a group-version, as one APIService has it; there is a new one when that changes.
 
     @ivar condition: Whether it is known to answer, and why, or why not.
     """
 
-    registration: Registration
+    registration: APIServiceSpec
     _aggregation: Aggregation
     condition: Condition = Condition()
     _asking: WebhookClient | None = None
@@ -379,8 +379,8 @@ class Aggregation:
     """
     What the APIServices say.
 
-    @ivar remotes: By group-version, the other servers that answer for one; not to be changed.
-    @ivar registered: All group-versions.
+    @ivar aggregated_servers: By group-version, the other servers that answer for one; not to be changed.
+    @ivar api_services: All group-versions.
     @ivar identity: The certificate and key that other servers know this one by, PEM; empty without.
     @ivar loopback: Whether other servers may have addresses of this machine.
     """
@@ -403,8 +403,8 @@ class Aggregation:
         """
         self.store = store
         self.outgoing = outgoing
-        self.remotes: dict[GroupVersion, Remote] = {}
-        self.registered = Registered()
+        self.aggregated_servers: dict[GroupVersion, AggregatedServer] = {}
+        self.api_services = APIServiceIndex()
         self.identity = (b"", b"")
         self.loopback = loopback
         self.resolve: Resolve = resolve or self._cluster_ip
@@ -426,7 +426,7 @@ class Aggregation:
 
     def start(self) -> None:
         """Begin; the cache is filled."""
-        self._informer.subscribe(self._changed)
+        self._informer.add_event_handler(self._changed)
         self._informer.start()
 
     def stop(self) -> None:
@@ -436,28 +436,28 @@ class Aggregation:
     def use_identity(self, certificate: bytes, key: bytes) -> None:
         """Show another certificate to those who are called from now on."""
         self.identity = certificate, key
-        for remote in list(self.remotes.values()):
+        for remote in list(self.aggregated_servers.values()):
             remote.retire()
-            self._tell(remote.group_version, remote)
+            self._notify_listeners(remote.group_version, remote)
 
     def _changed(self, kind: str, record: Record, old: Record | None) -> None:
         said, condition = None, Condition()
         if kind != DELETED:
             obj = orjson.loads(record.item)
-            said = Registration.of(record.name, obj["spec"])
-            condition = Condition.of(obj)
-        before = self.registered.put(record.name, said)
+            said = APIServiceSpec.from_object(record.name, obj["spec"])
+            condition = Condition.from_object(obj)
+        before = self.api_services.put(record.name, said)
         one = said or before
         if one is not None and one.group_version.group != GROUP:
             self._route(one.group_version, said, condition)
 
-    def _route(self, group_version: GroupVersion, said: Registration | None, condition: Condition) -> None:
-        remote = self.remotes.get(group_version)
+    def _route(self, group_version: GroupVersion, said: APIServiceSpec | None, condition: Condition) -> None:
+        remote = self.aggregated_servers.get(group_version)
         if said is None or said.service is None:
             if remote is not None:
-                del self.remotes[group_version]
+                del self.aggregated_servers[group_version]
                 remote.retire()
-                self._tell(group_version, None)
+                self._notify_listeners(group_version, None)
             return
         if remote is not None and remote.registration == said:
             if remote.condition == condition:
@@ -465,11 +465,11 @@ class Aggregation:
         else:
             if remote is not None:
                 remote.retire()
-            remote = self.remotes[group_version] = Remote(said, self)
+            remote = self.aggregated_servers[group_version] = AggregatedServer(said, self)
         remote.condition = condition
-        self._tell(group_version, remote)
+        self._notify_listeners(group_version, remote)
 
-    def _tell(self, group_version: GroupVersion, remote: Remote | None) -> None:
+    def _notify_listeners(self, group_version: GroupVersion, remote: AggregatedServer | None) -> None:
         for listener in tuple(self._listeners):
             try:
                 listener(group_version, remote)
@@ -477,10 +477,10 @@ class Aggregation:
                 self._log.failure("somebody who follows {one} failed", one=str(group_version))
 
 
-def name_of(group_version: GroupVersion) -> str:
+def api_service_name(group_version: GroupVersion) -> str:
     """What the APIService of a group-version is called."""
     return f"{group_version.version}.{group_version.group}"
 
 
-def _place(one: Registration | None) -> tuple[GroupVersion, Priority] | None:
+def _place(one: APIServiceSpec | None) -> tuple[GroupVersion, Priority] | None:
     return None if one is None else (one.group_version, one.priority)

@@ -29,21 +29,20 @@ from ...storage.cache.window import DELETED
 from ...storage.errors import StorageError
 from ..machinery.informer import Informer
 from ..machinery.queue import WorkQueue
-from .apiservices import GROUP, LOCAL, Condition, name_of
-from .apiservices import Registration as Said
+from .apiservices import GROUP, LOCAL, APIServiceSpec, Condition, api_service_name
 from .availablecondition import keep_local
 
 #: Where groups of custom resources stand among groups, and their versions among versions.
 CUSTOM_PRIORITY: Final = Priority(1000, 100)
 #: Values of the label: an APIService that is looked at when a server starts, and one that is always kept as it is.
-ON_START: Final = "onstart"
-ALWAYS: Final = "true"
-_MANAGED: Final = (ON_START, ALWAYS)
+MANAGE_ON_START: Final = "onstart"
+MANAGE_CONTINUOUSLY: Final = "true"
+_MANAGED: Final = (MANAGE_ON_START, MANAGE_CONTINUOUSLY)
 _WORKERS: Final = 5
 
 
 @frozen
-class _Wanted:
+class _DesiredAPIService:
     """An APIService that is to be there."""
 
     group_version: GroupVersion
@@ -54,7 +53,7 @@ class _Wanted:
         return api_service(self.group_version, self.priority.group, self.priority.version, self.managed)
 
 
-class Registration:
+class AutoRegisterController:
     """
     Makes, corrects and deletes the APIServices that follow from what is served.
 
@@ -85,12 +84,12 @@ class Registration:
         self._informer = informer
         self._clock = clock
         self._custom = custom
-        self._wanted: dict[str, _Wanted] = {}
+        self._desired: dict[str, _DesiredAPIService] = {}
         for one in built_in:
             if one.group != GROUP:
                 priority = Priority(group_priority(one.group), version_priority(*one))
-                self._wanted[name_of(one)] = _Wanted(one, priority, ON_START)
-        self._built_in = frozenset(self._wanted)
+                self._desired[api_service_name(one)] = _DesiredAPIService(one, priority, MANAGE_ON_START)
+        self._built_in = frozenset(self._desired)
         self._queue: WorkQueue[str] = WorkQueue(clock, self._work, workers=_WORKERS)
         self._at_start: frozenset[str] = frozenset()
         #: What has been seen to: once is enough for those that are looked at when a server starts.
@@ -108,21 +107,21 @@ class Registration:
         there = self._informer.list()
         self._at_start = frozenset(record.name for record in there)
         self._started = True
-        self._look_at_custom()
-        names = sorted({*self._wanted, *self._at_start})
+        self._sync_custom()
+        names = sorted({*self._desired, *self._at_start})
         # All at once, so that one commit has them all.
         try:
             await gatherResults([Deferred.fromCoroutine(self._first(name)) for name in names], consumeErrors=True)
         except FirstError as error:
             error.subFailure.raiseException()
-        self._informer.subscribe(self._changed, initial=False)
+        self._informer.add_event_handler(self._changed, initial=False)
         self._queue.start()
 
     async def _first(self, name: str) -> None:
         record = self._informer.by_key(name)
         if name in self._built_in:
             await self._sync(name)
-        elif record is not None or name in self._wanted:
+        elif record is not None or name in self._desired:
             self._queue.add(name)
 
     async def stop(self) -> None:
@@ -145,22 +144,22 @@ class Registration:
             self._queue.add(record.name)
 
     def _concerns(self, record: Record) -> bool:
-        return record.name in self._wanted or AUTOMANAGED in record.labels or _is_told_wrongly(record)
+        return record.name in self._desired or AUTOMANAGED in record.labels or _is_marked_unavailable(record)
 
     def _custom_changed(self) -> None:
         # Many change in one turn.
         if self._started and not self._stopped and self._planned is None:
-            self._planned = self._clock.callLater(0, self._look_at_custom)
+            self._planned = self._clock.callLater(0, self._sync_custom)
 
-    def _look_at_custom(self) -> None:
+    def _sync_custom(self) -> None:
         self._planned = None
-        served = {name_of(one): one for one in self._custom()}
-        for name in [name for name in self._wanted if name not in served and name not in self._built_in]:
-            del self._wanted[name]
+        served = {api_service_name(one): one for one in self._custom()}
+        for name in [name for name in self._desired if name not in served and name not in self._built_in]:
+            del self._desired[name]
             self._queue.add(name)
         for name, one in served.items():
-            if name not in self._wanted:
-                self._wanted[name] = _Wanted(one, CUSTOM_PRIORITY, ALWAYS)
+            if name not in self._desired:
+                self._desired[name] = _DesiredAPIService(one, CUSTOM_PRIORITY, MANAGE_CONTINUOUSLY)
                 self._queue.add(name)
 
     # Work.
@@ -182,33 +181,37 @@ class Registration:
 
     async def _sync(self, name: str) -> None:
         """Bring one to where it should be; the reference's table of cases."""
-        wanted, record = self._wanted.get(name), self._informer.by_key(name)
-        if record is not None and _is_told_wrongly(record):
+        desired, record = self._desired.get(name), self._informer.by_key(name)
+        if record is not None and _is_marked_unavailable(record):
             await keep_local(self._store, name)
             record = self._informer.by_key(name)
         first = name not in self._done
-        if wanted is None and record is None:
+        if desired is None and record is None:
             self._done.discard(name)
             return
-        if first or wanted is None or wanted.managed != ON_START:
-            await self._mend(name, wanted, record, first)
+        if first or desired is None or desired.managed != MANAGE_ON_START:
+            await self._sync_existing(name, desired, record, first)
         self._done.add(name)
 
-    async def _mend(self, name: str, wanted: _Wanted | None, record: Record | None, first: bool) -> None:
+    async def _sync_existing(
+        self, name: str, desired: _DesiredAPIService | None, record: Record | None, first: bool
+    ) -> None:
         if record is None:
-            if wanted is not None:
-                await self._make(wanted)
+            if desired is not None:
+                await self._create(desired)
             return
         managed = record.labels.get(AUTOMANAGED)
-        if managed not in _MANAGED or (managed == ON_START and (name not in self._at_start or not first)):
+        if managed not in _MANAGED or (managed == MANAGE_ON_START and (name not in self._at_start or not first)):
             return
-        if wanted is None:
+        if desired is None:
             await self._remove(record)
-        elif Said.of(name, orjson.loads(record.item)["spec"]) != Said.of(name, wanted.obj()["spec"]):
-            await self._correct(record, wanted)
+        elif APIServiceSpec.from_object(name, orjson.loads(record.item)["spec"]) != APIServiceSpec.from_object(
+            name, desired.obj()["spec"]
+        ):
+            await self._update(record, desired)
 
-    async def _make(self, wanted: _Wanted) -> None:
-        obj = wanted.obj()
+    async def _create(self, desired: _DesiredAPIService) -> None:
+        obj = desired.obj()
         self._store.strategy.default(obj)
         self._store.update_managed_fields(None, obj, "", SERVER)
         try:
@@ -226,12 +229,12 @@ class Registration:
             if error.code not in (404, 409):
                 raise
 
-    async def _correct(self, record: Record, wanted: _Wanted) -> None:
+    async def _update(self, record: Record, desired: _DesiredAPIService) -> None:
         def changed(obj: JSONObject | None) -> JSONObject:
             assert obj is not None, "a patch makes nothing"
             if (obj["metadata"].get("labels") or {}).get(AUTOMANAGED) not in _MANAGED:
                 return obj
-            new = {**obj, "metadata": {**obj["metadata"]}, "spec": wanted.obj()["spec"]}
+            new = {**obj, "metadata": {**obj["metadata"]}, "spec": desired.obj()["spec"]}
             self._store.strategy.default(new)
             self._store.update_managed_fields(obj, new, "", SERVER)
             return new
@@ -243,7 +246,7 @@ class Registration:
                 raise
 
 
-def _is_told_wrongly(record: Record) -> bool:
+def _is_marked_unavailable(record: Record) -> bool:
     """Whether the server itself answers for an APIService, and its condition says something else."""
     obj = orjson.loads(record.item)
-    return obj["spec"].get("service") is None and Condition.of(obj) != LOCAL
+    return obj["spec"].get("service") is None and Condition.from_object(obj) != LOCAL

@@ -24,15 +24,15 @@ from ...client.errors import (
 from ...storage.errors import StorageError
 from ..machinery.queue import WorkQueue
 from .apiservices import (
+    AggregatedServer,
     Aggregation,
     Condition,
-    Remote,
     ServiceReference,
-    name_of,
+    api_service_name,
 )
 from .availablecondition import set_available
 from .serviceendpoints import (
-    Backends,
+    ServiceEndpoints,
     has_ready_endpoint,
 )
 
@@ -42,29 +42,29 @@ RESYNC: Final = 30.0
 TIMEOUT: Final = 5.0
 #: How often it is asked before it is given up, and how many seconds the first one is ahead of the others.
 ATTEMPTS: Final = 5
-_AHEAD: Final = 1.0
+HEDGE_DELAY: Final = 1.0
 #: Seconds until a check that failed is repeated: the first time, and at most.
-_RETRY_FIRST: Final = 0.005
-_RETRY_MOST: Final = 30.0
+_RETRY_INITIAL: Final = 0.005
+_RETRY_MAX: Final = 30.0
 #: Seconds until a condition is looked at that somebody else has written.
 _PATIENCE: Final = 1.0
 _WORKERS: Final = 5
 
 
-class Availability:
+class AvailableConditionController:
     """Keeps the condition C{Available} of APIServices with a service."""
 
     _log = Logger()
 
-    def __init__(self, aggregation: Aggregation, backends: Backends, clock: IReactorTime) -> None:
+    def __init__(self, aggregation: Aggregation, backends: ServiceEndpoints, clock: IReactorTime) -> None:
         self._aggregation = aggregation
         self._backends = backends
         self._clock = clock
         self._queue: WorkQueue[str] = WorkQueue(
-            clock, self._work, workers=_WORKERS, retry_first=_RETRY_FIRST, retry_most=_RETRY_MOST
+            clock, self._work, workers=_WORKERS, retry_initial=_RETRY_INITIAL, retry_max=_RETRY_MAX
         )
         #: By the names of APIServices, what was looked at, and what was found.
-        self._known: dict[str, tuple[Remote, tuple[bytes, bytes]]] = {}
+        self._known: dict[str, tuple[AggregatedServer, tuple[bytes, bytes]]] = {}
         self._written: dict[str, Condition] = {}
         self._resync: IDelayedCall | None = None
         self._stopped = False
@@ -75,16 +75,16 @@ class Availability:
         """Whether nothing is being checked just now."""
         return self._queue.idle
 
-    def look_at(self, name: str) -> None:
+    def enqueue(self, name: str) -> None:
         """Check an APIService as soon as possible."""
         self._queue.add(name)
 
     def start(self) -> None:
         """Check all of them, and whatever changes."""
         self._unsubscribe = self._aggregation.subscribe(self._remote_changed)
-        self._backends.follow(self._service_changed)
+        self._backends.on_change(self._service_changed)
         self._all()
-        self._backends.when_caught_up(self._begin)
+        self._backends.when_handlers_synced(self._begin)
 
     def _begin(self) -> None:
         if not self._stopped:
@@ -97,16 +97,16 @@ class Availability:
             self._unsubscribe()
         if self._resync is not None:
             self._resync.cancel()
-        await self._queue.stop(patience=0.0)
+        await self._queue.stop(timeout=0.0)
 
     def _all(self) -> None:
-        for remote in self._aggregation.remotes.values():
+        for remote in self._aggregation.aggregated_servers.values():
             self._queue.add(remote.name)
         # Whether a server can be reached changes without anybody being told.
         self._resync = self._clock.callLater(RESYNC, self._all)
 
-    def _remote_changed(self, group_version: GroupVersion, remote: Remote | None) -> None:
-        name = name_of(group_version)
+    def _remote_changed(self, group_version: GroupVersion, remote: AggregatedServer | None) -> None:
+        name = api_service_name(group_version)
         if remote is None:
             self._known.pop(name, None)
             self._written.pop(name, None)
@@ -118,7 +118,7 @@ class Availability:
             self._queue.add_after(name, _PATIENCE)
 
     def _service_changed(self, namespace: str, name: str) -> None:
-        for remote in self._aggregation.remotes.values():
+        for remote in self._aggregation.aggregated_servers.values():
             service = remote.service
             if service.name == name and service.namespace == namespace:
                 self._queue.add(remote.name)
@@ -151,7 +151,7 @@ class Availability:
         condition = self._service_condition(remote.service)
         retry = False
         if condition is None:
-            why = await self._ask(remote)
+            why = await self._check_discovery(remote)
             if self._remote(name) is not remote:
                 # It is another by now, and will be looked at.
                 return False
@@ -163,9 +163,9 @@ class Availability:
         await set_available(self._aggregation.store, name, condition, remote=True)
         return retry
 
-    def _remote(self, name: str) -> Remote | None:
-        said = self._aggregation.registered.get(name)
-        return None if said is None else self._aggregation.remotes.get(said.group_version)
+    def _remote(self, name: str) -> AggregatedServer | None:
+        said = self._aggregation.api_services.get(name)
+        return None if said is None else self._aggregation.aggregated_servers.get(said.group_version)
 
     def _service_condition(self, service: ServiceReference) -> Condition | None:
         """What is wrong with a service, before anybody is asked; L{None} if nothing is."""
@@ -188,11 +188,11 @@ class Availability:
             return Condition("False", "MissingEndpoints", text)
         return None
 
-    async def _ask(self, remote: Remote) -> str:
+    async def _check_discovery(self, remote: AggregatedServer) -> str:
         """Ask a server for what it lists; return why that does not work, C{""} if it does."""
-        return await _first_good(self._clock, lambda: self._ask_once(remote))
+        return await _first_success(self._clock, lambda: self._check_discovery_once(remote))
 
-    async def _ask_once(self, remote: Remote) -> str:
+    async def _check_discovery_once(self, remote: AggregatedServer) -> str:
         try:
             url = f"{remote.origin}{remote.path}"
         except Unreachable as error:
@@ -209,7 +209,7 @@ class Availability:
         return ""
 
 
-async def _first_good(clock: IReactorTime, ask: Callable[[], Awaitable[str]]) -> str:
+async def _first_success(clock: IReactorTime, ask: Callable[[], Awaitable[str]]) -> str:
     """
     Call once and, if that fails or takes long, some times more at the same time; one good answer is enough.
 
@@ -246,7 +246,7 @@ async def _first_good(clock: IReactorTime, ask: Callable[[], Awaitable[str]]) ->
         if not done.called:
             done.errback(failure)
 
-    ahead = clock.callLater(_AHEAD, others)
+    ahead = clock.callLater(HEDGE_DELAY, others)
     one()
     try:
         return await done

@@ -28,7 +28,7 @@ SERVICE_LABEL: Final = "kubernetes.io/service-name"
 _ROUTED: Final = ("ClusterIP", "NodePort", "LoadBalancer")
 
 
-class Backends:
+class ServiceEndpoints:
     """Services, and the slices of their endpoints, as they are now."""
 
     def __init__(self, stores: Stores, clock: IReactorTime) -> None:
@@ -43,12 +43,12 @@ class Backends:
         if self._slices is not None:
             self._slices.start()
 
-    def when_caught_up(self, done: Callable[[], object]) -> None:
+    def when_handlers_synced(self, done: Callable[[], object]) -> None:
         """Call C{done} when all that is there is known."""
         if self._slices is None:
             done()
         else:
-            self._slices.when_caught_up(done)
+            self._slices.when_handlers_synced(done)
 
     def stop(self) -> None:
         """Follow no more."""
@@ -56,7 +56,7 @@ class Backends:
         if self._slices is not None:
             self._slices.stop()
 
-    def follow(self, changed: Callable[[str, str], object]) -> None:
+    def on_change(self, changed: Callable[[str, str], object]) -> None:
         """Have C{changed} called with the namespace and name of each service that changes, or whose endpoints do."""
 
         def service(kind: str, record: Record, old: Record | None) -> None:
@@ -67,13 +67,13 @@ class Backends:
                 if one is not None and one.labels.get(SERVICE_LABEL):
                     changed(one.namespace, one.labels[SERVICE_LABEL])
 
-        self._services.subscribe(service, initial=False)
+        self._services.add_event_handler(service, initial=False)
         if self._slices is not None:
-            self._slices.subscribe(a_slice, initial=False)
+            self._slices.add_event_handler(a_slice, initial=False)
 
     def service(self, namespace: str, name: str) -> JSONObject | None:
         """A service, shared and not to be changed."""
-        return self._services.view(namespace, name)
+        return self._services.get_decoded(namespace, name)
 
     def slices(self, namespace: str, name: str) -> Sequence[JSONObject]:
         """The slices of a service's endpoints, likewise."""

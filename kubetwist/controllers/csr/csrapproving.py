@@ -42,10 +42,10 @@ class RequestApproving(Controller[str]):
     """Asks the authorizer; keys are the names of requests."""
 
     name: ClassVar[str] = "certificatesigningrequest-approving-controller"
-    account: ClassVar[str] = "certificate-controller"
+    service_account: ClassVar[str] = "certificate-controller"
     workers: ClassVar[int] = 5
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Requests."""
         self._requests = self.watch(GROUP, REQUESTS)
 
@@ -85,7 +85,7 @@ class RequestApproving(Controller[str]):
                 }
             )
 
-        await self.client.update(GROUP, REQUESTS, "", key, change, part="approval", revision=record.revision)
+        await self.client.update(GROUP, REQUESTS, "", key, change, subresource="approval", revision=record.revision)
 
     async def _may(self, spec: JSONObject, subresource: str) -> bool:
         """Whether whoever asks may have it without anybody looking at it."""

@@ -29,9 +29,9 @@ class RequestCleaner(Controller[str]):
     """Keys are the names of requests."""
 
     name: ClassVar[str] = "certificatesigningrequest-cleaner-controller"
-    account: ClassVar[str] = "certificate-controller"
+    service_account: ClassVar[str] = "certificate-controller"
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Requests."""
         self._requests = self.watch(GROUP, REQUESTS)
 

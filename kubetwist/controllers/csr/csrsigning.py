@@ -88,10 +88,10 @@ class RequestSigning(Controller[str]):
     """Signs for the signers of kubernetes.io; keys are the names of requests."""
 
     name: ClassVar[str] = "certificatesigningrequest-signing-controller"
-    account: ClassVar[str] = "certificate-controller"
+    service_account: ClassVar[str] = "certificate-controller"
     workers: ClassVar[int] = 5
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Requests."""
         self._requests = self.watch(GROUP, REQUESTS)
 

@@ -18,7 +18,7 @@ from ...api.resource import (
 )
 from ...registry.stores import seen
 from ...storage.cache.window import DELETED
-from ..machinery.client import namespace_ends
+from ..machinery.client import is_namespace_terminating_error
 from ..machinery.events import WARNING
 from ..workloads.pods import is_ready
 from .servicepods import (
@@ -55,11 +55,11 @@ class EndpointsController(ServicePodsController):
     """Keeps them as services and pods are."""
 
     name: ClassVar[str] = "endpoints-controller"
-    account: ClassVar[str] = "endpoint-controller"
+    service_account: ClassVar[str] = "endpoint-controller"
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """What a service is made of, and the endpoints themselves."""
-        super().follow()
+        super().register_handlers()
         self._endpoints = self.watch("", "endpoints", self._endpoints_changed)
         self._recorder = self.context.recorder(_MANAGER)
 
@@ -128,7 +128,7 @@ class EndpointsController(ServicePodsController):
             else:
                 await self.client.update("", "endpoints", namespace, name, change, uid=known["metadata"]["uid"])
         except APIStatusError as error:
-            if known is None and namespace_ends(error):
+            if known is None and is_namespace_terminating_error(error):
                 return
             if error.code not in (404, 409):
                 about = {"metadata": {"name": name, "namespace": namespace}} if known is None else known
@@ -146,7 +146,7 @@ class EndpointsController(ServicePodsController):
         found: dict[tuple[_Port, ...], tuple[list[_Address], list[_Address]]] = {}
         for number, pod in enumerate(pods, 1):
             if number % STRIDE == 0:
-                await self.pause()
+                await self.yield_to_reactor()
             if not published(pod, terminating=everybody):
                 continue
             address = _address(pod, service)

@@ -18,7 +18,7 @@ from ...api.record import Record
 from ...api.resource import JSONObject
 from ...registry.stores import seen
 from ...storage.cache.window import DELETED
-from ..machinery.client import namespace_ends
+from ..machinery.client import is_namespace_terminating_error
 from ..machinery.metadata import (
     controller_reference,
     owner_uids,
@@ -155,13 +155,13 @@ class EndpointSliceController(ServicePodsController):
 
     name: ClassVar[str] = "endpointslice-controller"
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """What a service is made of, where the nodes are, and the slices themselves."""
         #: By the names of nodes that are missing: the services whose pods wait for them.
         self._awaited: dict[str, set[str]] = {}
         #: By the keys of slices that are being written: what revision they have before.
         self._writing: dict[str, int] = {}
-        super().follow()
+        super().register_handlers()
         self._nodes = self.watch("", "nodes", self._node_changed)
         self._slices = self.watch(GROUP, "endpointslices", self._slice_changed)
         self._by_service = self._slices.index("service", _service_of)
@@ -216,7 +216,7 @@ class EndpointSliceController(ServicePodsController):
         found: dict[Ports, dict[_Identity, JSONObject]] = {}
         for number, pod in enumerate(pods, 1):
             if number % STRIDE == 0:
-                await self.pause()
+                await self.yield_to_reactor()
             if not published(pod, terminating=True):
                 continue
             where = pod["spec"].get("nodeName") or ""
@@ -250,10 +250,10 @@ class EndpointSliceController(ServicePodsController):
                 try:
                     await self._create(one, service, labels, time)
                 except APIStatusError as error:
-                    if namespace_ends(error):
+                    if is_namespace_terminating_error(error):
                         return
                     raise
-            await self.pause()
+            await self.yield_to_reactor()
         for record in surplus:
             uid = seen(record)["metadata"]["uid"]
             await self.client.delete(GROUP, "endpointslices", namespace, record.name, uid=uid)

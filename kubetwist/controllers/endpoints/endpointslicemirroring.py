@@ -18,7 +18,7 @@ from ...api.resource import (
 )
 from ...registry.stores import seen
 from ...storage.cache.window import DELETED
-from ..machinery.client import namespace_ends
+from ..machinery.client import is_namespace_terminating_error
 from ..machinery.controller import Controller
 from ..machinery.events import WARNING
 from ..machinery.metadata import controller_reference
@@ -48,10 +48,10 @@ class SliceMirroring(Controller[str]):
     """Keeps slices as endpoints are; keys are those of endpoints, which are those of services."""
 
     name: ClassVar[str] = "endpointslice-mirroring-controller"
-    account: ClassVar[str] = "endpointslicemirroring-controller"
+    service_account: ClassVar[str] = "endpointslicemirroring-controller"
     workers: ClassVar[int] = 5
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Endpoints, whether services have a selector, and the slices."""
         self._recorder = self.context.recorder("endpoint-slice-mirroring-controller")
         self._services = self.watch("", "services", self._service_changed)
@@ -97,7 +97,7 @@ class SliceMirroring(Controller[str]):
             try:
                 await self._create(endpoints, place, found)
             except APIStatusError as error:
-                if namespace_ends(error):
+                if is_namespace_terminating_error(error):
                     return
                 raise
         for one in surplus:

@@ -135,7 +135,7 @@ class ServicePodsController(Controller[str]):
 
     workers: ClassVar[int] = 5
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Services, and pods that services select."""
         self.times = TriggerTimes()
         self.services: Informer = self.watch("", "services")
@@ -167,7 +167,7 @@ class ServicePodsController(Controller[str]):
             if wanted <= record.labels.items():
                 found.append(seen(record))
             if number % STRIDE == 0:
-                await self.pause()
+                await self.yield_to_reactor()
         return found
 
 

@@ -31,19 +31,19 @@ from ...storage.errors import KeyNotFound
 from ..machinery.controller import Controller
 from ..machinery.events import WARNING
 from ..machinery.informer import Informer
-from ..machinery.parallel import each
-from .ownergraph import Node, OwnerGraph, Place, Reference
+from ..machinery.parallel import parallelize
+from .ownergraph import Node, ObjectKey, OwnerGraph, Reference
 
 #: Resources whose objects are nobody's dependents.
 IGNORED: Final = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
 #: How many owners that are not there are remembered.
-ABSENT: Final = 500
+ABSENT_OWNER_CACHE_SIZE: Final = 500
 #: Seconds after which what waits for all dependents to be known goes on with those that are.
-PATIENCE: Final = 30.0
+SYNC_TIMEOUT: Final = 30.0
 #: Seconds until it looks again.
-AGAIN: Final = 0.1
+RETRY_DELAY: Final = 0.1
 #: Seconds in which changes of what is served count as one.
-TOGETHER: Final = 0.05
+COALESCE_DELAY: Final = 0.05
 #: What the JSON of an object with owners has in it, and that of one that is being deleted. Other objects may have it,
 #: too: it only says which ones are worth decoding.
 _OWNED: Final = b'"ownerReferences":['
@@ -51,28 +51,28 @@ _DELETED: Final = b'"deletionTimestamp":"'
 
 
 @frozen
-class _Scan:
+class _ScanResource:
     """All objects of a resource are to be looked at."""
 
     resource: GroupResource
 
 
 @frozen
-class _Look:
+class _ProbeResource:
     """Whether there are objects of a custom resource is to be looked at."""
 
     resource: GroupResource
 
 
 @frozen
-class _Fan:
+class _EnqueueDependents:
     """All dependents of a uid are to be looked at."""
 
     uid: str
 
 
 #: What the queue has: an object, or one of these scans.
-_Task = Place | _Scan | _Look | _Fan
+_Task = ObjectKey | _ScanResource | _ProbeResource | _EnqueueDependents
 
 
 class _Kind(NamedTuple):
@@ -95,7 +95,7 @@ class _Monitor:
     scanned: bool = False
 
 
-class _Meaningless(Exception):
+class _NamespacedOwnerOfClusterScoped(Exception):
     """An object without a namespace names an owner that is in one: no owner of that kind can be meant."""
 
 
@@ -118,24 +118,24 @@ class GarbageCollector(Controller[_Task]):
     """Keys are the places of objects, and the steps that lead to them."""
 
     name: ClassVar[str] = "garbage-collector-controller"
-    account: ClassVar[str] = "generic-garbage-collector"
+    service_account: ClassVar[str] = "generic-garbage-collector"
     workers: ClassVar[int] = 10
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Everything there is, and comes."""
         self.graph = OwnerGraph()
         self._monitors: dict[GroupResource, _Monitor] = {}
         #: Custom resources of which nothing is in memory, so that there is nothing to be followed.
-        self._asleep: set[GroupResource] = set()
-        self._looking: set[GroupResource] = set()
+        self._empty_resources: set[GroupResource] = set()
+        self._probing: set[GroupResource] = set()
         self._kinds: dict[tuple[str, str], _Kind | None] = {}
         #: Owners that are not there, and whether something else has their uid in another namespace.
-        self._absent: OrderedDict[tuple[Reference, str], bool] = OrderedDict()
+        self._absent_owners: OrderedDict[tuple[Reference, str], bool] = OrderedDict()
         #: Objects with owners of kinds that nobody knows now.
-        self._puzzling: set[Place] = set()
+        self._unmapped: set[ObjectKey] = set()
         self._call: IDelayedCall | None = None
-        self._patience = self.clock.seconds() + PATIENCE
-        self.context.follow_resources(self._resources_changed)
+        self._patience = self.clock.seconds() + SYNC_TIMEOUT
+        self.context.on_resources_changed(self._resources_changed)
         self._follow_resources()
 
     async def stop(self) -> None:
@@ -149,7 +149,7 @@ class GarbageCollector(Controller[_Task]):
     def _resources_changed(self) -> None:
         # A thousand definitions may come at once.
         if self._call is None and not self.stopped:
-            self._call = self.clock.callLater(TOGETHER, self._follow_resources)
+            self._call = self.clock.callLater(COALESCE_DELAY, self._follow_resources)
 
     def _follow_resources(self) -> None:
         self._call = None
@@ -157,22 +157,26 @@ class GarbageCollector(Controller[_Task]):
         there = {info.group_resource: info for info in self.context.resources()}
         for resource in [one for one in self._monitors if one not in there]:
             del self._monitors[resource]
-        self._asleep &= there.keys()
-        self._looking &= there.keys()
+        self._empty_resources &= there.keys()
+        self._probing &= there.keys()
         for resource, info in there.items():
             if resource in IGNORED:
                 continue
-            if self.context.loaded(*resource):
-                self._asleep.discard(resource)
-                self._looking.discard(resource)
+            if self.context.is_cached(*resource):
+                self._empty_resources.discard(resource)
+                self._probing.discard(resource)
                 self._monitor(info)
-            elif resource not in self._monitors and resource not in self._asleep and resource not in self._looking:
-                self._looking.add(resource)
-                self._patience = self.clock.seconds() + PATIENCE
-                self.queue.add(_Look(resource))
-        puzzling, self._puzzling = self._puzzling, set()
-        for place in puzzling:
-            self.queue.add(place)
+            elif (
+                resource not in self._monitors
+                and resource not in self._empty_resources
+                and resource not in self._probing
+            ):
+                self._probing.add(resource)
+                self._patience = self.clock.seconds() + SYNC_TIMEOUT
+                self.queue.add(_ProbeResource(resource))
+        puzzling, self._unmapped = self._unmapped, set()
+        for object_key in puzzling:
+            self.queue.add(object_key)
 
     def _monitor(self, info: ResourceInfo) -> None:
         informer = self.context.informer(info.group, info.resource)
@@ -184,28 +188,28 @@ class GarbageCollector(Controller[_Task]):
         def begin(result: None = None) -> None:
             if not self.stopped:
                 changed = partial(self._changed, info.group_resource)
-                self._subscriptions.append(informer.subscribe(changed, initial=False))
-                self.queue.add(_Scan(info.group_resource))
+                self._registrations.append(informer.add_event_handler(changed, initial=False))
+                self.queue.add(_ScanResource(info.group_resource))
 
         if informer.ready:
             begin()
         else:
-            self._patience = self.clock.seconds() + PATIENCE
+            self._patience = self.clock.seconds() + SYNC_TIMEOUT
             informer.synced.addCallback(begin)
 
-    async def _look(self, resource: GroupResource) -> None:
+    async def _probe(self, resource: GroupResource) -> None:
         """Follow a custom resource that has objects; one that has none is not worth a cache."""
         info = next((info for info in self.context.resources() if info.group_resource == resource), None)
-        if info is None or resource not in self._looking:
+        if info is None or resource not in self._probing:
             return
         found = await self.context.stores.any_stored(info)
-        if resource not in self._looking:
+        if resource not in self._probing:
             return
-        self._looking.discard(resource)
+        self._probing.discard(resource)
         if found:
             self._monitor(info)
         else:
-            self._asleep.add(resource)
+            self._empty_resources.add(resource)
 
     async def _scan(self, resource: GroupResource) -> None:
         monitor = self._monitors.get(resource)
@@ -215,126 +219,126 @@ class GarbageCollector(Controller[_Task]):
             if _OWNED in record.item or _DELETED in record.item:
                 current = monitor.informer.by_key(record.key)
                 if current is not None:
-                    place = Place(resource, record.key)
-                    self._notice(place, current)
+                    object_key = ObjectKey(resource, record.key)
+                    self._update_graph(object_key, current)
                     # Also when it was known: its resource may have been away for a while.
-                    self.queue.add(place)
-            await self.pause()
+                    self.queue.add(object_key)
+            await self.yield_to_reactor()
         monitor.scanned = True
 
     @property
-    def _complete(self) -> bool:
+    def _graph_synced(self) -> bool:
         """Whether all dependents are known; or as many as ever will be."""
         if self.clock.seconds() >= self._patience:
             return True
-        return not self._looking and all(monitor.scanned for monitor in self._monitors.values())
+        return not self._probing and all(monitor.scanned for monitor in self._monitors.values())
 
     # --- changes
 
     def _changed(self, resource: GroupResource, kind: str, record: Record, old: Record | None) -> None:
         if kind == DELETED:
             if not self.graph.empty:
-                self._gone(Place(resource, record.key), record)
+                self._remove_from_graph(ObjectKey(resource, record.key), record)
             return
         item = record.item
-        place = Place(resource, record.key)
-        if _OWNED in item or _DELETED in item or self.graph.node(place) is not None:
-            self._notice(place, record)
+        object_key = ObjectKey(resource, record.key)
+        if _OWNED in item or _DELETED in item or self.graph.node(object_key) is not None:
+            self._update_graph(object_key, record)
 
-    def _notice(self, place: Place, record: Record) -> None:
+    def _update_graph(self, object_key: ObjectKey, record: Record) -> None:
         graph = self.graph
         meta = orjson.loads(record.item)["metadata"]
         uid = meta.get("uid") or ""
         finalizers = meta.get("finalizers") or ()
-        deleting = bool(meta.get("deletionTimestamp"))
-        orphans, foreground = ORPHAN in finalizers, FOREGROUND in finalizers
+        being_deleted = bool(meta.get("deletionTimestamp"))
+        orphaning, deleting_dependents = ORPHAN in finalizers, FOREGROUND in finalizers
         owners = meta.get("ownerReferences")
-        if owners or graph.node(place) is not None:
-            fresh, released = graph.put(
-                place,
+        if owners or graph.node(object_key) is not None:
+            fresh, unblocked = graph.put(
+                object_key,
                 uid,
-                map(Reference.of, owners or ()),
-                deleting=deleting,
-                orphans=orphans,
-                foreground=foreground,
+                map(Reference.from_object, owners or ()),
+                being_deleted=being_deleted,
+                orphaning=orphaning,
+                deleting_dependents=deleting_dependents,
             )
             if fresh:
-                self.queue.add(place)
-            self._look_again(released)
-        if deleting and orphans:
-            self.queue.add(place)
-        elif deleting and foreground:
+                self.queue.add(object_key)
+            self._enqueue_unblocked(unblocked)
+        if being_deleted and orphaning:
+            self.queue.add(object_key)
+        elif being_deleted and deleting_dependents:
             if uid not in graph.waiting:
-                graph.waiting[uid] = place
-                self.queue.add(_Fan(uid))
-                self.queue.add(place)
+                graph.waiting[uid] = object_key
+                self.queue.add(_EnqueueDependents(uid))
+                self.queue.add(object_key)
         else:
             graph.waiting.pop(uid, None)
 
-    def _gone(self, place: Place, record: Record) -> None:
+    def _remove_from_graph(self, object_key: ObjectKey, record: Record) -> None:
         uid = _uid(record)
-        released = self.graph.remove(place)[1]
+        unblocked = self.graph.remove(object_key)[1]
         self.graph.waiting.pop(uid, None)
         if self.graph.has_dependents(uid):
-            self.queue.add(_Fan(uid))
-        self._look_again(released)
+            self.queue.add(_EnqueueDependents(uid))
+        self._enqueue_unblocked(unblocked)
 
-    def _look_again(self, released: Collection[str]) -> None:
+    def _enqueue_unblocked(self, unblocked: Collection[str]) -> None:
         """See to owners that wait for nothing more."""
-        for uid in released:
-            place = self.graph.waiting.get(uid)
-            if place is not None:
-                self.queue.add(place)
+        for uid in unblocked:
+            object_key = self.graph.waiting.get(uid)
+            if object_key is not None:
+                self.queue.add(object_key)
 
     # --- work
 
     async def sync(self, key: _Task) -> None:
         """See L{Controller.sync}."""
         match key:
-            case Place():
-                await self._see_to(key)
-            case _Fan():
+            case ObjectKey():
+                await self._attempt_to_delete(key)
+            case _EnqueueDependents():
                 for node in self.graph.dependents(key.uid):
-                    self.queue.add(node.place)
-                    await self.pause()
-            case _Scan():
+                    self.queue.add(node.object_key)
+                    await self.yield_to_reactor()
+            case _ScanResource():
                 await self._scan(key.resource)
-            case _Look():
-                await self._look(key.resource)
+            case _ProbeResource():
+                await self._probe(key.resource)
 
-    async def _see_to(self, place: Place) -> None:
-        self._puzzling.discard(place)
-        monitor = self._monitors.get(place.resource)  # type: ignore[call-overload]
-        record = None if monitor is None else monitor.informer.by_key(place.key)
+    async def _attempt_to_delete(self, object_key: ObjectKey) -> None:
+        self._unmapped.discard(object_key)
+        monitor = self._monitors.get(object_key.resource)  # type: ignore[call-overload]
+        record = None if monitor is None else monitor.informer.by_key(object_key.key)
         if monitor is None or record is None:
             return
         if _DELETED in record.item:
             meta = orjson.loads(record.item)["metadata"]
             if meta.get("deletionTimestamp"):
-                await self._see_to_ending(place, record, meta)
+                await self._process_deleting_item(object_key, record, meta)
                 return
-        node = self.graph.node(place)
+        node = self.graph.node(object_key)
         if node is not None:
-            await self._collect(monitor.info, record, node)
+            await self._delete_or_remove_owners(monitor.info, record, node)
 
-    async def _see_to_ending(self, place: Place, record: Record, meta: JSONObject) -> None:
+    async def _process_deleting_item(self, object_key: ObjectKey, record: Record, meta: JSONObject) -> None:
         """An object is being deleted; its dependents may have to be seen to before."""
         finalizers = meta.get("finalizers") or ()
         if ORPHAN not in finalizers and FOREGROUND not in finalizers:
             return
-        if not self._complete:
-            self.queue.add_after(place, AGAIN)
+        if not self._graph_synced:
+            self.queue.add_after(object_key, RETRY_DELAY)
             return
         uid = meta["uid"]
         if ORPHAN in finalizers:
-            await self._orphan(uid)
-            await self._change(place, uid, _without_finalizer(ORPHAN))
-        elif not self.graph.blocked(uid):
-            await self._change(place, uid, _without_finalizer(FOREGROUND))
-        elif self.graph.waits_for_itself(uid):
-            await self._change(place, uid, _unblocked)
+            await self._orphan_dependents(uid)
+            await self._change(object_key, uid, _without_finalizer(ORPHAN))
+        elif not self.graph.has_blocking_dependents(uid):
+            await self._change(object_key, uid, _without_finalizer(FOREGROUND))
+        elif self.graph.in_blocking_cycle(uid):
+            await self._change(object_key, uid, _clear_block_owner_deletion)
 
-    async def _orphan(self, uid: str) -> None:
+    async def _orphan_dependents(self, uid: str) -> None:
         """
         Take an owner away from all that name it.
 
@@ -343,42 +347,44 @@ class GarbageCollector(Controller[_Task]):
         # The second time is for those who came meanwhile.
         for _ in range(2):
             dependents = self.graph.dependents(uid)
-            errors = await each(
-                dependents, lambda node: self._change(node.place, node.uid, _without_owners({uid})), self.pause
+            errors = await parallelize(
+                dependents,
+                lambda node: self._change(node.object_key, node.uid, _without_owners({uid})),
+                self.yield_to_reactor,
             )
             if errors:
                 raise errors[0]
 
-    async def _collect(self, info: ResourceInfo, record: Record, node: Node) -> None:
+    async def _delete_or_remove_owners(self, info: ResourceInfo, record: Record, node: Node) -> None:
         """Delete an object whose owners are all gone or waiting; take away those of its owners that are, otherwise."""
-        solid, lost, waiting = False, set(), set()
+        solid, dangling, waiting = False, set(), set()
         for reference in node.references:
-            await self.pause()
+            await self.yield_to_reactor()
             try:
-                present = await self._present(reference, info, record, node)
-            except _Meaningless:
+                present = await self._owner_exists(reference, info, record, node)
+            except _NamespacedOwnerOfClusterScoped:
                 return
             if not present:
-                lost.add(reference.uid)
+                dangling.add(reference.uid)
             elif reference.uid in self.graph.waiting:
                 waiting.add(reference.uid)
             else:
                 solid = True
         if solid:
-            if lost or waiting:
-                await self._change(node.place, node.uid, _without_owners(lost | waiting))
+            if dangling or waiting:
+                await self._change(node.object_key, node.uid, _without_owners(dangling | waiting))
             return
         revision: int | None = record.revision
         if waiting and self.graph.has_dependents(node.uid):
             if any(one.uid in self.graph.waiting for one in self.graph.dependents(node.uid)):
                 # Its owner waits for it, and one of its dependents waits, too: that may be the same object.
-                await self._change(node.place, node.uid, _unblocked)
+                await self._change(node.object_key, node.uid, _clear_block_owner_deletion)
                 revision = None
             policy = "Foreground"
-        elif node.orphans:
+        elif node.orphaning:
             policy = "Orphan"
         else:
-            policy = "Foreground" if node.foreground else "Background"
+            policy = "Foreground" if node.deleting_dependents else "Background"
         try:
             await self.client.delete(
                 info.group,
@@ -393,10 +399,10 @@ class GarbageCollector(Controller[_Task]):
             if error.code != 404:
                 raise
 
-    async def _change(self, place: Place, uid: str, change: Callable[[JSONObject], None]) -> None:
+    async def _change(self, object_key: ObjectKey, uid: str, change: Callable[[JSONObject], None]) -> None:
         """Change an object, if it is still there."""
-        monitor = self._monitors.get(place.resource)  # type: ignore[call-overload]
-        record = None if monitor is None else monitor.informer.by_key(place.key)
+        monitor = self._monitors.get(object_key.resource)  # type: ignore[call-overload]
+        record = None if monitor is None else monitor.informer.by_key(object_key.key)
         if monitor is None or record is None:
             return
         info = monitor.info
@@ -408,7 +414,7 @@ class GarbageCollector(Controller[_Task]):
 
     # --- owners
 
-    async def _present(self, reference: Reference, info: ResourceInfo, record: Record, node: Node) -> bool:
+    async def _owner_exists(self, reference: Reference, info: ResourceInfo, record: Record, node: Node) -> bool:
         """
         Whether an owner is there.
 
@@ -417,13 +423,13 @@ class GarbageCollector(Controller[_Task]):
         """
         kind = self._kind(reference)
         if kind is None:
-            self._puzzling.add(node.place)
+            self._unmapped.add(node.object_key)
             raise APIStatusError(404, "NotFound", f"no matches for {reference.kind} in {reference.api_version}")
         if kind.namespaced and not info.namespaced:
-            raise _Meaningless
+            raise _NamespacedOwnerOfClusterScoped
         namespace = record.namespace if kind.namespaced else ""
-        mark = reference._replace(blocks=False), namespace
-        elsewhere = self._absent.get(mark)
+        mark = reference._replace(block_owner_deletion=False), namespace
+        elsewhere = self._absent_owners.get(mark)
         if elsewhere is None:
             store = await self.context.store(*kind.resource)
             if kind.resource not in self._monitors and kind.resource not in IGNORED:
@@ -435,13 +441,13 @@ class GarbageCollector(Controller[_Task]):
             if await _stored_uid(store, namespace, reference.name) == reference.uid:
                 return True
             elsewhere = kind.namespaced and self._is_elsewhere(store, reference)
-            self._absent[mark] = elsewhere
-            if len(self._absent) > ABSENT:
-                self._absent.popitem(last=False)
+            self._absent_owners[mark] = elsewhere
+            if len(self._absent_owners) > ABSENT_OWNER_CACHE_SIZE:
+                self._absent_owners.popitem(last=False)
         else:
-            self._absent.move_to_end(mark)
+            self._absent_owners.move_to_end(mark)
         if elsewhere:
-            self._tell(reference, info, record, node)
+            self._record_event(reference, info, record, node)
         return False
 
     def _kind(self, reference: Reference) -> _Kind | None:
@@ -451,7 +457,7 @@ class GarbageCollector(Controller[_Task]):
             found = self.context.stores.resources_of(group, version, reference.kind)
             known = [_Kind(GroupResource(group, plural), namespaced) for plural, namespaced in found]
             served = [one for one in known if self.context.served(*one.resource)]
-            if len(self._kinds) > ABSENT:
+            if len(self._kinds) > ABSENT_OWNER_CACHE_SIZE:
                 self._kinds.clear()
             self._kinds[key] = served[0] if served else None
         return self._kinds[key]
@@ -462,7 +468,7 @@ class GarbageCollector(Controller[_Task]):
         others = (store.cache.get(f"{namespace.name}/{reference.name}") for namespace in namespaces)
         return any(other is not None and _uid(other) == reference.uid for other in others)
 
-    def _tell(self, reference: Reference, info: ResourceInfo, record: Record, node: Node) -> None:
+    def _record_event(self, reference: Reference, info: ResourceInfo, record: Record, node: Node) -> None:
         kind = GroupVersionKind(info.group, info.versions[0], info.kind)
         owner = (
             f"[{reference.api_version}/{reference.kind}, namespace: {record.namespace}, name: {reference.name}, "
@@ -508,7 +514,7 @@ def _without_owners(uids: Collection[str]) -> Callable[[JSONObject], None]:
     return change
 
 
-def _unblocked(obj: JSONObject) -> None:
+def _clear_block_owner_deletion(obj: JSONObject) -> None:
     """Have no owner wait for an object."""
     for owner in obj["metadata"].get("ownerReferences") or ():
         if owner.get("blockOwnerDeletion"):

@@ -19,24 +19,26 @@ class Reference(NamedTuple):
     """
     An entry of C{ownerReferences}.
 
-    @ivar blocks: C{blockOwnerDeletion}: a foreground deletion of the owner waits for this dependent.
+    @ivar block_owner_deletion: C{blockOwnerDeletion}: a foreground deletion of the owner waits for this dependent.
     """
 
     api_version: str
     kind: str
     name: str
     uid: str
-    blocks: bool
+    block_owner_deletion: bool
 
     @classmethod
-    def of(cls, entry: JSONObject) -> Reference:
+    def from_object(cls, entry: JSONObject) -> Reference:
         """The same as objects have it."""
         get = entry.get
-        blocks = get("blockOwnerDeletion") is True
-        return cls(get("apiVersion") or "", get("kind") or "", get("name") or "", get("uid") or "", blocks)
+        block_owner_deletion = get("blockOwnerDeletion") is True
+        return cls(
+            get("apiVersion") or "", get("kind") or "", get("name") or "", get("uid") or "", block_owner_deletion
+        )
 
 
-class Place(NamedTuple):
+class ObjectKey(NamedTuple):
     """
     Where an object is.
 
@@ -54,25 +56,25 @@ class Node:
     An object that names owners.
 
     @ivar references: Its owners; shared among nodes that name the same ones.
-    @ivar deleting: It is being deleted.
-    @ivar orphans: It has the finalizer C{orphan}.
-    @ivar foreground: It has the finalizer C{foregroundDeletion}.
+    @ivar being_deleted: It is being deleted.
+    @ivar orphaning: It has the finalizer C{orphan}.
+    @ivar deleting_dependents: It has the finalizer C{foregroundDeletion}.
     """
 
-    place: Place
+    object_key: ObjectKey
     uid: str
     references: tuple[Reference, ...] = ()
-    deleting: bool = False
-    orphans: bool = False
-    foreground: bool = False
+    being_deleted: bool = False
+    orphaning: bool = False
+    deleting_dependents: bool = False
 
-    def blocks(self, uid: str) -> bool:
+    def blocks_deletion_of(self, uid: str) -> bool:
         """Whether a foreground deletion of an owner waits for this one. None waits for itself."""
-        return uid != self.uid and any(one.blocks and one.uid == uid for one in self.references)
+        return uid != self.uid and any(one.block_owner_deletion and one.uid == uid for one in self.references)
 
-    def all_blocked(self) -> set[str]:
-        """All uids that it L{blocks}: there may be thousands, and asking for each would take their square."""
-        return {one.uid for one in self.references if one.blocks and one.uid != self.uid}
+    def blocked_uids(self) -> set[str]:
+        """Return the uids whose deletion this node blocks. One pass: a check per uid would be quadratic."""
+        return {one.uid for one in self.references if one.block_owner_deletion and one.uid != self.uid}
 
 
 @define(eq=False)
@@ -83,7 +85,7 @@ class _Dependents:
     @ivar blocking: How many of them block.
     """
 
-    nodes: dict[Place, Node]
+    nodes: dict[ObjectKey, Node]
     blocking: int = 0
 
 
@@ -107,8 +109,8 @@ class OwnerGraph:
     """
 
     def __init__(self) -> None:
-        self.waiting: dict[str, Place] = {}
-        self._nodes: dict[Place, Node] = {}
+        self.waiting: dict[str, ObjectKey] = {}
+        self._nodes: dict[ObjectKey, Node] = {}
         self._dependents: dict[str, _Dependents] = {}
         # What is alike is one.
         self._shared: dict[tuple[Reference, ...], _Shared] = {}
@@ -121,9 +123,9 @@ class OwnerGraph:
         """Whether nothing is known, so that no deletion matters."""
         return not self._nodes and not self.waiting
 
-    def node(self, place: Place) -> Node | None:
+    def node(self, object_key: ObjectKey) -> Node | None:
         """What is known of an object; L{None} where it has no owners."""
-        return self._nodes.get(place)
+        return self._nodes.get(object_key)
 
     def dependents(self, uid: str) -> list[Node]:
         """All that name a uid as their owner."""
@@ -134,26 +136,26 @@ class OwnerGraph:
         """Whether there are any."""
         return uid in self._dependents
 
-    def blocked(self, uid: str) -> bool:
+    def has_blocking_dependents(self, uid: str) -> bool:
         """Whether a foreground deletion has to wait for dependents."""
         known = self._dependents.get(uid)
         return known is not None and known.blocking > 0
 
-    def blocking(self, uid: str) -> Iterator[Node]:
+    def blocking_dependents(self, uid: str) -> Iterator[Node]:
         """The dependents that it waits for."""
-        return (node for node in self.dependents(uid) if node.blocks(uid))
+        return (node for node in self.dependents(uid) if node.blocks_deletion_of(uid))
 
     # --- changing
 
     def put(
         self,
-        place: Place,
+        object_key: ObjectKey,
         uid: str,
         references: Iterable[Reference],
         *,
-        deleting: bool = False,
-        orphans: bool = False,
-        foreground: bool = False,
+        being_deleted: bool = False,
+        orphaning: bool = False,
+        deleting_dependents: bool = False,
     ) -> tuple[bool, list[str]]:
         """
         Take notice of an object's newest state.
@@ -161,31 +163,38 @@ class OwnerGraph:
         @return: Whether its owners are to be looked at, because it is new or has others than before; and the uids of
             waiting owners that it blocks no more.
         """
-        before = self._nodes.get(place)
+        before = self._nodes.get(object_key)
         named = tuple(references)
         if before is not None and before.uid != uid:
-            _, released = self.remove(place)
-            fresh, more = self.put(place, uid, named, deleting=deleting, orphans=orphans, foreground=foreground)
-            return fresh, [*released, *more]
-        node = Node(place, uid, self._taken(named), deleting, orphans, foreground)
+            _, unblocked = self.remove(object_key)
+            fresh, more = self.put(
+                object_key,
+                uid,
+                named,
+                being_deleted=being_deleted,
+                orphaning=orphaning,
+                deleting_dependents=deleting_dependents,
+            )
+            return fresh, [*unblocked, *more]
+        node = Node(object_key, uid, self._intern_references(named), being_deleted, orphaning, deleting_dependents)
         fresh = before is None or before.references is not node.references
         if named:
-            self._nodes[place] = node
+            self._nodes[object_key] = node
             self._link(node, before)
         else:
-            self._nodes.pop(place, None)
+            self._nodes.pop(object_key, None)
         return fresh and bool(named), self._unlink(before, node)
 
-    def remove(self, place: Place) -> tuple[Node | None, list[str]]:
+    def remove(self, object_key: ObjectKey) -> tuple[Node | None, list[str]]:
         """
         Forget an object that is gone.
 
         @return: What was known of it; and the uids of waiting owners that nothing blocks any more.
         """
-        node = self._nodes.pop(place, None)
+        node = self._nodes.pop(object_key, None)
         return node, self._unlink(node, None)
 
-    def _taken(self, references: tuple[Reference, ...]) -> tuple[Reference, ...]:
+    def _intern_references(self, references: tuple[Reference, ...]) -> tuple[Reference, ...]:
         """The same references as others have them who have the same, for one node more."""
         if not references:
             return ()
@@ -195,7 +204,7 @@ class OwnerGraph:
         shared.users += 1
         return shared.references
 
-    def _returned(self, references: tuple[Reference, ...]) -> None:
+    def _drop_references(self, references: tuple[Reference, ...]) -> None:
         """One node less has them."""
         shared = self._shared[references]
         shared.users -= 1
@@ -203,43 +212,43 @@ class OwnerGraph:
             del self._shared[references]
 
     def _link(self, node: Node, before: Node | None) -> None:
-        blocked = node.all_blocked()
-        blocked_before = set() if before is None else before.all_blocked()
+        has_blocking_dependents = node.blocked_uids()
+        blocked_before = set() if before is None else before.blocked_uids()
         for uid in {one.uid for one in node.references}:
             known = self._dependents.get(uid)
             if known is None:
                 known = self._dependents[uid] = _Dependents({})
-            known.blocking += (uid in blocked) - (uid in blocked_before)
-            known.nodes[node.place] = node
+            known.blocking += (uid in has_blocking_dependents) - (uid in blocked_before)
+            known.nodes[node.object_key] = node
 
     def _unlink(self, before: Node | None, now: Node | None) -> list[str]:
         """Take away the edges that are no more; give the waiting owners that became free."""
         if before is None or not before.references:
             return []
-        released = []
+        unblocked = []
         left = set() if now is None else {one.uid for one in now.references}
-        all_blocked = before.all_blocked()
+        all_blocked = before.blocked_uids()
         for uid in {one.uid for one in before.references}:
-            blocked = uid in all_blocked
+            has_blocking_dependents = uid in all_blocked
             if uid not in left:
                 known = self._dependents[uid]
-                del known.nodes[before.place]
-                known.blocking -= blocked
+                del known.nodes[before.object_key]
+                known.blocking -= has_blocking_dependents
                 if not known.nodes:
                     del self._dependents[uid]
-            if blocked and uid in self.waiting and not self.blocked(uid):
-                released.append(uid)
-        self._returned(before.references)
-        return released
+            if has_blocking_dependents and uid in self.waiting and not self.has_blocking_dependents(uid):
+                unblocked.append(uid)
+        self._drop_references(before.references)
+        return unblocked
 
     # --- cycles
 
-    def waits_for_itself(self, uid: str) -> bool:
+    def in_blocking_cycle(self, uid: str) -> bool:
         """Whether an object that waits for its dependents is, by way of others that wait as well, one of those."""
         seen: set[str] = set()
         left = [uid]
         while left:
-            for node in self.blocking(left.pop()):
+            for node in self.blocking_dependents(left.pop()):
                 if node.uid == uid:
                     return True
                 if node.uid in self.waiting and node.uid not in seen:

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 
 class IAggregatedServer(Protocol):
-    """The server behind an APIService; L{kubetwist.controllers.aggregation.apiservices.Remote} provides it."""
+    """
+    The server behind an APIService.
+
+    L{kubetwist.controllers.aggregation.apiservices.AggregatedServer} provides it.
+    """
 
     @property
     def group_version(self) -> GroupVersion:
@@ -61,9 +65,9 @@ class IAggregation(Protocol):
     """All servers behind APIServices; L{kubetwist.controllers.aggregation.apiservices.Aggregation} provides it."""
 
     @property
-    def remotes(self) -> Mapping[GroupVersion, IAggregatedServer]:
+    def aggregated_servers(self) -> Mapping[GroupVersion, IAggregatedServer]:
         """The servers, by group and version."""
 
     @property
-    def registered(self) -> IServedVersions:
+    def api_services(self) -> IServedVersions:
         """The groups and versions of all APIServices, those of this server included."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...registry.stores import Stores
 
 #: Who owns the fields that controllers write, as in the reference.
-MANAGER: Final = "kube-controller-manager"
+DEFAULT_FIELD_MANAGER: Final = "kube-controller-manager"
 _RULES: Final[dict[str, Callable[[Store], UpdateRules]]] = {
     "status": status_rules,
     "approval": approval_rules,
@@ -34,28 +34,28 @@ _RULES: Final[dict[str, Callable[[Store], UpdateRules]]] = {
 }
 
 
-def controller_user(account: str) -> UserInfo:
+def controller_user(service_account: str) -> UserInfo:
     """
     Who a controller is: a service account in C{kube-system}, for which the built-in roles are.
 
-    @param account: The name of the account, or of one of the system's own users.
+    @param service_account: The name of the account, or of one of the system's own users.
     """
-    if account.startswith("system:"):
-        return UserInfo(account, groups=("system:authenticated",))
+    if service_account.startswith("system:"):
+        return UserInfo(service_account, groups=("system:authenticated",))
     return UserInfo(
-        f"system:serviceaccount:kube-system:{account}",
+        f"system:serviceaccount:kube-system:{service_account}",
         groups=("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"),
     )
 
 
-def namespace_ends(error: APIStatusError) -> bool:
+def is_namespace_terminating_error(error: APIStatusError) -> bool:
     """Whether something can not be made because its namespace is on its way out: then it need not be tried again."""
     causes = (error.details or {}).get("causes") or ()
     return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
 
 
 class ClientContext(Protocol):
-    """The stores that a client writes to; L{kubetwist.controllers.machinery.context.Context} provides it."""
+    """The stores that a client writes to; L{kubetwist.controllers.machinery.context.ControllerContext} provides it."""
 
     @property
     def registry(self) -> ResourceRegistry:
@@ -83,13 +83,13 @@ class Client:
     @ivar user: Whom admission and audit see.
     """
 
-    def __init__(self, context: ClientContext, user: UserInfo, manager: str = MANAGER) -> None:
+    def __init__(self, context: ClientContext, user: UserInfo, field_manager: str = DEFAULT_FIELD_MANAGER) -> None:
         self._context = context
         self.user = user
-        self.manager = manager
+        self.field_manager = field_manager
 
     def _scope(self, namespace: str) -> RequestScope:
-        return RequestScope(namespace, self.user, user_agent=MANAGER)
+        return RequestScope(namespace, self.user, user_agent=DEFAULT_FIELD_MANAGER)
 
     def get(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """A copy of an object as it is now, to be changed at will; L{None} where there is none."""
@@ -105,9 +105,9 @@ class Client:
         store = await self._context.store(group, resource)
         made = thawed(obj)
         store.strategy.default(made)
-        store.update_managed_fields(None, made, "", self.manager)
+        store.update_managed_fields(None, made, "", self.field_manager)
         scope = self._scope(made["metadata"].get("namespace", ""))
-        result: Record = await store.create(scope, made, CreateOptions(field_manager=self.manager))
+        result: Record = await store.create(scope, made, CreateOptions(field_manager=self.field_manager))
         return result
 
     async def update(
@@ -118,7 +118,7 @@ class Client:
         name: str,
         change: Callable[[JSONObject], JSONObject | None],
         *,
-        part: str = "",
+        subresource: str = "",
         uid: str = "",
         revision: int = 0,
     ) -> Record:
@@ -127,7 +127,7 @@ class Client:
 
         @param change: Changes what it is given, a copy of the newest state, or returns another object; called again
             when somebody else writes in between. It may raise to give up.
-        @param part: C{""} for the object, or C{"status"}, C{"approval"}, C{"finalize"}.
+        @param subresource: C{""} for the object, or C{"status"}, C{"approval"}, C{"finalize"}.
         @param uid: That the object must have; another one is a conflict.
         @param revision: That it must be at (a record's C{revision}); then it is not tried again.
         @return: What is stored now.
@@ -144,13 +144,13 @@ class Client:
             # What is given to those who change it is theirs; ownership compares with what was there.
             new = thawed(stored)
             new = change(new) or new
-            if not part:
+            if not subresource:
                 store.strategy.default(new)
-            store.update_managed_fields(stored, new, part, self.manager)
+            store.update_managed_fields(stored, new, subresource, self.field_manager)
             return new
 
-        rules = _RULES[part](store) if part else None
-        options = UpdateOptions(field_manager=self.manager)
+        rules = _RULES[subresource](store) if subresource else None
+        options = UpdateOptions(field_manager=self.field_manager)
         record: Record = (await store.update(self._scope(namespace), name, changed, options, rules, patching=True))[0]
         return record
 
@@ -166,19 +166,29 @@ class Client:
         revision: int = 0,
     ) -> Record:
         """As L{update}, for the status."""
-        return await self.update(group, resource, namespace, name, change, part="status", uid=uid, revision=revision)
+        return await self.update(
+            group, resource, namespace, name, change, subresource="status", uid=uid, revision=revision
+        )
 
     async def patch(
-        self, group: str, resource: str, namespace: str, name: str, patch: JSONObject, *, part: str = "", uid: str = ""
+        self,
+        group: str,
+        resource: str,
+        namespace: str,
+        name: str,
+        patch: JSONObject,
+        *,
+        subresource: str = "",
+        uid: str = "",
     ) -> Record:
         """Change an object by a JSON merge patch."""
         return await self.update(
-            group, resource, namespace, name, lambda obj: merge_patch(obj, patch), part=part, uid=uid
+            group, resource, namespace, name, lambda obj: merge_patch(obj, patch), subresource=subresource, uid=uid
         )
 
     async def apply(self, group: str, resource: str, obj: JSONObject) -> Record:
         """
-        Apply an object by force, as server-side apply does: L{manager} owns what it says, and nothing else any more.
+        Apply an object with force, as server-side apply does. L{field_manager} then owns exactly the fields in C{obj}.
 
         @param obj: In the stored version; what is not there is made. Only built-in resources have this.
         """
@@ -192,12 +202,12 @@ class Client:
         applied = {"apiVersion": gvk.api_version, "kind": gvk.kind, **thawed(obj)}
 
         def changed(stored: JSONObject | None) -> JSONObject:
-            merged = fields.apply(stored, applied, self.manager, now(), True)
+            merged = fields.apply(stored, applied, self.field_manager, now(), True)
             new: JSONObject = codec.to_storage(codec.redecode(merged, [], converted=True))
             store.strategy.default(new)
             return new
 
-        options = PatchOptions(field_manager=self.manager, force=True)
+        options = PatchOptions(field_manager=self.field_manager, force=True)
         scope = self._scope(meta.get("namespace", ""))
         record: Record = (await store.update(scope, meta["name"], changed, options, patching=True, creating=True))[0]
         return record

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+from warnings import warn
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -38,7 +39,7 @@ class ICustomResources(Protocol):
         """Have C{changed} called after every change of these; what is returned ends that."""
 
 
-class _Custom:
+class _CustomResourceSource:
     """Where the objects of a custom resource are: in another place whenever its definition has changed."""
 
     _log = Logger()
@@ -60,7 +61,7 @@ class _Custom:
             )
 
 
-class Context:
+class ControllerContext:
     """
     What controllers share.
 
@@ -89,8 +90,8 @@ class Context:
         self.aggregation = aggregation
         self._custom = custom
         self._informers: dict[GroupResource, Informer] = {}
-        self._followers: list[Callable[[], object]] = []
-        self._unfollow: Callable[[], None] | None = None
+        self._resource_listeners: list[Callable[[], object]] = []
+        self._stop_following: Callable[[], None] | None = None
         self._recorders: dict[str, EventRecorder] = {}
         self._stopped = False
 
@@ -105,7 +106,7 @@ class Context:
         """What pods verify this server by, in PEM; C{""} where it is not known."""
         return "" if self._config is None else self._config.credentials.trust.decode()
 
-    def follow_trust(self, changed: Callable[[], object]) -> None:
+    def on_root_ca_changed(self, changed: Callable[[], object]) -> None:
         """Have C{changed} called whenever L{root_ca} is another."""
         if self._config is not None:
             self._config.credentials.trust_followers.append(changed)
@@ -133,31 +134,31 @@ class Context:
             found += [served.definition.info for served in self._custom.all_served()]
         return found
 
-    def loaded(self, group: str, resource: str) -> bool:
+    def is_cached(self, group: str, resource: str) -> bool:
         """Whether the objects of a resource are in memory; those of custom ones are from the first question on."""
         if self.stores.find(group, resource) is not None:
             return True
         served = None if self._custom is None else self._custom.served(str(GroupResource(group, resource)))
         return served is not None and served.ready
 
-    def follow_resources(self, changed: Callable[[], object]) -> None:
-        """Have C{changed} called whenever L{resources} or L{loaded} may give something else."""
-        self._followers.append(changed)
+    def on_resources_changed(self, changed: Callable[[], object]) -> None:
+        """Have C{changed} called whenever L{resources} or L{is_cached} may give something else."""
+        self._resource_listeners.append(changed)
         self._follow_custom()
 
     def _follow_custom(self) -> None:
-        if self._unfollow is None and self._custom is not None:
-            self._unfollow = self._custom.follow(self._customs_changed)
+        if self._stop_following is None and self._custom is not None:
+            self._stop_following = self._custom.follow(self._custom_resources_changed)
 
-    def _customs_changed(self) -> None:
+    def _custom_resources_changed(self) -> None:
         if self._stopped:
             return
         for key, informer in list(self._informers.items()):
             if not self.served(*key):
                 del self._informers[key]
-                informer.gone()
-        for follower in list(self._followers):
-            follower()
+                informer.handle_resource_removed()
+        for listener in list(self._resource_listeners):
+            listener()
 
     async def store(self, group: str, resource: str) -> Store:
         """
@@ -188,11 +189,11 @@ class Context:
         key = GroupResource(group, resource)
         informer = self._informers.get(key)
         if informer is None:
-            informer = self._informers[key] = self._made(key)
+            informer = self._informers[key] = self._new_informer(key)
             informer.start()
         return informer
 
-    def _made(self, key: GroupResource) -> Informer:
+    def _new_informer(self, key: GroupResource) -> Informer:
         store = self.stores.find(*key)
         if store is not None:
             return Informer(StoreSource(store), self.clock)
@@ -200,27 +201,27 @@ class Context:
         if served is None or self._custom is None:
             raise KeyError(str(key))
         self._follow_custom()
-        return Informer(_Custom(served.definition.info, self._custom), self.clock)
+        return Informer(_CustomResourceSource(served.definition.info, self._custom), self.clock)
 
-    def when_caught_up(self, done: Callable[[], object]) -> None:
-        """Call C{done} when all informers have caught up: see L{Informer.when_caught_up}."""
+    def when_handlers_synced(self, done: Callable[[], object]) -> None:
+        """Call C{done} when all informers have caught up: see L{Informer.when_handlers_synced}."""
         for informer in self._informers.values():
-            if not informer.caught_up:
-                informer.when_caught_up(lambda: self.when_caught_up(done))
+            if not informer.handlers_synced:
+                informer.when_handlers_synced(lambda: self.when_handlers_synced(done))
                 return
         done()
 
     # --- writing
 
-    def client(self, account: str, manager: str = "") -> Client:
+    def client(self, service_account: str, field_manager: str = "") -> Client:
         """
         What a controller writes with.
 
-        @param account: Of its service account, as the built-in roles name it: C{"namespace-controller"}.
-        @param manager: Who owns the fields that it writes; the reference's usual name without it.
+        @param service_account: Of its service account, as the built-in roles name it: C{"namespace-controller"}.
+        @param field_manager: Who owns the fields that it writes; the reference's usual name without it.
         """
-        user = controller_user(account)
-        return Client(self, user, manager) if manager else Client(self, user)
+        user = controller_user(service_account)
+        return Client(self, user, field_manager) if field_manager else Client(self, user)
 
     def recorder(self, component: str) -> EventRecorder:
         """What records events in the name of a component: C{"deployment-controller"}."""
@@ -234,9 +235,17 @@ class Context:
     async def stop(self) -> None:
         """Tell nobody any more; controllers are stopped before."""
         self._stopped = True
-        if self._unfollow is not None:
-            self._unfollow()
+        if self._stop_following is not None:
+            self._stop_following()
         for recorder in self._recorders.values():
             await recorder.stop()
         for informer in self._informers.values():
             informer.stop()
+
+
+def __getattr__(name: str) -> Any:
+    """Return L{ControllerContext} under its deprecated name C{Context}."""
+    if name == "Context":
+        warn("Context was renamed to ControllerContext", DeprecationWarning, stacklevel=2)
+        return ControllerContext
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Generic
+from warnings import warn
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
@@ -12,11 +13,11 @@ from ...api.errors import APIStatusError
 from ...api.record import Record
 from ...interfaces import IController
 from ...storage.errors import StorageError
-from .client import MANAGER
+from .client import DEFAULT_FIELD_MANAGER
 from .informer import (
     Handler,
+    HandlerRegistration,
     Informer,
-    Subscription,
 )
 from .queue import (
     Key,
@@ -24,7 +25,7 @@ from .queue import (
 )
 
 if TYPE_CHECKING:
-    from .context import Context
+    from .context import ControllerContext
 
 
 @implementer(IController)
@@ -32,35 +33,39 @@ class Controller(Generic[Key]):
     """
     Follows objects, and works off a queue of keys.
 
-    A controller overrides L{follow} and L{sync}.
+    A controller overrides L{register_handlers} and L{sync}.
 
     @cvar name: As kube-controller-manager spells it.
-    @cvar account: Its service account, where that is not its name.
-    @cvar manager: Who owns the fields that it writes.
+    @cvar service_account: Its service account, where that is not its name.
+    @cvar field_manager: Who owns the fields that it writes.
     @cvar workers: How many keys are worked on at the same time.
     @ivar queue: What is to be done.
     @ivar client: Writes in its name.
     """
 
     name: ClassVar[str]
-    account: ClassVar[str] = ""
-    manager: ClassVar[str] = MANAGER
+    service_account: ClassVar[str] = ""
+    field_manager: ClassVar[str] = DEFAULT_FIELD_MANAGER
     workers: ClassVar[int] = 1
     _log = Logger()
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ControllerContext) -> None:
         self.context = context
         self.clock = context.clock
-        self.client = context.client(self.account or self.name, self.manager)
+        self.client = context.client(self.service_account or self.name, self.field_manager)
         self.queue: WorkQueue[Key] = WorkQueue(context.clock, self._work, workers=self.workers)
-        self._subscriptions: list[Subscription] = []
+        self._registrations: list[HandlerRegistration] = []
         self._waiting: list[Deferred[None]] = []
         self.stopped = False
 
     # --- to be overridden
 
-    def follow(self) -> None:
-        """Say, by L{watch}, which objects matter; called once."""
+    def register_handlers(self) -> None:
+        """Register event handlers with L{watch}. Called once, by L{start}."""
+        follow = getattr(self, "follow", None)
+        if follow is not None:
+            warn("Controller.follow was renamed to register_handlers", DeprecationWarning, stacklevel=2)
+            follow()
 
     async def sync(self, key: Key) -> None:
         """
@@ -81,7 +86,7 @@ class Controller(Generic[Key]):
         @raise KeyError: There is no such resource.
         """
         informer = self.context.informer(group, resource)
-        self._subscriptions.append(informer.subscribe(handler or self.enqueue))
+        self._registrations.append(informer.add_event_handler(handler or self.enqueue))
         self._waiting.append(informer.synced)
         return informer
 
@@ -89,15 +94,20 @@ class Controller(Generic[Key]):
         """Have the key of an object worked on."""
         self.queue.add(record.key)  # type: ignore[arg-type]
 
+    async def yield_to_reactor(self) -> None:
+        """See L{WorkQueue.yield_to_reactor}."""
+        await self.queue.yield_to_reactor()
+
     async def pause(self) -> None:
-        """See L{WorkQueue.pause}."""
-        await self.queue.pause()
+        """Call L{yield_to_reactor}. Deprecated."""
+        warn("Controller.pause was renamed to yield_to_reactor", DeprecationWarning, stacklevel=2)
+        await self.queue.yield_to_reactor()
 
     # --- life
 
     def start(self) -> None:
         """Begin to follow; the work begins when all objects are there."""
-        self.follow()
+        self.register_handlers()
         left = [informer for informer in self._waiting if not informer.called]
         self._waiting.clear()
         if not left:
@@ -115,7 +125,7 @@ class Controller(Generic[Key]):
             synced.addCallback(one)
 
     def _begin(self) -> None:
-        self.context.when_caught_up(self._start_queue)
+        self.context.when_handlers_synced(self._start_queue)
 
     def _start_queue(self) -> None:
         if not self.stopped:
@@ -124,8 +134,8 @@ class Controller(Generic[Key]):
     async def stop(self) -> None:
         """Begin nothing more, and wait for what is under way."""
         self.stopped = True
-        for subscription in self._subscriptions:
-            subscription.stop()
+        for registration in self._registrations:
+            registration.stop()
         await self.queue.stop()
 
     # --- work
@@ -143,7 +153,7 @@ class Controller(Generic[Key]):
     def _failed(self, key: Key, error: Exception) -> None:
         # Somebody else wrote first, or the object is gone: that is everyday life.
         quiet = isinstance(error, APIStatusError) and error.code in (404, 409)
-        if not quiet and not self.queue.failures(key) and not self.stopped:
+        if not quiet and not self.queue.num_requeues(key) and not self.stopped:
             if isinstance(error, (APIStatusError, StorageError)):
                 self._log.warn("{name}: {key}: {error}", name=self.name, key=key, error=error)
             else:

@@ -18,8 +18,8 @@ from ...api.resource import JSONObject
 from ...api.times import format_micro_time
 from ...interfaces import IControllerFactory
 from ...storage.errors import StorageError
-from .context import Context
-from .manager import RunningControllers
+from .context import ControllerContext
+from .manager import ControllerManager
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
@@ -41,40 +41,44 @@ class LeaderElector:
     Clocks of servers are never compared: that a Lease is not renewed any more is told by how long it has looked the
     same here.
 
-    @ivar leads: Whether the Lease is ours.
+    @ivar is_leader: Whether the Lease is ours.
     """
 
     _log = Logger()
 
     def __init__(
-        self, context: Context, identity: str, begin: Callable[[], None], end: Callable[[], Deferred[None]]
+        self,
+        context: ControllerContext,
+        identity: str,
+        on_started_leading: Callable[[], None],
+        on_stopped_leading: Callable[[], Deferred[None]],
     ) -> None:
         """
         @param identity: Who we are; nobody else's.
-        @param begin: Called when the Lease is ours.
-        @param end: Called when it is no longer; it is tried for again once that has fired.
+        @param on_started_leading: Called when the Lease is ours.
+        @param on_stopped_leading: Called when it is no longer; it is tried for again once that has fired.
         """
         self._clock: IReactorTime = context.clock
         self._client = context.client("leader-election")
         self._identity = identity
-        self._begin = begin
-        self._end = end
-        self._seen: JSONObject | None = None
-        self._seen_at = 0.0
+        self._on_started_leading = on_started_leading
+        self._on_stopped_leading = on_stopped_leading
+        self._observed_record: JSONObject | None = None
+        self._observed_time = 0.0
         self._renewed_at = 0.0
         self._call: IDelayedCall | None = None
         self._trying: Deferred[None] | None = None
         self._stopped = False
-        self.leads = False
+        self.is_leader = False
 
     def start(self) -> None:
         """Try from now on."""
         self._call = None
-        self._trying = Deferred.fromCoroutine(self._round())
+        self._trying = Deferred.fromCoroutine(self._sync_once())
         self._trying.addErrback(lambda failure: self._log.failure("the election failed", failure))
-        self._trying.addCallback(self._plan)
+        self._trying.addCallback(self._schedule)
 
-    def _plan(self, _: object) -> None:
+    def _schedule(self, _: object) -> None:
         self._trying = None
         if not self._stopped:
             self._call = self._clock.callLater(RETRY_PERIOD, self.start)
@@ -87,33 +91,39 @@ class LeaderElector:
             self._call = None
         if self._trying is not None:
             await self._trying
-        if not self.leads:
+        if not self.is_leader:
             return
-        self.leads = False
-        await self._end()
+        self.is_leader = False
+        await self._on_stopped_leading()
         try:
             await self._write({"holderIdentity": "", "leaseDurationSeconds": 1})
         except (APIStatusError, StorageError) as error:
             self._log.debug("the lease was not released: {error}", error=error)
 
-    async def _round(self) -> None:
+    async def _sync_once(self) -> None:
         began = self._clock.seconds()
-        if await self._hold():
+        if await self._try_acquire_or_renew():
             self._renewed_at = began
-            if not self.leads and not self._stopped:
-                self.leads = True
-                self._log.info("{name} is ours: controllers begin", name=NAME)
-                self._begin()
-        elif self.leads and self._is_lost():
-            self.leads = False
-            self._log.warn("{name} is lost: controllers end", name=NAME)
-            await self._end()
+            if not self.is_leader and not self._stopped:
+                self.is_leader = True
+                self._log.info(
+                    "acquired lease {namespace}/{name}; starting controllers", namespace=NAMESPACE, name=NAME
+                )
+                self._on_started_leading()
+        elif self.is_leader and self._is_lost():
+            self.is_leader = False
+            self._log.warn("lost lease {namespace}/{name}; stopping controllers", namespace=NAMESPACE, name=NAME)
+            await self._on_stopped_leading()
 
     def _is_lost(self) -> bool:
-        others = self._seen is not None and self._seen.get("holderIdentity") not in (self._identity, "", None)
+        others = self._observed_record is not None and self._observed_record.get("holderIdentity") not in (
+            self._identity,
+            "",
+            None,
+        )
         return others or self._clock.seconds() - self._renewed_at >= RENEW_DEADLINE
 
-    async def _hold(self) -> bool:
+    async def _try_acquire_or_renew(self) -> bool:
         """Get or renew the Lease; whether that went well."""
         try:
             lease = self._client.get("coordination.k8s.io", "leases", NAMESPACE, NAME)
@@ -122,10 +132,12 @@ class LeaderElector:
                 return True
             spec = lease.get("spec") or {}
             now = self._clock.seconds()
-            if spec != self._seen:
-                self._seen, self._seen_at = spec, now
+            if spec != self._observed_record:
+                self._observed_record, self._observed_time = spec, now
             holder = spec.get("holderIdentity") or ""
-            if holder not in ("", self._identity) and now < self._seen_at + (spec.get("leaseDurationSeconds") or 0):
+            if holder not in ("", self._identity) and now < self._observed_time + (
+                spec.get("leaseDurationSeconds") or 0
+            ):
                 return False
             changes: JSONObject = {"holderIdentity": self._identity, "leaseDurationSeconds": LEASE_DURATION}
             if holder != self._identity:
@@ -161,24 +173,24 @@ class LeaderElector:
         await self._client.update("coordination.k8s.io", "leases", NAMESPACE, NAME, change, revision=revision)
 
 
-class ElectedControllers:
+class LeaderElectedControllerManager:
     """
-    As L{RunningControllers}, where other servers have controllers for the same storage.
+    As L{ControllerManager}, where other servers have controllers for the same storage.
 
     @ivar running: Those of now; L{None} while another server has them.
-    @ivar elected: What is held by who has them.
+    @ivar lease_name: What is held by who has them.
     """
 
-    elected: Final = NAME
+    lease_name: Final = NAME
 
     def __init__(
-        self, make_context: Callable[[], Context], factories: Sequence[IControllerFactory], identity: str
+        self, make_context: Callable[[], ControllerContext], factories: Sequence[IControllerFactory], identity: str
     ) -> None:
         """
         @param make_context: Makes what controllers share, anew for each time that they run.
         """
         self.context = make_context()
-        self.running: RunningControllers | None = None
+        self.running: ControllerManager | None = None
         self._make_context = make_context
         self._factories = factories
         self._elector = LeaderElector(self.context, identity, self._begin, self._end)
@@ -188,7 +200,7 @@ class ElectedControllers:
         self._elector.start()
 
     def _begin(self) -> None:
-        self.running = RunningControllers(self._make_context(), self._factories)
+        self.running = ControllerManager(self._make_context(), self._factories)
         self.running.start()
 
     def _end(self) -> Deferred[None]:

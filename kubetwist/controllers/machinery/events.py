@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from .client import Client
 
 #: How many different events are remembered, to count them.
-REMEMBERED: Final = 4096
+CACHE_SIZE: Final = 4096
 #: Of one object, so many at once; after that one in so many seconds.
 BURST: Final = 25
-REFILL: Final = 300.0
+REFILL_INTERVAL: Final = 300.0
 #: So many that differ in their messages only, within so many seconds, become one.
-SIMILAR: Final = 10
-SIMILAR_SECONDS: Final = 600.0
+MAX_SIMILAR_EVENTS: Final = 10
+AGGREGATE_INTERVAL: Final = 600.0
 #: The longest message.
-MESSAGE_LENGTH: Final = 1024
+MAX_MESSAGE_LENGTH: Final = 1024
 
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
@@ -47,7 +47,7 @@ _Value = TypeVar("_Value")
 
 
 @define(eq=False)
-class _Told:
+class _EventLog:
     """An event that is there: under which name, how often it happened."""
 
     namespace: str
@@ -56,13 +56,13 @@ class _Told:
 
 
 @define(eq=False)
-class _Tokens:
-    left: float
+class _TokenBucket:
+    tokens: float
     at: float
 
 
 @define(eq=False)
-class _Similar:
+class _AggregateRecord:
     messages: set[str]
     at: float
 
@@ -85,9 +85,9 @@ class EventRecorder:
         self._clock = clock
         self._component = component
         self._client = client
-        self._told: OrderedDict[_Event, _Told] = OrderedDict()
-        self._tokens: OrderedDict[_Object, _Tokens] = OrderedDict()
-        self._similar: OrderedDict[_Series, _Similar] = OrderedDict()
+        self._logged: OrderedDict[_Event, _EventLog] = OrderedDict()
+        self._buckets: OrderedDict[_Object, _TokenBucket] = OrderedDict()
+        self._aggregates: OrderedDict[_Series, _AggregateRecord] = OrderedDict()
         self._waiting: dict[int, tuple[_Event, JSONObject]] = {}
         self._number = self._stamp = 0
         # One after the other: the second of the same kind is to find the first.
@@ -111,12 +111,12 @@ class EventRecorder:
             "apiVersion": kind.api_version,
             "resourceVersion": meta.get("resourceVersion", ""),
         }
-        whom = (kind.group, kind.kind, about["namespace"], about["name"], about["uid"])
+        involved = (kind.group, kind.kind, about["namespace"], about["name"], about["uid"])
         now = self._clock.seconds()
-        if not self._may(whom, now):
+        if not self._allow(involved, now):
             return
-        message = message if len(message) <= MESSAGE_LENGTH else message[: MESSAGE_LENGTH - 3] + "..."
-        message = self._combined((whom, type, reason), message, now)
+        message = message if len(message) <= MAX_MESSAGE_LENGTH else message[: MAX_MESSAGE_LENGTH - 3] + "..."
+        message = self._aggregate((involved, type, reason), message, now)
         time = format_time(now)
         # Names tell the time in nanoseconds; no two are the same.
         self._stamp = max(self._stamp + 1, int(now * 1e9))
@@ -136,30 +136,30 @@ class EventRecorder:
             "reportingComponent": self._component,
         }
         self._number += 1
-        self._waiting[self._number] = (whom, type, reason, message), event
+        self._waiting[self._number] = (involved, type, reason, message), event
         self._queue.add(self._number)
 
-    def _may(self, whom: _Object, now: float) -> bool:
-        tokens = self._tokens.pop(whom, None) or _Tokens(BURST, now)
-        tokens.left = min(BURST, tokens.left + (now - tokens.at) / REFILL)
-        tokens.at = now
-        self._tokens[whom] = tokens
-        _trim(self._tokens)
-        if tokens.left < 1:
+    def _allow(self, involved: _Object, now: float) -> bool:
+        bucket = self._buckets.pop(involved, None) or _TokenBucket(BURST, now)
+        bucket.tokens = min(BURST, bucket.tokens + (now - bucket.at) / REFILL_INTERVAL)
+        bucket.at = now
+        self._buckets[involved] = bucket
+        _trim(self._buckets)
+        if bucket.tokens < 1:
             return False
-        tokens.left -= 1
+        bucket.tokens -= 1
         return True
 
-    def _combined(self, what: _Series, message: str, now: float) -> str:
-        similar = self._similar.pop(what, None)
-        if similar is None or now - similar.at > SIMILAR_SECONDS:
-            similar = _Similar(set(), now)
-        similar.at = now
-        self._similar[what] = similar
-        _trim(self._similar)
-        if message not in similar.messages and len(similar.messages) >= SIMILAR:
+    def _aggregate(self, what: _Series, message: str, now: float) -> str:
+        record = self._aggregates.pop(what, None)
+        if record is None or now - record.at > AGGREGATE_INTERVAL:
+            record = _AggregateRecord(set(), now)
+        record.at = now
+        self._aggregates[what] = record
+        _trim(self._aggregates)
+        if message not in record.messages and len(record.messages) >= MAX_SIMILAR_EVENTS:
             return f"(combined from similar events): {message}"
-        similar.messages.add(message)
+        record.messages.add(message)
         return message
 
     async def _write(self, number: int) -> None:
@@ -175,32 +175,32 @@ class EventRecorder:
     async def _record(self, what: _Event, event: JSONObject) -> None:
         if what[3].startswith("(combined"):
             what = (*what[:3], "")
-        told = self._told.pop(what, None)
-        if told is not None:
-            told.count += 1
+        logged = self._logged.pop(what, None)
+        if logged is not None:
+            logged.count += 1
 
-            def again(stored: JSONObject) -> None:
-                stored["count"] = told.count
+            def increment(stored: JSONObject) -> None:
+                stored["count"] = logged.count
                 stored["lastTimestamp"] = event["lastTimestamp"]
                 stored["message"] = event["message"]
 
             try:
-                await self._client.update("", "events", told.namespace, told.name, again)
+                await self._client.update("", "events", logged.namespace, logged.name, increment)
             except APIStatusError as error:
                 if error.code != 404:
                     raise
             else:
-                self._told[what] = told
+                self._logged[what] = logged
                 return
         made = await self._client.create("", "events", event)
-        self._told[what] = _Told(made.namespace, made.name)
-        _trim(self._told)
+        self._logged[what] = _EventLog(made.namespace, made.name)
+        _trim(self._logged)
 
     async def stop(self) -> None:
         """Record nothing more."""
         await self._queue.stop()
 
 
-def _trim(remembered: OrderedDict[_Key, _Value]) -> None:
-    while len(remembered) > REMEMBERED:
-        remembered.popitem(last=False)
+def _trim(cache: OrderedDict[_Key, _Value]) -> None:
+    while len(cache) > CACHE_SIZE:
+        cache.popitem(last=False)

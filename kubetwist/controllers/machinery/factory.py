@@ -13,7 +13,7 @@ from zope.interface import implementer
 from ...interfaces import IController, IControllerFactory
 
 if TYPE_CHECKING:
-    from .context import Context
+    from .context import ControllerContext
 
 
 @implementer(IPlugin, IControllerFactory)
@@ -35,7 +35,7 @@ class ControllerFactory:
     groups: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
 
-    def make(self, context: Context) -> IController | None:
+    def make(self, context: ControllerContext) -> IController | None:
         """@see: L{IControllerFactory.make}."""
         for need in self.needs:
             resource, _, group = need.partition(".")

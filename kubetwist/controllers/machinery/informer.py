@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, Protocol
+from warnings import warn
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -29,12 +30,12 @@ from ...storage.cache.watchcache import WatchCache
 from ...storage.cache.watches import CacheWatch
 from ...storage.cache.window import ADDED, DELETED, MODIFIED, CacheEvent
 from ...storage.errors import StorageError
-from .queue import SLICE
+from .queue import MAX_BLOCKING_SECONDS
 
 #: Objects that are seen to before it is asked how late it is.
-PIECE: Final = 64
+ITEMS_PER_CLOCK_CHECK: Final = 64
 #: Seconds until a cache that is not filled is looked at again.
-RETRY: Final = 0.25
+RETRY_INTERVAL: Final = 0.25
 
 #: Told what happened, the new state (of a deleted object, its last), and the state before or L{None}.
 Handler = Callable[[str, Record, Record | None], object]
@@ -71,19 +72,19 @@ class StoreSource:
         """It loads itself."""
 
 
-class Subscription:
+class HandlerRegistration:
     """
     Somebody who is told.
 
-    @ivar untold: The keys of what is there and is yet to be told of.
+    @ivar pending_initial_keys: The keys of what is there and is yet to be told of.
     """
 
-    __slots__ = ("_informer", "handler", "untold")
+    __slots__ = ("_informer", "handler", "pending_initial_keys")
 
     def __init__(self, informer: Informer, handler: Handler) -> None:
         self._informer = informer
         self.handler = handler
-        self.untold: set[str] = set()
+        self.pending_initial_keys: set[str] = set()
 
     def stop(self) -> None:
         """Be told no more."""
@@ -95,44 +96,44 @@ class Index:
     Records by something else than their names.
 
     It is kept as the objects change; asking it is a look-up. Of many objects it is not made at once: it is whole when
-    its informer has caught up (L{Informer.when_caught_up}), and a controller does not begin to work before.
+    its informer has caught up (L{Informer.when_handlers_synced}), and a controller does not begin to work before.
     """
 
     def __init__(self, function: IndexFunction) -> None:
         self._function = function
-        self._found: dict[Hashable, dict[str, Record]] = {}
+        self._records: dict[Hashable, dict[str, Record]] = {}
         #: By a record's key: under what it is found.
         self._values: dict[str, tuple[Hashable, ...]] = {}
 
     def get(self, value: Hashable) -> list[Record]:
         """The records of a value, in no order."""
-        return list(self._found.get(value, {}).values())
+        return list(self._records.get(value, {}).values())
 
     def count(self, value: Hashable) -> int:
         """How many they are."""
-        return len(self._found.get(value, ()))
+        return len(self._records.get(value, ()))
 
     def values(self) -> list[Hashable]:
         """All values that something is found under."""
-        return list(self._found)
+        return list(self._records)
 
-    def _take(self, kind: str, record: Record) -> None:
+    def _update(self, kind: str, record: Record) -> None:
         key = record.key
         values: tuple[Hashable, ...] = () if kind == DELETED else tuple(self._function(record))
         before = self._values.get(key, ())
         if before != values:
             for value in before:
                 if value not in values:
-                    records = self._found[value]
+                    records = self._records[value]
                     del records[key]
                     if not records:
-                        del self._found[value]
+                        del self._records[value]
             if values:
                 self._values[key] = values
             else:
                 del self._values[key]
         for value in values:
-            self._found.setdefault(value, {})[key] = record
+            self._records.setdefault(value, {})[key] = record
 
 
 @implementer(IWatchSink)
@@ -154,10 +155,10 @@ class Informer:
         self._clock = clock
         self._watch: CacheWatch | None = None
         self._cache: WatchCache | None = None
-        self._subscriptions: tuple[Subscription, ...] = ()
+        self._registrations: tuple[HandlerRegistration, ...] = ()
         self._indexes: dict[str, Index] = {}
         self._retry: IDelayedCall | None = None
-        self._left: Mapping[str, Record] | None = None
+        self._last_known: Mapping[str, Record] | None = None
         #: What is done about all objects, in small pieces, and who waits for the end of that.
         self._tasks: deque[Iterator[None]] = deque()
         self._step_call: IDelayedCall | None = None
@@ -180,7 +181,7 @@ class Informer:
         """An object by the C{key} of its record."""
         return None if self._cache is None else self._cache.get(key)
 
-    def view(self, namespace: str, name: str) -> JSONObject | None:
+    def get_decoded(self, namespace: str, name: str) -> JSONObject | None:
         """An object as it is now, decoded, shared and not to be changed."""
         record = self.get(namespace, name)
         return None if record is None else seen(record)
@@ -191,8 +192,8 @@ class Informer:
             return []
         return self._cache.list(f"{namespace}/" if namespace and self.info.namespaced else "").records
 
-    def views(self, namespace: str = "") -> Sequence[JSONObject]:
-        """The same as L{view} gives them."""
+    def list_decoded(self, namespace: str = "") -> Sequence[JSONObject]:
+        """The same as L{get_decoded} gives them."""
         return [seen(record) for record in self.list(namespace)]
 
     def __len__(self) -> int:
@@ -208,7 +209,7 @@ class Informer:
         if index is None:
             index = self._indexes[name] = Index(function)
             if self.ready:
-                self._do(self._fill(index))
+                self._run_task(self._fill(index))
         return index
 
     def _fill(self, index: Index) -> Iterator[None]:
@@ -220,7 +221,7 @@ class Informer:
 
     # --- what takes time
 
-    def when_caught_up(self, done: Callable[[], object]) -> None:
+    def when_handlers_synced(self, done: Callable[[], object]) -> None:
         """Call C{done} when all handlers know of all objects and all indexes have them: at once, if that is now."""
         if self._tasks:
             self._waiting.append(done)
@@ -228,11 +229,11 @@ class Informer:
             done()
 
     @property
-    def caught_up(self) -> bool:
+    def handlers_synced(self) -> bool:
         """Whether that is so."""
         return not self._tasks
 
-    def _do(self, task: Iterator[None]) -> None:
+    def _run_task(self, task: Iterator[None]) -> None:
         """Do something about many objects: the first piece of it now."""
         self._tasks.append(task)
         if self._step_call is None and not self._stepping:
@@ -245,9 +246,9 @@ class Informer:
         try:
             while self._tasks:
                 task = self._tasks[0]
-                if sum(1 for _ in islice(task, PIECE)) < PIECE:
+                if sum(1 for _ in islice(task, ITEMS_PER_CLOCK_CHECK)) < ITEMS_PER_CLOCK_CHECK:
                     self._tasks.popleft()
-                if self._tasks and self._clock.seconds() - begun > SLICE:
+                if self._tasks and self._clock.seconds() - begun > MAX_BLOCKING_SECONDS:
                     self._step_call = self._clock.callLater(0, self._step)
                     return
         finally:
@@ -258,40 +259,40 @@ class Informer:
 
     # --- being told
 
-    def subscribe(self, handler: Handler, *, initial: bool = True) -> Subscription:
+    def add_event_handler(self, handler: Handler, *, initial: bool = True) -> HandlerRegistration:
         """
         Have a handler told of all changes from now on.
 
         @param initial: Begin with what is there: as C{ADDED}, few objects at once, many little by little.
         """
-        subscription = Subscription(self, handler)
-        self._subscriptions = (*self._subscriptions, subscription)
+        registration = HandlerRegistration(self, handler)
+        self._registrations = (*self._registrations, registration)
         if initial and self.ready:
-            self._begin(subscription)
-        return subscription
+            self._begin(registration)
+        return registration
 
-    def _begin(self, subscription: Subscription) -> None:
+    def _begin(self, registration: HandlerRegistration) -> None:
         keys = [record.key for record in self.list()]
-        subscription.untold = set(keys)
-        self._do(self._tell_all(subscription, keys))
+        registration.pending_initial_keys = set(keys)
+        self._run_task(self._notify_all(registration, keys))
 
-    def _tell_all(self, subscription: Subscription, keys: Sequence[str]) -> Iterator[None]:
+    def _notify_all(self, registration: HandlerRegistration, keys: Sequence[str]) -> Iterator[None]:
         for key in keys:
             # What has changed meanwhile was told of already.
-            if key in subscription.untold:
-                subscription.untold.discard(key)
+            if key in registration.pending_initial_keys:
+                registration.pending_initial_keys.discard(key)
                 record = self.by_key(key)
                 if record is not None:
-                    self._tell(subscription, ADDED, record, None)
+                    self._notify(registration, ADDED, record, None)
             yield
 
-    def _remove(self, subscription: Subscription) -> None:
-        self._subscriptions = tuple(one for one in self._subscriptions if one is not subscription)
-        subscription.untold.clear()
+    def _remove(self, registration: HandlerRegistration) -> None:
+        self._registrations = tuple(one for one in self._registrations if one is not registration)
+        registration.pending_initial_keys.clear()
 
-    def _tell(self, subscription: Subscription, kind: str, record: Record, old: Record | None) -> None:
+    def _notify(self, registration: HandlerRegistration, kind: str, record: Record, old: Record | None) -> None:
         try:
-            subscription.handler(kind, record, old)
+            registration.handler(kind, record, old)
         except Exception:
             self._log.failure(
                 "a handler of {kind} {resource} {key} failed", kind=kind, resource=self.group_resource, key=record.key
@@ -299,33 +300,33 @@ class Informer:
 
     def _index(self, index: Index, kind: str, record: Record) -> None:
         try:
-            index._take(kind, record)
+            index._update(kind, record)
         except Exception:
             self._log.failure("an index of {resource} {key} failed", resource=self.group_resource, key=record.key)
 
     def _changed(self, kind: str, record: Record, old: Record | None) -> None:
         for index in self._indexes.values():
             self._index(index, kind, record)
-        for subscription in self._subscriptions:
-            if record.key not in subscription.untold:
-                self._tell(subscription, kind, record, old)
+        for registration in self._registrations:
+            if record.key not in registration.pending_initial_keys:
+                self._notify(registration, kind, record, old)
                 continue
             # It is the first that this one hears of it.
-            subscription.untold.discard(record.key)
+            registration.pending_initial_keys.discard(record.key)
             if kind != DELETED:
-                self._tell(subscription, ADDED, record, None)
+                self._notify(registration, ADDED, record, None)
 
     # --- life
 
     def start(self) -> None:
         """Begin; idempotent."""
         if self._watch is None and self._retry is None and not self._stopped:
-            self._follow()
+            self._start_watch()
 
     def stop(self) -> None:
         """Tell nobody any more."""
         self._stopped = True
-        self._subscriptions = ()
+        self._registrations = ()
         self._tasks.clear()
         for call in (self._retry, self._step_call):
             if call is not None and call.active():
@@ -335,49 +336,52 @@ class Informer:
             self._watch.stop()
             self._watch = None
 
-    def gone(self) -> None:
+    def handle_resource_removed(self) -> None:
         """The resource is served no more: neither are its objects there."""
-        left, told = self._state(), self._subscriptions
+        left, told = self._known_records(), self._registrations
         self.stop()
         self._cache = None
         self.ready = False
-        self._subscriptions = told
+        self._registrations = told
         for record in left.values():
             self._changed(DELETED, record, record)
-        self._subscriptions = ()
+        self._registrations = ()
 
-    def _state(self) -> Mapping[str, Record]:
+    def _known_records(self) -> Mapping[str, Record]:
         """What was told of so far."""
-        if self._left is not None:
-            return self._left
+        if self._last_known is not None:
+            return self._last_known
         return {} if self._cache is None else {record.key: record for record in self._cache.list().records}
 
-    def _follow(self) -> None:
+    def _start_watch(self) -> None:
         self._retry = None
         cache = self.source.cache()
         if cache is None or not cache.ready:
             self.source.load()
-            self._retry = self._clock.callLater(RETRY, self._follow)
+            self._retry = self._clock.callLater(RETRY_INTERVAL, self._start_watch)
             return
-        left, self._left = self._state() if self._cache is not None or self._left is not None else {}, None
+        left, self._last_known = (
+            self._known_records() if self._cache is not None or self._last_known is not None else {},
+            None,
+        )
         self._cache = cache
         try:
             self._watch = cache.watch("", sink=self)
         except (StorageError, APIStatusError):
-            self._left = left
-            self._retry = self._clock.callLater(RETRY, self._follow)
+            self._last_known = left
+            self._retry = self._clock.callLater(RETRY_INTERVAL, self._start_watch)
             return
         if self.ready:
-            self._compare(left, cache.list().records)
+            self._replace(left, cache.list().records)
             return
         self.ready = True
         for index in self._indexes.values():
-            self._do(self._fill(index))
-        for subscription in self._subscriptions:
-            self._begin(subscription)
+            self._run_task(self._fill(index))
+        for registration in self._registrations:
+            self._begin(registration)
         self.synced.callback(None)
 
-    def _compare(self, left: Mapping[str, Record], records: Sequence[Record]) -> None:
+    def _replace(self, left: Mapping[str, Record], records: Sequence[Record]) -> None:
         """Tell how what is there differs from what was told of."""
         there = {record.key for record in records}
         for key, old in left.items():
@@ -405,5 +409,22 @@ class Informer:
         if self._stopped:
             return
         # Until the cache is filled again, it has what it had.
-        self._left = self._state()
-        self._retry = self._clock.callLater(RETRY, self._follow)
+        self._last_known = self._known_records()
+        self._retry = self._clock.callLater(RETRY_INTERVAL, self._start_watch)
+
+    # --- deprecated names
+
+    def subscribe(self, handler: Handler, *, initial: bool = True) -> HandlerRegistration:
+        """Call L{add_event_handler}. Deprecated."""
+        warn("Informer.subscribe was renamed to add_event_handler", DeprecationWarning, stacklevel=2)
+        return self.add_event_handler(handler, initial=initial)
+
+    def view(self, namespace: str, name: str) -> JSONObject | None:
+        """Call L{get_decoded}. Deprecated."""
+        warn("Informer.view was renamed to get_decoded", DeprecationWarning, stacklevel=2)
+        return self.get_decoded(namespace, name)
+
+    def views(self, namespace: str = "") -> Sequence[JSONObject]:
+        """Call L{list_decoded}. Deprecated."""
+        warn("Informer.views was renamed to list_decoded", DeprecationWarning, stacklevel=2)
+        return self.list_decoded(namespace)

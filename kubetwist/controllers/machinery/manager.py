@@ -10,10 +10,10 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
 from ...interfaces import IController, IControllerFactory
-from .context import Context
+from .context import ControllerContext
 
 
-class RunningControllers:
+class ControllerManager:
     """
     Starts controllers one after the other, and stops them together.
 
@@ -24,9 +24,9 @@ class RunningControllers:
     _log = Logger()
 
     #: The Lease whose holder runs the controllers; there is none.
-    elected: Final = ""
+    lease_name: Final = ""
 
-    def __init__(self, context: Context, factories: Sequence[IControllerFactory]) -> None:
+    def __init__(self, context: ControllerContext, factories: Sequence[IControllerFactory]) -> None:
         self.context = context
         self.controllers: dict[str, IController] = {}
         self.started: Deferred[None] = Deferred()
@@ -35,7 +35,7 @@ class RunningControllers:
         self._stopped = False
 
     @property
-    def running(self) -> RunningControllers:
+    def running(self) -> ControllerManager:
         """The controllers that run in this server: these."""
         return self
 

@@ -19,12 +19,12 @@ from ...metrics.registry import (
 Key = TypeVar("Key", bound=Hashable)
 
 #: Seconds until a key that failed is tried again: the first time, and at most; it doubles in between.
-RETRY_FIRST = 0.005
-RETRY_MOST = 1000.0
+RETRY_INITIAL = 0.005
+RETRY_MAX = 1000.0
 #: Bounds of times, in seconds.
-BOUNDS = exponential(1e-8, 10.0, 10)
+BUCKETS = exponential(1e-8, 10.0, 10)
 #: Seconds of work without a pause; then the reactor has its turn.
-SLICE = 0.004
+MAX_BLOCKING_SECONDS = 0.004
 
 
 @define(eq=False)
@@ -35,15 +35,15 @@ class QueueMetrics:
     @ivar adds: Keys that were put in it, those aside that were in it already.
     @ivar retries: Of these, the ones put back after a failure.
     @ivar done: Keys that were worked on.
-    @ivar waited: Seconds that they waited in the queue.
-    @ivar worked: Seconds that the work took.
+    @ivar queue_duration: Seconds that they waited in the queue.
+    @ivar work_duration: Seconds that the work took.
     """
 
     adds: int = 0
     retries: int = 0
     done: int = 0
-    waited: Histogram = field(factory=lambda: Histogram(BOUNDS))
-    worked: Histogram = field(factory=lambda: Histogram(BOUNDS))
+    queue_duration: Histogram = field(factory=lambda: Histogram(BUCKETS))
+    work_duration: Histogram = field(factory=lambda: Histogram(BUCKETS))
 
 
 class WorkQueue(Generic[Key]):
@@ -62,8 +62,8 @@ class WorkQueue(Generic[Key]):
         work: Callable[[Key], Awaitable[None]],
         *,
         workers: int = 1,
-        retry_first: float = RETRY_FIRST,
-        retry_most: float = RETRY_MOST,
+        retry_initial: float = RETRY_INITIAL,
+        retry_max: float = RETRY_MAX,
     ) -> None:
         """
         @param work: Does what is to be done about a key. It handles its own errors.
@@ -73,36 +73,36 @@ class WorkQueue(Generic[Key]):
         self._clock = clock
         self._work = work
         self._workers = workers
-        self._retry = retry_first, retry_most
-        self._ready: deque[Key] = deque()
+        self._retry = retry_initial, retry_max
+        self._waiting: deque[Key] = deque()
         #: By key: since when it waits.
-        self._since: dict[Key, float] = {}
-        self._running: dict[Key, Deferred[None]] = {}
+        self._added_at: dict[Key, float] = {}
+        self._processing: dict[Key, Deferred[None]] = {}
         #: By key: since when it is worked on.
-        self._begun: dict[Key, float] = {}
-        self._again: set[Key] = set()
+        self._started_at: dict[Key, float] = {}
+        self._dirty: set[Key] = set()
         self._delayed: dict[Key, IDelayedCall] = {}
         self._failures: dict[Key, int] = {}
-        self._call: IDelayedCall | None = None
+        self._dispatch_call: IDelayedCall | None = None
         #: When the reactor last had its turn, as far as this queue knows.
-        self._turn = 0.0
+        self._last_yield = 0.0
         self._started = False
         self._stopped = False
 
     def __len__(self) -> int:
         """How many keys wait, not counting delayed ones."""
-        return len(self._ready) + len(self._again)
+        return len(self._waiting) + len(self._dirty)
 
-    def under_way(self) -> tuple[float, float]:
+    def unfinished_work(self) -> tuple[float, float]:
         """Seconds that keys have been worked on that are not done: all of them together, and the longest."""
         now = self._clock.seconds()
-        lasted = [now - begun for begun in self._begun.values()]
+        lasted = [now - begun for begun in self._started_at.values()]
         return sum(lasted), max(lasted, default=0.0)
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to do now; delayed keys may come."""
-        return not self._ready and not self._running
+        return not self._waiting and not self._processing
 
     @property
     def delayed(self) -> int:
@@ -113,15 +113,15 @@ class WorkQueue(Generic[Key]):
 
     def add(self, key: Key) -> None:
         """Have a key worked on as soon as possible."""
-        if self._stopped or key in self._since or key in self._again:
+        if self._stopped or key in self._added_at or key in self._dirty:
             return
         self.metrics.adds += 1
-        if key in self._running:
-            self._again.add(key)
+        if key in self._processing:
+            self._dirty.add(key)
             return
-        self._since[key] = self._clock.seconds()
-        self._ready.append(key)
-        if self._call is None:
+        self._added_at[key] = self._clock.seconds()
+        self._waiting.append(key)
+        if self._dispatch_call is None:
             self._wake()
 
     def add_after(self, key: Key, seconds: float) -> None:
@@ -136,7 +136,7 @@ class WorkQueue(Generic[Key]):
             if known.getTime() <= self._clock.seconds() + seconds:
                 return
             known.cancel()
-        self._delayed[key] = self._clock.callLater(seconds, self._due, key)
+        self._delayed[key] = self._clock.callLater(seconds, self._add_delayed, key)
 
     def add_rate_limited(self, key: Key) -> float:
         """Have a key that failed worked on again, the later the oftener it failed; give the seconds until then."""
@@ -153,11 +153,11 @@ class WorkQueue(Generic[Key]):
         """A key did not fail: the next time that it does is the first."""
         self._failures.pop(key, None)
 
-    def failures(self, key: Key) -> int:
+    def num_requeues(self, key: Key) -> int:
         """How often it has failed since it was last forgotten."""
         return self._failures.get(key, 0)
 
-    def _due(self, key: Key) -> None:
+    def _add_delayed(self, key: Key) -> None:
         del self._delayed[key]
         self.add(key)
 
@@ -168,23 +168,23 @@ class WorkQueue(Generic[Key]):
         self._started = True
         self._wake()
 
-    async def stop(self, patience: float = 5.0) -> None:
+    async def stop(self, timeout: float = 5.0) -> None:
         """
         Begin nothing more, and wait for what is under way.
 
-        @param patience: In seconds; after that what still runs is cancelled.
+        @param timeout: In seconds; after that what still runs is cancelled.
         """
         self._stopped = True
-        calls = [self._call, *self._delayed.values()]
+        calls = [self._dispatch_call, *self._delayed.values()]
         self._delayed.clear()
-        self._ready.clear()
-        self._since.clear()
-        self._again.clear()
+        self._waiting.clear()
+        self._added_at.clear()
+        self._dirty.clear()
         for call in calls:
             if call is not None and call.active():
                 call.cancel()
-        self._call = None
-        running = list(self._running.values())
+        self._dispatch_call = None
+        running = list(self._processing.values())
         if not running:
             return
         finished: list[Deferred[None]] = []
@@ -197,62 +197,62 @@ class WorkQueue(Generic[Key]):
             for work in running:
                 work.cancel()
 
-        limit = self._clock.callLater(patience, cancel)
+        limit = self._clock.callLater(timeout, cancel)
         await DeferredList(finished)
         if limit.active():
             limit.cancel()
 
-    async def pause(self) -> None:
+    async def yield_to_reactor(self) -> None:
         """Let the reactor have its turn, if the work has lasted for long enough; for loops over many objects."""
-        if self._clock.seconds() - self._turn <= SLICE:
+        if self._clock.seconds() - self._last_yield <= MAX_BLOCKING_SECONDS:
             return
         turn: Deferred[None] = Deferred(lambda _: call.cancel())
         call = self._clock.callLater(0, turn.callback, None)
         await turn
-        self._turn = self._clock.seconds()
+        self._last_yield = self._clock.seconds()
 
     def _wake(self) -> None:
         if (
             self._started
             and not self._stopped
-            and self._call is None
-            and self._ready
-            and len(self._running) < self._workers
+            and self._dispatch_call is None
+            and self._waiting
+            and len(self._processing) < self._workers
         ):
-            self._call = self._clock.callLater(0, self._dispatch)
+            self._dispatch_call = self._clock.callLater(0, self._dispatch)
 
     def _dispatch(self) -> None:
-        self._call = None
-        begun = self._turn = self._clock.seconds()
-        while self._ready and len(self._running) < self._workers and not self._stopped:
-            self._begin(self._ready.popleft())
-            if self._clock.seconds() - begun > SLICE:
+        self._dispatch_call = None
+        begun = self._last_yield = self._clock.seconds()
+        while self._waiting and len(self._processing) < self._workers and not self._stopped:
+            self._start_work(self._waiting.popleft())
+            if self._clock.seconds() - begun > MAX_BLOCKING_SECONDS:
                 break
         self._wake()
 
-    def _begin(self, key: Key) -> None:
+    def _start_work(self, key: Key) -> None:
         begun = self._clock.seconds()
-        self.metrics.waited.observe(begun - self._since.pop(key))
-        self._begun[key] = begun
+        self.metrics.queue_duration.observe(begun - self._added_at.pop(key))
+        self._started_at[key] = begun
         # The work may add its own key before it waits for anything.
-        self._running[key] = Deferred()
-        work: Deferred[None] = Deferred.fromCoroutine(self._one(key))
-        self._running[key] = work
+        self._processing[key] = Deferred()
+        work: Deferred[None] = Deferred.fromCoroutine(self._run_work(key))
+        self._processing[key] = work
         work.addBoth(self._finished, key, begun)
 
-    async def _one(self, key: Key) -> None:
+    async def _run_work(self, key: Key) -> None:
         await self._work(key)
 
     def _finished(self, result: object, key: Key, begun: float) -> None:
-        del self._running[key]
-        self._begun.pop(key, None)
+        del self._processing[key]
+        self._started_at.pop(key, None)
         self.metrics.done += 1
-        self.metrics.worked.observe(self._clock.seconds() - begun)
-        if key in self._again:
-            self._again.discard(key)
+        self.metrics.work_duration.observe(self._clock.seconds() - begun)
+        if key in self._dirty:
+            self._dirty.discard(key)
             if not self._stopped:
-                self._since[key] = self._clock.seconds()
-                self._ready.append(key)
+                self._added_at[key] = self._clock.seconds()
+                self._waiting.append(key)
         self._wake()
         check = getattr(result, "check", None)
         if check is not None and not check(CancelledError):

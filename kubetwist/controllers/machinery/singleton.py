@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ...registry.generic.store import Store
 
 #: Seconds until something that failed is tried again.
-RETRY: Final = 5.0
+RETRY_INTERVAL: Final = 5.0
 
 
 @implementer(IWatchSink)
-class Keeper:
+class SingletonReconciler:
     """
     Calls C{check} at the start, and whenever the object has changed.
 
@@ -39,9 +39,9 @@ class Keeper:
         self.store = store
         self.reactor = reactor
         self._watch: CacheWatch | None = None
-        self._planned: IDelayedCall | None = None
+        self._scheduled: IDelayedCall | None = None
         self._checking = False
-        self._again = False
+        self._rerun = False
         self._stopped = False
 
     async def check(self) -> None:
@@ -50,26 +50,26 @@ class Keeper:
 
     async def start(self) -> None:
         """Have it there; and look after it from now on."""
-        self._follow()
+        self._start_watch()
         await self.check()
 
     def stop(self) -> None:
         """Look no longer."""
         self._stopped = True
-        if self._planned is not None:
-            self._planned.cancel()
-            self._planned = None
+        if self._scheduled is not None:
+            self._scheduled.cancel()
+            self._scheduled = None
         if self._watch is not None:
             self._watch.stop()
 
-    def plan(self, delay: float = 0) -> None:
+    def schedule(self, delay: float = 0) -> None:
         """Look in a while, unless that is planned already."""
-        if self._planned is None and not self._stopped:
-            self._planned = self.reactor.callLater(delay, self._look)
+        if self._scheduled is None and not self._stopped:
+            self._scheduled = self.reactor.callLater(delay, self._check_now)
 
     def send(self, kind: str, record: Record, event: CacheEvent | None) -> None:
         """See L{IWatchSink.send}."""
-        self.plan()
+        self.schedule()
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Nothing changed."""
@@ -77,30 +77,30 @@ class Keeper:
     def end(self, error: Exception | None) -> None:
         """The cache starts over: so do we."""
         self._watch = None
-        self.plan(RETRY)
+        self.schedule(RETRY_INTERVAL)
 
-    def _follow(self) -> None:
+    def _start_watch(self) -> None:
         self._watch = self.store.cache.watch(f"{self.namespace}/{self.name}", sink=self)
 
-    def _look(self) -> None:
-        self._planned = None
+    def _check_now(self) -> None:
+        self._scheduled = None
         if self._checking:
-            self._again = True
+            self._rerun = True
             return
         if self._watch is None:
             if not self.store.cache.ready:
-                self.plan(RETRY)
+                self.schedule(RETRY_INTERVAL)
                 return
-            self._follow()
+            self._start_watch()
         self._checking = True
-        Deferred.fromCoroutine(self.check()).addErrback(self._failed).addCallback(self._looked)
+        Deferred.fromCoroutine(self.check()).addErrback(self._failed).addCallback(self._check_done)
 
     def _failed(self, failure: Failure) -> None:
         self._log.failure("{namespace}/{name} could not be kept", failure, namespace=self.namespace, name=self.name)
-        self.plan(RETRY)
+        self.schedule(RETRY_INTERVAL)
 
-    def _looked(self, _: None) -> None:
+    def _check_done(self, _: None) -> None:
         self._checking = False
-        if self._again:
-            self._again = False
-            self.plan()
+        if self._rerun:
+            self._rerun = False
+            self.schedule()

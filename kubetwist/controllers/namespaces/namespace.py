@@ -20,10 +20,10 @@ from ...registry.generic.resourceinfo import ResourceInfo
 from ...registry.stores import seen
 from ...storage.cache.window import DELETED
 from ...storage.errors import StorageError
-from ..machinery.context import Context
+from ..machinery.context import ControllerContext
 from ..machinery.controller import Controller
-from ..machinery.informer import Subscription
-from ..machinery.parallel import each
+from ..machinery.informer import HandlerRegistration
+from ..machinery.parallel import parallelize
 from ..machinery.queue import WorkQueue
 from .conditions import Outcome, update_conditions
 
@@ -32,9 +32,9 @@ PODS: Final = GroupResource("", "pods")
 #: Seconds that finalizers of objects are expected to take.
 FINALIZER_SECONDS: Final = 15
 #: The most seconds between two attempts at a namespace that could not be emptied.
-RETRY_MOST: Final = 60.0
+RETRY_MAX: Final = 60.0
 #: Seconds in which objects that go one after the other count as one change.
-TOGETHER: Final = 0.05
+COALESCE_DELAY: Final = 0.05
 _DELETED: Final = b'"deletionTimestamp":"'
 
 
@@ -48,17 +48,17 @@ class NamespaceController(Controller[str]):
     name: ClassVar[str] = "namespace-controller"
     workers: ClassVar[int] = 10
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
-        self.queue = WorkQueue(context.clock, self._work, workers=self.workers, retry_most=RETRY_MOST)
+        self.queue = WorkQueue(context.clock, self._work, workers=self.workers, retry_max=RETRY_MAX)
         #: By resource, the namespaces that wait for objects of it to go.
         self._held_by: dict[GroupResource, set[str]] = {}
-        self._watched: dict[GroupResource, Subscription] = {}
+        self._watched: dict[GroupResource, HandlerRegistration] = {}
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Namespaces, and what goes where one waits for it."""
         self._namespaces = self.watch("", "namespaces", self._namespace_changed)
-        self.context.follow_resources(self._resources_changed)
+        self.context.on_resources_changed(self._resources_changed)
 
     async def stop(self) -> None:
         """See L{Controller.stop}."""
@@ -101,13 +101,13 @@ class NamespaceController(Controller[str]):
 
         def changed(kind: str, record: Record, old: Record | None) -> None:
             if kind == DELETED and record.namespace in self._held_by.get(resource, ()):
-                self.queue.add_after(record.namespace, TOGETHER)
+                self.queue.add_after(record.namespace, COALESCE_DELAY)
 
         try:
             informer = self.context.informer(*resource)
         except KeyError:
             return
-        self._watched[resource] = informer.subscribe(changed, initial=False)
+        self._watched[resource] = informer.add_event_handler(changed, initial=False)
 
     # --- work
 
@@ -138,7 +138,7 @@ class NamespaceController(Controller[str]):
 
     def _failed(self, key: str, error: Exception) -> None:
         if isinstance(error, NotEmptied):
-            if not self.queue.failures(key):
+            if not self.queue.num_requeues(key):
                 self._log.warn("the namespace {name} can not be emptied: {why}", name=key, why=error)
             self.queue.add_rate_limited(key)
             return
@@ -147,9 +147,9 @@ class NamespaceController(Controller[str]):
     async def _tell(self, name: str, uid: str, outcome: Outcome, now: str) -> None:
         await self._update(name, uid, lambda obj: update_conditions(obj, outcome, now), "status")
 
-    async def _update(self, name: str, uid: str, change: Callable[[JSONObject], None], part: str) -> None:
+    async def _update(self, name: str, uid: str, change: Callable[[JSONObject], None], subresource: str) -> None:
         try:
-            await self.client.update("", "namespaces", "", name, change, part=part, uid=uid)
+            await self.client.update("", "namespaces", "", name, change, subresource=subresource, uid=uid)
         except APIStatusError as error:
             if error.code != 404:
                 raise
@@ -171,9 +171,9 @@ class NamespaceController(Controller[str]):
             if info.key_prefix not in places:
                 places.add(info.key_prefix)
                 await self._delete_all(info, namespace, since, outcome)
-                await self.pause()
+                await self.yield_to_reactor()
         aggregation = self.context.aggregation
-        if aggregation is not None and aggregation.remotes:
+        if aggregation is not None and aggregation.aggregated_servers:
             # Most servers stand alone.
             from .remotecontent import RemoteContent
 
@@ -185,7 +185,7 @@ class NamespaceController(Controller[str]):
         """Delete the objects of one resource."""
         resource = info.group_resource
         try:
-            if not self.context.loaded(*resource) and not await self.context.stores.any_stored(info, namespace):
+            if not self.context.is_cached(*resource) and not await self.context.stores.any_stored(info, namespace):
                 return
             store = await self.context.store(*resource)
             records = store.cache.list(f"{namespace}/").records
@@ -199,7 +199,7 @@ class NamespaceController(Controller[str]):
                     resource.group, resource.resource, namespace, record.name, propagation="Background"
                 )
 
-            errors = await each(records, delete, self.pause)
+            errors = await parallelize(records, delete, self.yield_to_reactor)
             if errors:
                 outcome.failures.append(str(errors[0]))
                 return
@@ -221,7 +221,7 @@ class NamespaceController(Controller[str]):
             finalizers = orjson.loads(record.item)["metadata"].get("finalizers") or ()
             outcome.finalizers.update(finalizers)
             held = held or bool(finalizers)
-            await self.pause()
+            await self.yield_to_reactor()
         if estimate:
             return
         if held:

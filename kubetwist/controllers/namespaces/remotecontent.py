@@ -71,7 +71,7 @@ class RemoteContent:
         self._local = {
             info.group_resource
             for info in local
-            if not all(GroupVersion(info.group, version) in aggregation.remotes for version in info.versions)
+            if not all(GroupVersion(info.group, version) in aggregation.aggregated_servers for version in info.versions)
         }
 
     async def empty(self, namespace: str, outcome: Outcome) -> None:
@@ -92,8 +92,12 @@ class RemoteContent:
 
     async def discover(self) -> tuple[list[RemoteResource], dict[str, str]]:
         """What can be deleted elsewhere, each in its preferred version; and of which versions that is not known."""
-        remotes = self._aggregation.remotes
-        order = [remotes[one] for one in self._aggregation.registered.group_versions() if one in remotes]
+        aggregated_servers = self._aggregation.aggregated_servers
+        order = [
+            aggregated_servers[one]
+            for one in self._aggregation.api_services.group_versions()
+            if one in aggregated_servers
+        ]
         asked = [Deferred.fromCoroutine(self._discover(remote)) for remote in order]
         found: list[RemoteResource] = []
         failures: dict[str, str] = {}

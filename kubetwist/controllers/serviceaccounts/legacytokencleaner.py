@@ -43,9 +43,9 @@ class LegacyTokenCleaner(Controller[str]):
     """Looks once a day; the key is C{""}, or that of a secret that is to be marked or to be deleted."""
 
     name: ClassVar[str] = "legacy-serviceaccount-token-cleaner-controller"
-    account: ClassVar[str] = "legacy-service-account-token-cleaner"
+    service_account: ClassVar[str] = "legacy-service-account-token-cleaner"
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Nothing is done because of a change: time passes."""
         self._secrets = self.context.informer("", "secrets")
         self._accounts = self.context.informer("", "serviceaccounts")
@@ -69,7 +69,7 @@ class LegacyTokenCleaner(Controller[str]):
 
     def _tracked_for_long(self) -> bool:
         """Whether uses have been noted for so long that what is not noted was none."""
-        tracking = self._maps.view(NAMESPACE, TRACKING)
+        tracking = self._maps.get_decoded(NAMESPACE, TRACKING)
         since = _day(((tracking or {}).get("data") or {}).get("since"))
         if since is None:
             return False
@@ -92,7 +92,7 @@ class LegacyTokenCleaner(Controller[str]):
     def _made_for_account(self, secret: JSONObject) -> bool:
         meta = secret["metadata"]
         annotations = meta.get("annotations") or {}
-        account = self._accounts.view(meta["namespace"], annotations.get(ACCOUNT_NAME) or "")
+        account = self._accounts.get_decoded(meta["namespace"], annotations.get(ACCOUNT_NAME) or "")
         if account is None or annotations.get(ACCOUNT_UID) not in (None, "", account["metadata"]["uid"]):
             return False
         return any(one.get("name") == meta["name"] for one in account.get("secrets") or ())

@@ -19,7 +19,7 @@ from ...api.options import UpdateOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...registry.generic.bootstrap import SERVER, ensure
-from ..machinery.singleton import Keeper
+from ..machinery.singleton import SingletonReconciler
 
 if TYPE_CHECKING:
     from ...registry.generic.store import Store
@@ -32,7 +32,7 @@ CREATION: Final = 30 * 60.0
 _DATE: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-class TokenTracking(Keeper):
+class TokenTracking(SingletonReconciler):
     """Keeps the config map there, with a date in it."""
 
     namespace = NAMESPACE
@@ -51,7 +51,7 @@ class TokenTracking(Keeper):
         if known is None:
             now = self.reactor.seconds()
             if self._created is not None and now < self._created + CREATION:
-                self.plan(self._created + CREATION - now)
+                self.schedule(self._created + CREATION - now)
                 return
             await ensure(self.store, {"metadata": {"name": NAME, "namespace": NAMESPACE}, "data": {_SINCE: _today()}})
             self._created = now

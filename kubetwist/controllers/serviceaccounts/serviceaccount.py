@@ -12,7 +12,7 @@ from ...api.errors import APIStatusError
 from ...api.record import Record
 from ...registry.stores import seen
 from ...storage.cache.window import DELETED
-from ..machinery.client import namespace_ends
+from ..machinery.client import is_namespace_terminating_error
 from ..machinery.controller import Controller
 
 DEFAULT: Final = "default"
@@ -22,10 +22,10 @@ class ServiceAccountController(Controller[str]):
     """Makes it where it is missing; keys are the names of namespaces."""
 
     name: ClassVar[str] = "serviceaccount-controller"
-    account: ClassVar[str] = "service-account-controller"
+    service_account: ClassVar[str] = "service-account-controller"
     workers: ClassVar[int] = 5
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Namespaces that come and change, accounts that go."""
         self._accounts = self.watch("", "serviceaccounts", self._account_changed)
         self._namespaces = self.watch("", "namespaces", self._namespace_changed)
@@ -48,5 +48,5 @@ class ServiceAccountController(Controller[str]):
         try:
             await self.client.create("", "serviceaccounts", {"metadata": {"name": DEFAULT, "namespace": key}})
         except APIStatusError as error:
-            if error.reason != "AlreadyExists" and not namespace_ends(error):
+            if error.reason != "AlreadyExists" and not is_namespace_terminating_error(error):
                 raise

@@ -75,16 +75,16 @@ class AccountTokens(Controller[Key]):
     """Follows secrets and accounts."""
 
     name: ClassVar[str] = "serviceaccount-token-controller"
-    account: ClassVar[str] = "system:kube-controller-manager"
+    service_account: ClassVar[str] = "system:kube-controller-manager"
     workers: ClassVar[int] = 5
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Secrets of that type, and accounts that go."""
         self._secrets = self.context.informer("", "secrets")
         self._by_account = self._secrets.index("token account", accounts_of)
         self._accounts = self.watch("", "serviceaccounts", self._account_changed)
         self.watch("", "secrets", self._secret_changed)
-        self.context.follow_trust(self._trust_changed)
+        self.context.on_root_ca_changed(self._trust_changed)
 
     def _account_changed(self, kind: str, record: Record, old: Record | None) -> None:
         if kind == DELETED:
@@ -103,7 +103,7 @@ class AccountTokens(Controller[Key]):
             self._secret_changed("MODIFIED", record, None)
 
     def _account(self, namespace: str, name: str, uid: str) -> JSONObject | None:
-        account = self._accounts.view(namespace, name)
+        account = self._accounts.get_decoded(namespace, name)
         return account if account is not None and uid in ("", account["metadata"]["uid"]) else None
 
     async def sync(self, key: Key) -> None:

@@ -28,7 +28,7 @@ class ProtectionController(Controller[str]):
     resource: ClassVar[str]
     finalizer: ClassVar[str]
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """The objects."""
         self._objects = self.watch("", self.resource, self._object_changed)
 

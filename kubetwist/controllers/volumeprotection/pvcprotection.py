@@ -22,15 +22,15 @@ class ClaimProtection(ProtectionController):
     """Claims are in use while pods that have a node use them."""
 
     name: ClassVar[str] = "persistentvolumeclaim-protection-controller"
-    account: ClassVar[str] = "pvc-protection-controller"
+    service_account: ClassVar[str] = "pvc-protection-controller"
     resource: ClassVar[str] = "persistentvolumeclaims"
     finalizer: ClassVar[str] = "kubernetes.io/pvc-protection"
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Pods, too."""
         self._pods = self.watch("", "pods", self._pod_changed)
         self._by_claim = self._pods.index("claim", _claim_keys)
-        super().follow()
+        super().register_handlers()
 
     def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
         claims = _claim_keys(record)

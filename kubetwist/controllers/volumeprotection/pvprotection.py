@@ -17,7 +17,7 @@ class VolumeProtection(ProtectionController):
     """Volumes are in use while a claim is bound to them."""
 
     name: ClassVar[str] = "persistentvolume-protection-controller"
-    account: ClassVar[str] = "pv-protection-controller"
+    service_account: ClassVar[str] = "pv-protection-controller"
     resource: ClassVar[str] = "persistentvolumes"
     finalizer: ClassVar[str] = "kubernetes.io/pv-protection"
 

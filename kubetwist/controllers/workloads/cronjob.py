@@ -25,7 +25,7 @@ from ...api.times import (
 )
 from ...registry.batch.schedule import CronError
 from ...registry.stores import seen
-from ..machinery.client import namespace_ends
+from ..machinery.client import is_namespace_terminating_error
 from ..machinery.controller import Controller
 from ..machinery.events import (
     NORMAL,
@@ -57,7 +57,7 @@ class CronJobController(Controller[str]):
     name: ClassVar[str] = "cronjob-controller"
     workers: ClassVar[int] = 5
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """CronJobs, and jobs."""
         self._crons = self.watch("batch", "cronjobs")
         self._jobs = self.watch("batch", "jobs", self._job_changed)
@@ -85,7 +85,7 @@ class CronJobController(Controller[str]):
 
     def job(self, namespace: str, name: str) -> JSONObject | None:
         """A job as it is now."""
-        return self._jobs.view(namespace, name)
+        return self._jobs.get_decoded(namespace, name)
 
 
 class _Turn:
@@ -241,7 +241,7 @@ class _Turn:
             await client.create("batch", "jobs", self._made(due))
             self._event(NORMAL, "SuccessfulCreate", f"Created job {self._name(due)}")
         except APIStatusError as error:
-            if namespace_ends(error):
+            if is_namespace_terminating_error(error):
                 return
             if error.reason != "AlreadyExists":
                 self._event(WARNING, "FailedCreate", f"Error creating job: {error.message}")

@@ -21,7 +21,7 @@ from ...api.resource import (
 )
 from ...api.selectors import label_selector_from_object
 from ...registry.stores import seen
-from ..machinery.client import namespace_ends
+from ..machinery.client import is_namespace_terminating_error
 from ..machinery.controller import Controller
 from ..machinery.events import (
     NORMAL,
@@ -87,10 +87,10 @@ class DaemonSetController(Controller[str]):
     """Keeps a pod on every node that is to have one; keys are those of DaemonSets."""
 
     name: ClassVar[str] = "daemonset-controller"
-    account: ClassVar[str] = "daemon-set-controller"
+    service_account: ClassVar[str] = "daemon-set-controller"
     workers: ClassVar[int] = 2
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """The sets, their revisions, pods and nodes."""
         #: By uid: what we said last in the status.
         self._told: dict[str, Mapping[str, int]] = {}
@@ -166,14 +166,14 @@ class DaemonSetController(Controller[str]):
         try:
             revision, old = await self._revisions(owner)
         except APIStatusError as error:
-            if namespace_ends(error):
+            if is_namespace_terminating_error(error):
                 return
             raise
         fits: dict[str, Fit] = {}
         plan = DaemonPlan(obj)
         for number, node in enumerate(self._nodes.list()):
             if not number % _PORTION:
-                await self.pause()
+                await self.yield_to_reactor()
             fits[node.name] = plan.fit(seen(node))
         found = _Round(owner, plan, revision, fits, by_node(self._pods.owned(owner)))
         failure = await self._work_off(found, old)
@@ -199,7 +199,7 @@ class DaemonSetController(Controller[str]):
                 live = [one["metadata"]["name"] for one in old if hash_of(one) in used]
                 await self._history.truncate(owner, old, live, counted=True)
         except APIStatusError as error:
-            return None if namespace_ends(error) else error
+            return None if is_namespace_terminating_error(error) else error
         return None
 
     async def _revisions(self, owner: Owner) -> tuple[str, list[JSONObject]]:
@@ -235,7 +235,7 @@ class DaemonSetController(Controller[str]):
         delete: list[JSONObject] = []
         for number, (name, fit) in enumerate(found.fits.items()):
             if not number % _PORTION:
-                await self.pause()
+                await self.yield_to_reactor()
             step = step_on_node(found.plan, fit, pods.get(name, ()), found.revision, now)
             delete += step.delete
             gone = [pod for pod in step.over if self._may_go(found.owner, name, pod, now)]
@@ -292,10 +292,10 @@ class DaemonSetController(Controller[str]):
             failure = await self._control.create(owner, pod)
             if failure is not None:
                 break
-            await self.pause()
+            await self.yield_to_reactor()
         for pod in delete[:_BURST]:
             await self._control.delete(owner, pod)
-            await self.pause()
+            await self.yield_to_reactor()
         if failure is not None:
             raise failure
 
@@ -318,7 +318,7 @@ class DaemonSetController(Controller[str]):
         later: list[float] = []
         for number, (name, fit) in enumerate(found.fits.items()):
             if not number % _PORTION:
-                await self.pause()
+                await self.yield_to_reactor()
             there = found.pods.get(name)
             counts["desiredNumberScheduled"] += fit.runs
             if not there:

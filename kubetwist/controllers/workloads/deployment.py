@@ -22,7 +22,7 @@ from ...api.resource import (
 from ...api.selectors import label_selector_from_object
 from ...api.times import format_time
 from ...registry.stores import seen
-from ..machinery.client import namespace_ends
+from ..machinery.client import is_namespace_terminating_error
 from ..machinery.controller import Controller
 from ..machinery.events import (
     NORMAL,
@@ -107,7 +107,7 @@ class DeploymentController(Controller[str]):
     name: ClassVar[str] = "deployment-controller"
     workers: ClassVar[int] = 5
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Deployments, their ReplicaSets, and the end of pods."""
         self._deployments: Informer = self.watch("apps", "deployments")
         self._replica_sets: Informer = self.watch("apps", "replicasets", self._set_changed)
@@ -239,7 +239,7 @@ class DeploymentController(Controller[str]):
         except APIStatusError as error:
             if error.reason == "AlreadyExists":
                 return await self._collided(rollout, str(name))
-            if not namespace_ends(error):
+            if not is_namespace_terminating_error(error):
                 text = f'Failed to create new replica set "{name}": {error.message}'
                 self._recorder.event(_KIND, obj, WARNING, "ReplicaSetCreateError", text)
                 if deadline_of(obj) is not None:

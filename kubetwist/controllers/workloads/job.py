@@ -27,8 +27,8 @@ from ...api.times import (
 )
 from ...registry.stores import seen
 from ...storage.cache.window import DELETED
-from ..machinery.client import namespace_ends
-from ..machinery.context import Context
+from ..machinery.client import is_namespace_terminating_error
+from ..machinery.context import ControllerContext
 from ..machinery.controller import Controller
 from ..machinery.events import (
     NORMAL,
@@ -99,12 +99,12 @@ class JobController(Controller[str]):
     name: ClassVar[str] = "job-controller"
     workers: ClassVar[int] = 5
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self.backoffs: dict[str, Backoff] = {}
         self._left: WorkQueue[str] = WorkQueue(self.clock, self._work_left, workers=2)
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Jobs, and pods."""
         self._jobs: Informer = self.watch("batch", "jobs", self._job_changed)
         self._informer = self.context.informer("", "pods")
@@ -150,12 +150,12 @@ class JobController(Controller[str]):
                 return
             pod, owner = seen(record), controller_of(record)
             if owner is not None and owner["kind"] == "Job":
-                job = self._jobs.view(record.namespace, owner["name"])
+                job = self._jobs.get_decoded(record.namespace, owner["name"])
                 if job is not None and job["metadata"]["uid"] == owner["uid"] and not finished_as(job):
                     return
             await self.untrack(pod)
         except Exception as error:
-            if not self._left.failures(key) and not self.stopped:
+            if not self._left.num_requeues(key) and not self.stopped:
                 self._log.warn("{name}: {key}: {error}", name=self.name, key=key, error=error)
             self._left.add_rate_limited(key)
         else:
@@ -440,7 +440,7 @@ class _Round:
                 self._error = error
                 return
             self._deleted(pod)
-            await self._controller.pause()
+            await self._controller.yield_to_reactor()
 
     async def _manage(self, suspended: bool) -> None:
         """Make the pods that are missing, or delete those that are too many."""
@@ -517,11 +517,11 @@ class _Round:
                 with_index(pod, owner.name, index, self._failures(index))
             error = await self._control.create(owner, pod)
             if error is not None:
-                if not namespace_ends(error):
+                if not is_namespace_terminating_error(error):
                     self._error = error
                 return
             self._count += 1
-            await self._controller.pause()
+            await self._controller.yield_to_reactor()
 
     def _failures(self, index: int) -> tuple[int, int] | None:
         if self._per_index is None:
@@ -554,7 +554,7 @@ class _Round:
         self._controller.backoffs[self._key] = self._backoff
         for pod in untracked:
             await self._controller.untrack(pod)
-            await self._controller.pause()
+            await self._controller.yield_to_reactor()
         self._settle({pod["metadata"]["uid"] for pod in untracked})
         over = False
         if finish is not None and not any(self._uncounted.values()) and not self._terminating:

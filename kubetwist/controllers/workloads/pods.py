@@ -30,7 +30,7 @@ from ..machinery.metadata import (
 
 if TYPE_CHECKING:
     from ..machinery.client import Client
-    from ..machinery.context import Context
+    from ..machinery.context import ControllerContext
     from ..machinery.informer import (
         Index,
         Informer,
@@ -283,7 +283,7 @@ def _orphan(record: Record) -> Sequence[str]:
 class PodControl:
     """Makes and deletes pods for owners, and tells of it in events."""
 
-    def __init__(self, context: Context, client: Client, component: str) -> None:
+    def __init__(self, context: ControllerContext, client: Client, component: str) -> None:
         self._client = client
         self._recorder = context.recorder(component)
 

@@ -17,7 +17,7 @@ from ...registry.core.node.kubelets import PRETENDED
 from ...registry.stores import seen
 from ...storage.cache.window import DELETED
 from ..machinery.client import Client
-from ..machinery.context import Context
+from ..machinery.context import ControllerContext
 from ..machinery.controller import Controller
 from ..machinery.queue import WorkQueue
 from .podstatus import ENDED, Place, PodRun, stop_wait
@@ -62,7 +62,7 @@ class PretendNode:
     @ivar client: Writes in its name, as a kubelet does.
     """
 
-    def __init__(self, context: Context, number: int) -> None:
+    def __init__(self, context: ControllerContext, number: int) -> None:
         self.name = f"{PREFIX}{number}"
         self.ip = str(_HOSTS[number + 2])
         self.network = IPv4Network((int(_PODS.network_address) + 256 * number, 24))
@@ -172,10 +172,10 @@ class PretendNodes(Controller[str]):
     """Keeps the nodes there and ready, and has pods run on them; keys are those of pods."""
 
     name: ClassVar[str] = "pretend-nodes"
-    account: ClassVar[str] = "node-controller"
+    service_account: ClassVar[str] = "node-controller"
     workers: ClassVar[int] = 20
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         options = context.config.options
         self.nodes: dict[str, PretendNode] = {}
@@ -189,7 +189,7 @@ class PretendNodes(Controller[str]):
 
     # --- life
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Pods, nodes, and leases."""
         self._pods = self.watch("", "pods", self._pod_changed)
         self._leases = self.watch("coordination.k8s.io", "leases", self._lease_changed)
@@ -238,7 +238,7 @@ class PretendNodes(Controller[str]):
         try:
             await self._sync_node(name)
         except Exception as error:
-            if not self._own.failures(name) and not self.stopped:
+            if not self._own.num_requeues(name) and not self.stopped:
                 self._log.warn("{name}: {node}: {error}", name=self.name, node=name, error=error)
             self._own.add_rate_limited(name)
         else:

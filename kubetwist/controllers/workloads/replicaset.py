@@ -51,7 +51,7 @@ class ReplicaSetController(Controller[str]):
     resource: ClassVar[str] = "replicasets"
     counts_terminating: ClassVar[bool] = True
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """The sets, and pods."""
         self._sets: Informer = self.watch(self.kind.group, self.resource)
         self._pods = Dependents(self.context.informer("", "pods"), self.client, "", "pods")

@@ -17,7 +17,7 @@ class ReplicationControllerController(ReplicaSetController):
     """The same for ReplicationControllers."""
 
     name: ClassVar[str] = "replicationcontroller-controller"
-    account: ClassVar[str] = "replication-controller"
+    service_account: ClassVar[str] = "replication-controller"
     kind: ClassVar[GroupVersionKind] = GroupVersionKind("", "v1", "ReplicationController")
     resource: ClassVar[str] = "replicationcontrollers"
     counts_terminating: ClassVar[bool] = False

@@ -21,7 +21,7 @@ from ...api.times import format_time
 from ...registry.core.pod.binding import PodBinding
 from ...registry.stores import seen
 from ...storage.cache.window import DELETED
-from ..machinery.context import Context
+from ..machinery.context import ControllerContext
 from ..machinery.controller import Controller
 from ..machinery.events import (
     NORMAL,
@@ -45,10 +45,10 @@ class Scheduler(Controller[str]):
     """Binds pods; keys are theirs."""
 
     name: ClassVar[str] = "kube-scheduler"
-    account: ClassVar[str] = "system:kube-scheduler"
-    manager: ClassVar[str] = "kube-scheduler"
+    service_account: ClassVar[str] = "system:kube-scheduler"
+    field_manager: ClassVar[str] = "kube-scheduler"
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._loads: dict[str, NodeLoad] = {}
         #: By pod: the node that it counts for.
@@ -61,7 +61,7 @@ class Scheduler(Controller[str]):
         self._retried = 0.0
         self._recorder = context.recorder(SCHEDULER)
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Nodes and pods."""
         self._nodes = self.watch("", "nodes", self._node_changed)
         self._pods = self.watch("", "pods", self._pod_changed)
@@ -151,7 +151,7 @@ class Scheduler(Controller[str]):
             self._unschedulable[key] = decision.message
             if told != decision.message:
                 await self._refuse(key, pod, decision.message)
-        await self.pause()
+        await self.yield_to_reactor()
 
     async def _bind(self, key: str, pod: JSONObject, node: str) -> None:
         meta = pod["metadata"]
@@ -159,9 +159,11 @@ class Scheduler(Controller[str]):
             "metadata": {"name": meta["name"], "namespace": meta["namespace"], "uid": meta["uid"]},
             "target": {"kind": "Node", "name": node},
         }
-        scope = RequestScope(meta["namespace"], self.client.user, user_agent=self.manager)
+        scope = RequestScope(meta["namespace"], self.client.user, user_agent=self.field_manager)
         try:
-            await self._binding.create_named(scope, meta["name"], binding, CreateOptions(field_manager=self.manager))
+            await self._binding.create_named(
+                scope, meta["name"], binding, CreateOptions(field_manager=self.field_manager)
+            )
         except APIStatusError as error:
             self._unschedulable.pop(key, None)
             if error.code in (404, 409):

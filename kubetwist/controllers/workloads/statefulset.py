@@ -95,7 +95,7 @@ class StatefulSetController(Controller[str]):
     name: ClassVar[str] = "statefulset-controller"
     workers: ClassVar[int] = 5
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Sets, their pods, revisions and claims."""
         self._stateful: Informer = self.watch("apps", "statefulsets")
         self._pod_informer = self.watch("", "pods", self._pod_changed)
@@ -160,7 +160,7 @@ class StatefulSetController(Controller[str]):
         start = first_ordinal(stateful)
         monotonic = is_monotonic(stateful)
         for ordinal in range(start, start + wanted(stateful)):
-            await self.pause()
+            await self.yield_to_reactor()
             if await self._keep(work, ordinal, pods.get(ordinal)) and monotonic:
                 return
         condemned = [number for number in sorted(pods, reverse=True) if not is_in_range(stateful, number)]

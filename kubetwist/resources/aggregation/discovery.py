@@ -57,8 +57,8 @@ class RemoteDiscovery:
             "discovery",
             self._ask,
             self._changed,
-            retry_first=RETRY[0],
-            retry_most=RETRY[1],
+            retry_initial=RETRY[0],
+            retry_max=RETRY[1],
         )
         self.start = self._servers.start
         self.stop = self._servers.stop
@@ -73,7 +73,7 @@ class RemoteDiscovery:
             self.priorities.pop(group_version, None)
             if self.entries.pop(group_version, None) is not None:
                 self.generation += 1
-            used = {one.service for one in self._remotes.remotes.values()}
+            used = {one.service for one in self._remotes.aggregated_servers.values()}
             self._known = {service: known for service, known in self._known.items() if service in used}
             return
         if self.priorities.get(group_version) != remote.priority:
@@ -147,7 +147,7 @@ class RemoteDiscovery:
         return [remote for remote in self._servers.of(service) if remote.available]
 
     def _is_there(self, remote: IRemote) -> bool:
-        now = self._remotes.remotes.get(remote.group_version)
+        now = self._remotes.aggregated_servers.get(remote.group_version)
         return now is not None and now.service == remote.service and now.available
 
     def _all_stale(self, service: Hashable) -> None:

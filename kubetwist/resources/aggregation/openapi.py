@@ -84,7 +84,7 @@ class RemoteOpenAPI:
         self._converted: dict[GroupVersion, RemoteSpec] = {}
         self._waiting: dict[GroupVersion, list[Deferred[Packed]]] = {}
         self._servers = [
-            RemoteServers(remotes, clock, what, ask, changed, delay=DELAY, retry_first=RETRY[0], retry_most=RETRY[1])
+            RemoteServers(remotes, clock, what, ask, changed, delay=DELAY, retry_initial=RETRY[0], retry_max=RETRY[1])
             for what, ask, changed in (
                 ("OpenAPI v2", self._ask_v2, self._changed_v2),
                 ("OpenAPI v3", self._ask_v3, self._changed_v3),
@@ -110,7 +110,7 @@ class RemoteOpenAPI:
 
     def specs(self) -> list[tuple[GroupVersion, RemoteSpec]]:
         """What goes into our v2 document, in its order: by the priorities of groups, then by names of APIServices."""
-        remotes = self._remotes.remotes
+        remotes = self._remotes.aggregated_servers
         groups: dict[str, int] = {}
         for group_version in self._specs:
             if group_version in remotes:
@@ -122,7 +122,7 @@ class RemoteOpenAPI:
     def _changed_v2(self, group_version: GroupVersion, remote: IRemote | None) -> None:
         if remote is None and self._specs.pop(group_version, None) is not None:
             self.generation += 1
-        used = {one.service for one in self._remotes.remotes.values()}
+        used = {one.service for one in self._remotes.aggregated_servers.values()}
         self._read = {service: read for service, read in self._read.items() if service in used}
 
     async def _ask_v2(self, service: Hashable) -> None:
@@ -147,7 +147,7 @@ class RemoteOpenAPI:
         if before is None or not known or digest != before.digest:
             found: Mapping[GroupVersion, RemoteSpec] = await self._run(read_v2, answer.body, wanted)
             for group_version, spec in found.items():
-                now = self._remotes.remotes.get(group_version)
+                now = self._remotes.aggregated_servers.get(group_version)
                 if now is not None and now.service == service and self._specs.get(group_version) != spec:
                     self._specs[group_version] = spec
                     self.generation += 1
@@ -184,7 +184,7 @@ class RemoteOpenAPI:
     async def _fetch(self, group_version: GroupVersion) -> Packed:
         kept = self._kept.get(group_version)
         listed = self._listed.get(group_version, "")
-        remote = self._remotes.remotes.get(group_version)
+        remote = self._remotes.aggregated_servers.get(group_version)
         try:
             if remote is None or not remote.available:
                 raise NoDocument("service unavailable")
@@ -193,7 +193,7 @@ class RemoteOpenAPI:
             if kept is None:
                 raise
             return kept.packed
-        if self._remotes.remotes.get(group_version) is not None:
+        if self._remotes.aggregated_servers.get(group_version) is not None:
             self._kept[group_version] = found
         return found.packed
 

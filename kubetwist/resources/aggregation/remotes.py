@@ -32,7 +32,7 @@ REFRESH: Final = 60.0
 
 
 class IRemote(Protocol):
-    """A group-version that another server serves: L{kubetwist.resources.aggregation.routes.Remote}."""
+    """A group-version that another server serves: L{kubetwist.resources.aggregation.routes.AggregatedServer}."""
 
     @property
     def name(self) -> str:
@@ -69,7 +69,7 @@ class IRemotes(Protocol):
     """All of these: L{kubetwist.resources.aggregation.routes.Aggregation}."""
 
     @property
-    def remotes(self) -> Mapping[GroupVersion, IRemote]:
+    def aggregated_servers(self) -> Mapping[GroupVersion, IRemote]:
         """What other servers serve now: an L{IRemote} each."""
 
     def subscribe(self, listener: Callable[[GroupVersion, IRemote | None], None]) -> Callable[[], None]:
@@ -90,16 +90,16 @@ class RemoteServers:
         changed: Callable[[GroupVersion, IRemote | None], None],
         *,
         delay: float = 0.0,
-        retry_first: float,
-        retry_most: float,
+        retry_initial: float,
+        retry_max: float,
     ) -> None:
         """
         @param what: Is asked for, for the log.
         @param ask: Fetches what is wanted of a service; raises one of L{FAILURES} if that fails.
         @param changed: Is told of changes, before anybody is asked.
         @param delay: Seconds from a change until a server is asked.
-        @param retry_first: Seconds until a server that failed is asked again, for the first time.
-        @param retry_most: The same after many failures.
+        @param retry_initial: Seconds until a server that failed is asked again, for the first time.
+        @param retry_max: The same after many failures.
         """
         self._remotes = remotes
         self._what = what
@@ -108,14 +108,14 @@ class RemoteServers:
         self._delay = delay
         self._services: dict[GroupVersion, Hashable] = {}
         self._queue: WorkQueue[Hashable] = WorkQueue(
-            clock, self._work, workers=WORKERS, retry_first=retry_first, retry_most=retry_most
+            clock, self._work, workers=WORKERS, retry_initial=retry_initial, retry_max=retry_max
         )
         self._unsubscribe: Callable[[], None] | None = None
 
     def start(self) -> None:
         """Begin to ask, and to follow what changes."""
         self._unsubscribe = self._remotes.subscribe(self._noticed)
-        for group_version, remote in list(self._remotes.remotes.items()):
+        for group_version, remote in list(self._remotes.aggregated_servers.items()):
             self._noticed(group_version, remote)
         self._queue.start()
 
@@ -124,7 +124,7 @@ class RemoteServers:
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None
-        await self._queue.stop(patience=0.0)
+        await self._queue.stop(timeout=0.0)
 
     @property
     def idle(self) -> bool:
@@ -133,7 +133,7 @@ class RemoteServers:
 
     def of(self, service: Hashable) -> list[IRemote]:
         """What a service serves now, in the order of its APIServices' names."""
-        found = [remote for remote in self._remotes.remotes.values() if remote.service == service]
+        found = [remote for remote in self._remotes.aggregated_servers.values() if remote.service == service]
         return sorted(found, key=lambda remote: str(remote.name))
 
     def _noticed(self, group_version: GroupVersion, remote: IRemote | None) -> None:
@@ -155,7 +155,7 @@ class RemoteServers:
         try:
             await self._ask(service)
         except FAILURES as error:
-            if not self._queue.failures(service):
+            if not self._queue.num_requeues(service):
                 self._log.warn("{what} of {service}: {error}", what=self._what, service=service, error=error)
             self._queue.add_rate_limited(service)
         except CancelledError:
@@ -191,7 +191,7 @@ class Others:
     def start(self) -> None:
         """Ask them from now on."""
         remotes = self._made[0]
-        if remotes.remotes:
+        if remotes.aggregated_servers:
             self._begin()
         else:
             self._unsubscribe = remotes.subscribe(self._noticed)

@@ -21,7 +21,14 @@ from ...api.go.url import escape_path, normalized_query
 from ...api.identityheaders import OddHeader, identity_fields
 from ...api.resource import GroupVersion
 from ...client.errors import BadSettings, Unreachable
-from ...controllers.aggregation.apiservices import GROUP, Aggregation, Registered, Remote, ServiceReference, name_of
+from ...controllers.aggregation.apiservices import (
+    GROUP,
+    AggregatedServer,
+    Aggregation,
+    APIServiceIndex,
+    ServiceReference,
+    api_service_name,
+)
 from ...http.request import KubeRequest
 from ...metrics.registry import MetricSnapshot, Registry
 from ...registry.kinds import Priority
@@ -33,8 +40,8 @@ from ..mux import Layer
 from ..servedresources import IInstalled, InstalledResource
 
 if TYPE_CHECKING:
-    from ...controllers.aggregation.availability import Availability
-    from ...controllers.aggregation.serviceendpoints import Backends
+    from ...controllers.aggregation.availability import AvailableConditionController
+    from ...controllers.aggregation.serviceendpoints import ServiceEndpoints
     from ...registry.stores import Stores
     from ..hosting import APIConfig, APIHost
 
@@ -53,7 +60,7 @@ class RegisteredGroups:
     The aggregator's own group comes first. Of groups without any APIService, what is served here is told.
     """
 
-    def __init__(self, installed: IInstalled, registered: Registered) -> None:
+    def __init__(self, installed: IInstalled, registered: APIServiceIndex) -> None:
         self._installed = installed
         self._registered = registered
 
@@ -96,7 +103,7 @@ class AggregatedPaths:
         @param front: The aggregator's layer.
         @param installed: What the whole chain serves.
         """
-        self.listed = RegisteredGroups(installed, aggregation.registered)
+        self.listed = RegisteredGroups(installed, aggregation.api_services)
         self._front = front
         self._aggregation = aggregation
         self._built_in = frozenset(one.group for one in installed.group_versions())
@@ -104,7 +111,7 @@ class AggregatedPaths:
         self._prefixes: dict[GroupVersion, tuple[bytes, ...]] = {}
         self._below: set[tuple[bytes, ...]] = set()
         aggregation.subscribe(self._changed)
-        aggregation.registered.subscribe(self._registered)
+        aggregation.api_services.subscribe(self._registered)
 
     def streams(self, request: KubeRequest) -> bool:
         """Whether the body of a request is passed on as it comes."""
@@ -114,7 +121,7 @@ class AggregatedPaths:
         parts = (unquote_to_bytes(path) if b"%" in path else path).split(b"/", 4)[1:]
         return tuple(parts[:3]) in self._below or tuple(parts[:1]) in self._below
 
-    def _changed(self, group_version: GroupVersion, remote: Remote | None) -> None:
+    def _changed(self, group_version: GroupVersion, remote: AggregatedServer | None) -> None:
         path = f"/apis/{group_version}" if group_version.group else "/api"
         known = self._prefixes.pop(group_version, None)
         if known is not None:
@@ -132,7 +139,7 @@ class AggregatedPaths:
         group = group_version.group
         if group in self._built_in:
             return
-        there = group in self._aggregation.registered.groups
+        there = group in self._aggregation.api_services.groups
         if there and group not in self._groups:
             self._groups.add(group)
             self._front.claim(f"/apis/{group}", Group(self.listed, group))
@@ -144,7 +151,7 @@ class AggregatedPaths:
 class RemoteLeaf(Leaf):
     """Has another server answer."""
 
-    def __init__(self, remote: Remote) -> None:
+    def __init__(self, remote: AggregatedServer) -> None:
         self._remote = remote
 
     def render(self, request: Any) -> int:
@@ -160,7 +167,7 @@ class RemoteLeaf(Leaf):
         passing.addErrback(request.crashed)
         return NOT_DONE_YET
 
-    async def _pass_on(self, request: KubeRequest, remote: Remote) -> None:
+    async def _pass_on(self, request: KubeRequest, remote: AggregatedServer) -> None:
         from ...client.dialing import joined
         from ..proxy.reverseproxy import ProxyError, fail_with_text, proxy_request
 
@@ -216,7 +223,7 @@ class RemoteLeaf(Leaf):
             span.put("http.response.status_code", request.code)
 
 
-class ServiceEndpoints:
+class ServiceResolver:
     """The endpoints of services, which are followed from the first question on."""
 
     def __init__(self, stores: Stores, reactor: IReactorTime) -> None:
@@ -225,15 +232,15 @@ class ServiceEndpoints:
         """
         self._stores = stores
         self._reactor = reactor
-        self._backends: Backends | None = None
+        self._backends: ServiceEndpoints | None = None
 
     @property
-    def backends(self) -> Backends:
+    def backends(self) -> ServiceEndpoints:
         """What is behind services."""
         if self._backends is None:
-            from ...controllers.aggregation.serviceendpoints import Backends
+            from ...controllers.aggregation.serviceendpoints import ServiceEndpoints
 
-            self._backends = Backends(self._stores, self._reactor)
+            self._backends = ServiceEndpoints(self._stores, self._reactor)
             self._backends.start()
         return self._backends
 
@@ -250,7 +257,7 @@ class ServiceEndpoints:
 class AvailabilityChecks:
     """Has the availability of other servers looked after, from the first of them on."""
 
-    def __init__(self, aggregation: Aggregation, endpoints: ServiceEndpoints, reactor: IReactorTime) -> None:
+    def __init__(self, aggregation: Aggregation, endpoints: ServiceResolver, reactor: IReactorTime) -> None:
         """
         @param aggregation: The servers behind APIServices.
         @param endpoints: Finds what is behind their services.
@@ -258,7 +265,7 @@ class AvailabilityChecks:
         self._aggregation = aggregation
         self._endpoints = endpoints
         self._reactor = reactor
-        self._availability: Availability | None = None
+        self._availability: AvailableConditionController | None = None
         self._begun = False
         aggregation.subscribe(self._changed)
 
@@ -270,22 +277,22 @@ class AvailabilityChecks:
     def look_at(self, name: str) -> None:
         """Check an APIService as soon as possible."""
         if self._availability is not None:
-            self._availability.look_at(name)
+            self._availability.enqueue(name)
 
     def begin(self) -> None:
         """From here on."""
         self._begun = True
-        if self._aggregation.remotes:
+        if self._aggregation.aggregated_servers:
             self._start()
 
-    def _changed(self, group_version: GroupVersion, remote: Remote | None) -> None:
+    def _changed(self, group_version: GroupVersion, remote: AggregatedServer | None) -> None:
         if self._begun and self._availability is None and remote is not None:
             self._start()
 
     def _start(self) -> None:
-        from ...controllers.aggregation.availability import Availability
+        from ...controllers.aggregation.availability import AvailableConditionController
 
-        self._availability = Availability(self._aggregation, self._endpoints.backends, self._reactor)
+        self._availability = AvailableConditionController(self._aggregation, self._endpoints.backends, self._reactor)
         self._availability.start()
 
     async def stop(self) -> None:
@@ -310,7 +317,7 @@ class Aggregator:
 
 
 def add_aggregator(
-    config: APIConfig, endpoints: ServiceEndpoints, aggregation: Aggregation, front: APIHost, installed: IInstalled
+    config: APIConfig, endpoints: ServiceResolver, aggregation: Aggregation, front: APIHost, installed: IInstalled
 ) -> Aggregator:
     """
     Have other servers answer for what APIServices give them.
@@ -337,7 +344,7 @@ def count_unavailable(metrics: Registry, aggregation: Aggregation) -> None:
     )
     before: dict[GroupVersion, bool] = {}
 
-    def changed(group_version: GroupVersion, remote: Remote | None) -> None:
+    def changed(group_version: GroupVersion, remote: AggregatedServer | None) -> None:
         available = before.pop(group_version, False)
         if remote is None:
             return
@@ -346,11 +353,11 @@ def count_unavailable(metrics: Registry, aggregation: Aggregation) -> None:
             lost.with_label_values(remote.name, remote.condition.reason or "UnknownReason").value += 1
 
     def collect() -> Iterator[MetricSnapshot]:
-        remotes = aggregation.remotes
+        remotes = aggregation.aggregated_servers
         values = []
-        for one in aggregation.registered.group_versions():
+        for one in aggregation.api_services.group_versions():
             remote = remotes.get(one)
-            values.append(((name_of(one),), 0.0 if remote is None or remote.available else 1.0))
+            values.append(((api_service_name(one),), 0.0 if remote is None or remote.available else 1.0))
         text = "Whether an APIService is unavailable, by its name."
         yield MetricSnapshot("aggregator_unavailable_apiservice", "gauge", text, ("name",), values)
 

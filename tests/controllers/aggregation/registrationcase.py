@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersion
-from kubetwist.controllers.aggregation.autoregister import Registration
+from kubetwist.controllers.aggregation.autoregister import AutoRegisterController
 from kubetwist.controllers.machinery.informer import Informer, StoreSource
 from kubetwist.registry.apiregistration.bootstrap import AUTOMANAGED
 from tests.resources.customserver import CustomServer
@@ -28,11 +28,11 @@ class RegistrationTestCase(SynchronousTestCase):
         self.services = apis.stores.get("apiregistration.k8s.io", "apiservices")
         self.api = apis.client()
 
-    def begin(self, *built_in: str) -> Registration:
+    def begin(self, *built_in: str) -> AutoRegisterController:
         """Have an APIService for C{built_in} and all that is defined."""
         informer = Informer(StoreSource(self.services), self.server.clock)
         informer.start()
-        registration = Registration(
+        registration = AutoRegisterController(
             self.services,
             informer,
             self.server.clock,

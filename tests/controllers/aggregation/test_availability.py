@@ -17,16 +17,16 @@ from kubetwist.client.services import (
     Services,
 )
 from kubetwist.controllers.aggregation.apiservices import (
+    AggregatedServer,
     Aggregation,
-    Remote,
 )
 from kubetwist.controllers.aggregation.availability import (
     RESYNC,
     TIMEOUT,
-    Availability,
+    AvailableConditionController,
 )
 from kubetwist.controllers.aggregation.serviceendpoints import (
-    Backends,
+    ServiceEndpoints,
 )
 from tests.controllers.aggregation.services import FAR, NAME, SERVICES
 from tests.resources.server import Server
@@ -76,10 +76,10 @@ class AvailabilityTests(SynchronousTestCase):
         store = stores.get("apiregistration.k8s.io", "apiservices")
         self.store = store
         self.aggregation = Aggregation(store, self.outgoing, self.server.clock)  # type: ignore[arg-type]
-        self.backends = Backends(stores, self.server.clock)
+        self.backends = ServiceEndpoints(stores, self.server.clock)
         self.backends.start()
         self.aggregation.start()
-        self.availability = Availability(self.aggregation, self.backends, self.server.clock)
+        self.availability = AvailableConditionController(self.aggregation, self.backends, self.server.clock)
         self.availability.start()
         self.addCleanup(self.end)
         self.make_service("ExternalName", externalName="far.example.org")
@@ -128,9 +128,9 @@ class AvailabilityTests(SynchronousTestCase):
         return next(iter(status.get("conditions") or ({},)))
 
     @property
-    def remote(self) -> Remote:
+    def remote(self) -> AggregatedServer:
         """Who answers."""
-        return self.aggregation.remotes[FAR]
+        return self.aggregation.aggregated_servers[FAR]
 
     def test_passed(self) -> None:
         """A server that answers once is available, and is asked again after half a minute."""
@@ -261,5 +261,5 @@ class AvailabilityTests(SynchronousTestCase):
         self.pass_(RESYNC + 1)
         self.assertIsNone(told[-1])
         self.assertEqual((self.outgoing.asked, self.outgoing.retired), (1, 1))
-        self.assertEqual(dict(self.aggregation.remotes), {})
-        self.assertEqual(self.aggregation.registered.group_versions(), [])
+        self.assertEqual(dict(self.aggregation.aggregated_servers), {})
+        self.assertEqual(self.aggregation.api_services.group_versions(), [])

@@ -13,7 +13,7 @@ from kubetwist.controllers.aggregation.apiservices import (
     Aggregation,
 )
 from kubetwist.controllers.aggregation.serviceendpoints import (
-    Backends,
+    ServiceEndpoints,
     has_ready_endpoint,
     ready_endpoints,
 )
@@ -52,7 +52,7 @@ class BackendTests(SynchronousTestCase):
         """A client keeps to one of several endpoints as long as it is there and answers."""
         server = Server("apiservices", "services", "endpointslices")
         api = server.client()
-        backends = Backends(server.stores, server.clock)
+        backends = ServiceEndpoints(server.stores, server.clock)
         backends.start()
         self.addCleanup(backends.stop)
         api.ask(
@@ -80,7 +80,7 @@ class BackendTests(SynchronousTestCase):
         spec = {"group": FAR.group, "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
         spec |= {"service": {"namespace": "default", "name": "far"}}
         api.ask("POST", SERVICES, {"metadata": {"name": NAME}, "spec": spec})
-        remote = aggregation.remotes[FAR]
+        remote = aggregation.aggregated_servers[FAR]
         chosen = remote.target()
         self.assertEqual({remote.target() for _ in range(20)}, {chosen})
         number = chosen[0].rpartition(".")[2]

@@ -76,7 +76,7 @@ class SigningRequestTestCase(ControllerTestCase):
         def change(obj: Any) -> None:
             obj.setdefault("status", {}).setdefault("conditions", []).append(condition)
 
-        self.change(NAME, name, change, "", GROUP, part="approval")
+        self.change(NAME, name, change, "", GROUP, subresource="approval")
 
     def status(self, name: str) -> Any:
         """What became of it."""

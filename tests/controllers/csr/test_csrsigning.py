@@ -134,7 +134,7 @@ class RequestSigningTests(SigningRequestTestCase):
         self.backend.fails = lambda number: False
         for number in range(20):
             self.certificate(f"r{number}")
-        for subscription in self.running[0]._subscriptions:
+        for subscription in self.running[0]._registrations:
             subscription.stop()
         self.request("last")
         self.say("last", "Approved")

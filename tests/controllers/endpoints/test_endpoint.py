@@ -72,7 +72,7 @@ class EndpointsControllerTests(ServiceTestCase):
         self.settle()
         self.assertNotIn("subsets", self.endpoints())
         self.change("pods", "a", lambda pod: pod["metadata"].update(labels={"app": "web"}), "default")
-        self.change("pods", "a", lambda pod: pod["status"].update(phase="Failed"), "default", part="status")
+        self.change("pods", "a", lambda pod: pod["status"].update(phase="Failed"), "default", subresource="status")
         self.settle()
         self.assertNotIn("subsets", self.endpoints())
 
@@ -180,7 +180,7 @@ class EndpointsControllerTests(ServiceTestCase):
         self.assertEqual(
             [self.subsets(f"s{number}")[0]["addresses"][0]["ip"] for number in range(20)], ["10.1.0.1"] * 20
         )
-        for subscription in self.running[0]._subscriptions:
+        for subscription in self.running[0]._registrations:
             subscription.stop()
         self.remove("services", "s0", "default")
         self.set_ready("a", False)

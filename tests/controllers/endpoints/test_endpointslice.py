@@ -221,7 +221,7 @@ class EndpointSliceControllerTests(SliceTestCase):
         self.settle(60)
         self.backend.fails = lambda number: False
         self.assertEqual(self.ips(), ["10.1.0.1"] * 20)
-        for subscription in self.running[0]._subscriptions:
+        for subscription in self.running[0]._registrations:
             subscription.stop()
         self.pod("b", "10.1.0.2")
         self.remove("pods", "a", "default", grace=0)

@@ -117,7 +117,7 @@ class SliceMirroringTests(ServiceTestCase):
         self.settle(60)
         self.backend.fails = lambda number: False
         self.assertEqual(len(self.slices()), 40)
-        for subscription in self.running[0]._subscriptions:
+        for subscription in self.running[0]._registrations:
             subscription.stop()
         self.remove("services", "s0", "default")
         before = {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in self.slices()}

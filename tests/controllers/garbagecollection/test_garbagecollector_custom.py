@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 
 from kubetwist.api.resource import GroupResource
 from kubetwist.controllers.garbagecollection.garbagecollector import GarbageCollector
-from kubetwist.controllers.machinery.context import Context
+from kubetwist.controllers.machinery.context import ControllerContext
 from kubetwist.controllers.namespaces.namespace import NamespaceController
 from kubetwist.registry.customresources.crd import CustomDefinition
 from kubetwist.registry.customresources.served import ServedResource
@@ -69,7 +69,7 @@ class CustomTests(ControllerTestCase):
         """With a custom resource that nobody has asked for yet."""
         super().open_stores()
         self.custom = Served(self)
-        self.context = Context(self.registry, self.clock, self.config, self.custom)
+        self.context = ControllerContext(self.registry, self.clock, self.config, self.custom)
         self.addCleanup(self.custom.things.stop)
 
     def setUp(self) -> None:

@@ -8,22 +8,22 @@ from hypothesis.strategies import booleans, integers, lists, tuples
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.controllers.garbagecollection.ownergraph import (
+    ObjectKey,
     OwnerGraph,
-    Place,
     Reference,
 )
 
 UIDS = "abcdef"
 
 
-def reference(uid: str, blocks: bool = True) -> Reference:
+def reference(uid: str, block_owner_deletion: bool = True) -> Reference:
     """An owner."""
-    return Reference("v1", "ConfigMap", uid, uid, blocks)
+    return Reference("v1", "ConfigMap", uid, uid, block_owner_deletion)
 
 
-def place(uid: str) -> Place:
+def object_key(uid: str) -> ObjectKey:
     """Where the object of a uid is."""
-    return Place("configmaps", f"ns/{uid}")
+    return ObjectKey("configmaps", f"ns/{uid}")
 
 
 def small() -> integers:
@@ -44,11 +44,11 @@ class OwnerGraphTests(SynchronousTestCase):
         graph = OwnerGraph()
         truth: dict[str, tuple[Reference, ...]] = {}
         if waiting:
-            graph.waiting = {uid: place(uid) for uid in UIDS}
+            graph.waiting = {uid: object_key(uid) for uid in UIDS}
 
         def blocked(owner: str) -> bool:
             return any(
-                one.uid == owner and one.blocks and uid != owner
+                one.uid == owner and one.block_owner_deletion and uid != owner
                 for uid, references in truth.items()
                 for one in references
             )
@@ -57,24 +57,24 @@ class OwnerGraphTests(SynchronousTestCase):
             uid = UIDS[number]
             before = {owner: blocked(owner) for owner in UIDS}
             if there:
-                named = tuple(reference(UIDS[owner], blocks) for owner, blocks in owners)
-                fresh, released = graph.put(place(uid), uid, named)
+                named = tuple(reference(UIDS[owner], block_owner_deletion) for owner, block_owner_deletion in owners)
+                fresh, unblocked = graph.put(object_key(uid), uid, named)
                 self.assertEqual(fresh, bool(named) and truth.get(uid, ()) != named)
                 truth[uid] = named
             else:
-                node, released = graph.remove(place(uid))
+                node, unblocked = graph.remove(object_key(uid))
                 self.assertEqual(node is not None, bool(truth.pop(uid, ())))
             freed = {owner for owner in UIDS if before[owner] and not blocked(owner)}
-            self.assertEqual(set(released), freed if waiting else set())
+            self.assertEqual(set(unblocked), freed if waiting else set())
             for owner in UIDS:
                 dependents = {one for one, references in truth.items() if any(ref.uid == owner for ref in references)}
                 self.assertEqual({node.uid for node in graph.dependents(owner)}, dependents)
                 self.assertEqual(graph.has_dependents(owner), bool(dependents))
-                self.assertEqual(graph.blocked(owner), blocked(owner))
-                self.assertEqual(any(graph.blocking(owner)), blocked(owner))
+                self.assertEqual(graph.has_blocking_dependents(owner), blocked(owner))
+                self.assertEqual(any(graph.blocking_dependents(owner)), blocked(owner))
         self.assertEqual(len(graph), sum(bool(references) for references in truth.values()))
         for uid in UIDS:
-            graph.remove(place(uid))
+            graph.remove(object_key(uid))
         graph.waiting.clear()
         self.assertTrue(graph.empty)
         self.assertEqual((graph._dependents, graph._shared), ({}, {}))
@@ -94,20 +94,20 @@ class OwnerGraphTests(SynchronousTestCase):
         graph = OwnerGraph()
         owners = [reference(Counted(number)) for number in range(1000)]
         for named in (owners, owners[:-1], owners[1:]):
-            graph.put(place("a"), "a", named)
-        graph.remove(place("a"))
+            graph.put(object_key("a"), "a", named)
+        graph.remove(object_key("a"))
         self.assertLess(hashed, 100 * len(owners))
 
     @given(lists(tuples(small(), small()), max_size=15), small())
     def test_circles(self, edges: list[tuple[int, int]], start: int) -> None:
         """An object waits for itself if and only if a way of waiting dependents leads back to it."""
         graph = OwnerGraph()
-        graph.waiting = {uid: place(uid) for uid in UIDS[:4]}
+        graph.waiting = {uid: object_key(uid) for uid in UIDS[:4]}
         owners: dict[str, list[Reference]] = {}
         for dependent, owner in edges:
             owners.setdefault(UIDS[dependent], []).append(reference(UIDS[owner]))
         for uid, references in owners.items():
-            graph.put(place(uid), uid, references)
+            graph.put(object_key(uid), uid, references)
         follow = {
             (UIDS[owner], UIDS[dependent])
             for dependent, owner in edges
@@ -120,34 +120,36 @@ class OwnerGraphTests(SynchronousTestCase):
                 if owner == here and dependent not in reached:
                     reached.add(dependent)
                     left.append(dependent)
-        self.assertEqual(graph.waits_for_itself(UIDS[start]), UIDS[start] in reached)
+        self.assertEqual(graph.in_blocking_cycle(UIDS[start]), UIDS[start] in reached)
 
     def test_made_again(self) -> None:
         """An object with the name of another one is another one: what that blocked is free."""
         graph = OwnerGraph()
-        graph.waiting = {"a": place("a")}
-        graph.put(place("b"), "old", [reference("a")])
-        fresh, released = graph.put(place("b"), "new", [reference("c")])
-        self.assertEqual((fresh, released), (True, ["a"]))
+        graph.waiting = {"a": object_key("a")}
+        graph.put(object_key("b"), "old", [reference("a")])
+        fresh, unblocked = graph.put(object_key("b"), "new", [reference("c")])
+        self.assertEqual((fresh, unblocked), (True, ["a"]))
 
     def test_alike(self) -> None:
         """Dependents of the same owner share what they say of it."""
         graph = OwnerGraph()
         for number in range(10):
-            graph.put(Place("configmaps", str(number)), str(number), [Reference("v1", "ConfigMap", "a", "a", True)])
+            graph.put(ObjectKey("configmaps", str(number)), str(number), [Reference("v1", "ConfigMap", "a", "a", True)])
         self.assertEqual(len({id(node.references) for node in graph.dependents("a")}), 1)
 
     def test_references_that_change(self) -> None:
         """What dependents said once is not kept."""
         graph = OwnerGraph()
         for number in range(1000):
-            graph.put(place("b"), "b", [Reference("v1", "ConfigMap", f"name-{number}", "a", True)])
+            graph.put(object_key("b"), "b", [Reference("v1", "ConfigMap", f"name-{number}", "a", True)])
         self.assertEqual(len(graph._shared), 1)
 
     def test_of(self) -> None:
         """Whatever is stored as a reference can be read."""
-        self.assertEqual(Reference.of({}), Reference("", "", "", "", False))
+        self.assertEqual(Reference.from_object({}), Reference("", "", "", "", False))
         self.assertEqual(
-            Reference.of({"apiVersion": "v1", "kind": "Pod", "name": "n", "uid": "u", "blockOwnerDeletion": True}),
+            Reference.from_object(
+                {"apiVersion": "v1", "kind": "Pod", "name": "n", "uid": "u", "blockOwnerDeletion": True}
+            ),
             Reference("v1", "Pod", "n", "u", True),
         )

@@ -11,7 +11,7 @@ from kubetwist.api.errors import APIStatusError
 from kubetwist.api.frozen import frozen
 from kubetwist.controllers.machinery.client import (
     controller_user,
-    namespace_ends,
+    is_namespace_terminating_error,
 )
 from tests.controllers.harness import ControllerTestCase
 from tests.registry.storetools import Plugin
@@ -78,8 +78,8 @@ class ClientTests(ControllerTestCase):
         self.make("namespaces", "one")
         self.remove("namespaces", "one")
         error = self.refused(self.client.create("", "configmaps", {"metadata": {"name": "a", "namespace": "one"}}))
-        self.assertTrue(namespace_ends(error))
-        self.assertFalse(namespace_ends(APIStatusError.bad_request("no")))
+        self.assertTrue(is_namespace_terminating_error(error))
+        self.assertFalse(is_namespace_terminating_error(APIStatusError.bad_request("no")))
 
     def test_update(self) -> None:
         """A change is made again of the newest state when somebody else was faster, and none is not written."""

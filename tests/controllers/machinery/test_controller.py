@@ -22,7 +22,7 @@ class Counting(Controller[str]):
     maps: Informer
     error: Exception | None = None
 
-    def follow(self) -> None:
+    def register_handlers(self) -> None:
         """Config maps."""
         self.seen: list[str] = []
         self.maps = self.watch("", "configmaps")
@@ -68,7 +68,7 @@ class ControllerTests(ControllerTestCase):
             self.assertEqual(len(self.controller.seen), 8)
             self.settle(10)
             self.assertEqual(len(self.controller.seen), 9)
-            self.assertEqual(self.controller.queue.failures("one/a"), 0)
+            self.assertEqual(self.controller.queue.num_requeues("one/a"), 0)
             self.assertEqual(len(self.flushLoggedErrors(ValueError)), logged)
 
     def test_quiet(self) -> None:
@@ -98,7 +98,7 @@ class ControllerTests(ControllerTestCase):
         """A controller of what is not served can not be started, and says so."""
 
         class Other(Counting):
-            def follow(self) -> None:
+            def register_handlers(self) -> None:
                 self.watch("", "unicorns")
 
         self.assertRaises(KeyError, Other(self.context).start)

@@ -9,12 +9,12 @@ from attrs import frozen
 from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
-from kubetwist.controllers.machinery.context import Context
+from kubetwist.controllers.machinery.context import ControllerContext
 from kubetwist.controllers.machinery.election import (
     LEASE_DURATION,
     NAME,
     NAMESPACE,
-    ElectedControllers,
+    LeaderElectedControllerManager,
 )
 from kubetwist.interfaces import IController, IControllerFactory
 from tests.controllers.harness import ControllerTestCase
@@ -65,13 +65,13 @@ class ElectionTests(ControllerTestCase):
         #: Which servers' controllers run.
         self.at_work: set[str] = set()
 
-    def server(self, name: str) -> ElectedControllers:
+    def server(self, name: str) -> LeaderElectedControllerManager:
         """A server that has just started."""
 
-        def context() -> Context:
-            return Context(self.registry, self.clock)
+        def context() -> ControllerContext:
+            return ControllerContext(self.registry, self.clock)
 
-        controllers = ElectedControllers(context, [Factory(self.at_work, name)], name)
+        controllers = LeaderElectedControllerManager(context, [Factory(self.at_work, name)], name)
         controllers.start()
         self.settle()
         return controllers
@@ -86,7 +86,7 @@ class ElectionTests(ControllerTestCase):
         """What the Lease says."""
         return self.find("leases", NAME, NAMESPACE, "coordination.k8s.io")["spec"]
 
-    def stop(self, controllers: ElectedControllers) -> None:
+    def stop(self, controllers: LeaderElectedControllerManager) -> None:
         """Stop a server as it should be stopped."""
         stopped = Deferred.fromCoroutine(controllers.stop())
         self.settle()

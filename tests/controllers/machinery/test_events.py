@@ -10,7 +10,7 @@ from kubetwist.api.resource import GroupVersionKind
 from kubetwist.controllers.machinery.events import (
     BURST,
     NORMAL,
-    REFILL,
+    REFILL_INTERVAL,
     WARNING,
     EventRecorder,
 )
@@ -106,7 +106,7 @@ class EventRecorderTests(ControllerTestCase):
         self.assertEqual(self.events()[0]["count"], BURST)
         self.record("it runs", name="two")
         self.assertEqual(len(self.events()), 2)
-        self.clock.advance(REFILL)
+        self.clock.advance(REFILL_INTERVAL)
         self.record("it runs")
         self.record("it runs")
         self.assertEqual(self.events()[0]["count"], BURST + 1)

@@ -11,7 +11,7 @@ from kubetwist.controllers.machinery.factory import ControllerFactory
 from kubetwist.interfaces import IControllerFactory
 
 
-class Context:
+class ControllerContext:
     """A server that serves a few resources."""
 
     def __init__(self, *resources: tuple[str, str]) -> None:
@@ -36,7 +36,7 @@ class FactoryTests(SynchronousTestCase):
         """What a factory makes for a server."""
         factory = ControllerFactory("made", place, needs=needs)
         verifyObject(IControllerFactory, factory)
-        return factory.make(cast(Any, Context(*resources)))
+        return factory.make(cast(Any, ControllerContext(*resources)))
 
     def test_needs(self) -> None:
         """A controller is made where everything is served that it needs."""
@@ -45,10 +45,10 @@ class FactoryTests(SynchronousTestCase):
         self.assertIsNone(self.make(place, ("", "pods"), ("apps", "jobs"), needs=needs))
         made = self.make(place, ("", "pods"), ("batch", "jobs"), needs=needs)
         self.assertIsInstance(made, Made)
-        self.assertIsInstance(made.context, Context)
+        self.assertIsInstance(made.context, ControllerContext)
 
     def test_late(self) -> None:
         """A module that can not be imported is no reason not to list its controller."""
         factory = ControllerFactory("lost", "kubetwist.no_such_module:Lost", needs=("pods",))
-        self.assertIsNone(factory.make(cast(Any, Context())))
-        self.assertRaises(ModuleNotFoundError, factory.make, cast(Any, Context(("", "pods"))))
+        self.assertIsNone(factory.make(cast(Any, ControllerContext())))
+        self.assertRaises(ModuleNotFoundError, factory.make, cast(Any, ControllerContext(("", "pods"))))

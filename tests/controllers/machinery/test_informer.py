@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.record import Record
 from kubetwist.api.storage import Write
-from kubetwist.controllers.machinery.context import Context
+from kubetwist.controllers.machinery.context import ControllerContext
 from kubetwist.controllers.machinery.controller import Controller
 from kubetwist.controllers.machinery.informer import Informer
 from kubetwist.controllers.machinery.metadata import (
@@ -69,7 +69,7 @@ class InformerTests(ControllerTestCase):
 
     def test_told(self) -> None:
         """A handler is told what is there, and of changes before the write that makes them is through."""
-        subscription = self.informer.subscribe(self.told)
+        registration = self.informer.add_event_handler(self.told)
         self.assertEqual(self.told.take(), [("ADDED", "one/a", False)])
         self.make("configmaps", "b", "one")
         self.alter("b", color="blue")
@@ -77,13 +77,13 @@ class InformerTests(ControllerTestCase):
         self.assertEqual(
             self.told.take(), [("ADDED", "one/b", False), ("MODIFIED", "one/b", True), ("DELETED", "one/b", True)]
         )
-        subscription.stop()
+        registration.stop()
         self.make("configmaps", "b", "one")
         self.assertEqual(self.told.take(), [])
 
     def test_from_now_on(self) -> None:
         """A handler may leave out what is there."""
-        self.informer.subscribe(self.told, initial=False)
+        self.informer.add_event_handler(self.told, initial=False)
         self.make("configmaps", "b", "one")
         self.assertEqual(self.told.take(), [("ADDED", "one/b", False)])
 
@@ -93,11 +93,11 @@ class InformerTests(ControllerTestCase):
         found = self.informer.get("one", "a")
         assert found is not None
         self.assertIs(self.informer.by_key("one/a"), found)
-        self.assertEqual(self.informer.view("one", "a")["data"], {"color": "red"})  # type: ignore[index]
-        self.assertIs(self.informer.view("one", "a"), self.informer.view("one", "a"))
-        self.assertIsNone(self.informer.view("one", "b"))
+        self.assertEqual(self.informer.get_decoded("one", "a")["data"], {"color": "red"})  # type: ignore[index]
+        self.assertIs(self.informer.get_decoded("one", "a"), self.informer.get_decoded("one", "a"))
+        self.assertIsNone(self.informer.get_decoded("one", "b"))
         self.assertEqual([record.key for record in self.informer.list()], ["one/a", "two/b"])
-        self.assertEqual([one["metadata"]["name"] for one in self.informer.views("two")], ["b"])
+        self.assertEqual([one["metadata"]["name"] for one in self.informer.list_decoded("two")], ["b"])
         self.assertEqual(len(self.informer), 2)
 
     def test_bad_handler(self) -> None:
@@ -106,8 +106,8 @@ class InformerTests(ControllerTestCase):
         def fail(kind: str, record: Record, old: Record | None) -> None:
             raise RuntimeError("oops")
 
-        self.informer.subscribe(fail, initial=False)
-        self.informer.subscribe(self.told, initial=False)
+        self.informer.add_event_handler(fail, initial=False)
+        self.informer.add_event_handler(self.told, initial=False)
         self.make("configmaps", "b", "one")
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
         self.assertEqual(len(self.told.take()), 1)
@@ -122,7 +122,7 @@ class InformerTests(ControllerTestCase):
         index = self.informer.index("color", colors)
         self.assertIs(self.informer.index("color", colors), index)
         seen = []
-        self.informer.subscribe(lambda kind, record, old: seen.append(sorted(index.values())))
+        self.informer.add_event_handler(lambda kind, record, old: seen.append(sorted(index.values())))
         self.assertEqual([record.name for record in index.get("red")], ["a"])
         self.alter("a", color="blue green")
         self.make("configmaps", "b", "one", data={"color": "blue"})
@@ -144,7 +144,7 @@ class InformerTests(ControllerTestCase):
         for name in "bcd":
             self.make("configmaps", name, "one")
         index = self.informer.index("name", lambda record: [record.name])
-        self.informer.subscribe(self.told, initial=False)
+        self.informer.add_event_handler(self.told, initial=False)
         cache = self.stores.get("", "configmaps").cache
         # The cache hears nothing of what happens now.
         assert cache._source is not None
@@ -168,7 +168,7 @@ class InformerTests(ControllerTestCase):
 
     def test_stop(self) -> None:
         """Nobody is told anything after the end, and no call is left behind."""
-        self.informer.subscribe(self.told, initial=False)
+        self.informer.add_event_handler(self.told, initial=False)
         self.successResultOf(Deferred.fromCoroutine(self.context.stop()))
         self.make("configmaps", "b", "one")
         self.stores.get("", "configmaps").cache.ended(RevisionCompacted(1, 2))
@@ -200,9 +200,9 @@ class CustomInformerTests(SynchronousTestCase):
         self.server = CustomServer()
         self.client = self.server.client()
         self.server.define(self.client, definition())
-        self.context = Context(self.server.registry, self.server.clock, None, self.server.custom)
+        self.context = ControllerContext(self.server.registry, self.server.clock, None, self.server.custom)
         self.changes = 0
-        self.context.follow_resources(self.changed)
+        self.context.on_resources_changed(self.changed)
         self.told = Told()
 
     def changed(self) -> None:
@@ -231,7 +231,7 @@ class CustomInformerTests(SynchronousTestCase):
         self.fly("a")
         informer = self.informer()
         self.successResultOf(informer.synced)
-        informer.subscribe(self.told)
+        informer.add_event_handler(self.told)
         self.fly("b")
         self.client.ask("DELETE", f"{KITES}/a")
         self.assertEqual(
@@ -243,7 +243,7 @@ class CustomInformerTests(SynchronousTestCase):
         """It is told when resources come and go; the informer of one that goes tells that its objects are gone."""
         self.assertEqual([info.resource for info in self.context.resources()], ["customresourcedefinitions", "kites"])
         informer = self.informer()
-        informer.subscribe(self.told)
+        informer.add_event_handler(self.told)
         self.fly("a")
         before = self.changes
         self.server.define(self.client, definition(None, "boats", "Boat"))
@@ -264,7 +264,7 @@ class CustomInformerTests(SynchronousTestCase):
         self.fly("a")
         informer = self.informer()
         index = informer.index("name", lambda record: [record.name])
-        informer.subscribe(self.told)
+        informer.add_event_handler(self.told)
         self.told.take()
         self.server.custom.remove("kites.example.com")
         self.settle()
@@ -275,7 +275,7 @@ class CustomInformerTests(SynchronousTestCase):
         """While a definition changes, its objects stay, and nobody is told of them again."""
         self.fly("a")
         informer = self.informer()
-        informer.subscribe(self.told)
+        informer.add_event_handler(self.told)
         self.told.take()
         patch = {"spec": {"names": {**definition()["spec"]["names"], "shortNames": ["kt"]}}}
         headers = {"Content_Type": "application/merge-patch+json"}
@@ -333,11 +333,11 @@ class ManyObjectsTests(ControllerTestCase):
 
     def test_little_by_little(self) -> None:
         """They are told of in pieces, and changes in between come once, as they are news to the handler."""
-        self.informer.subscribe(self.slowly)
+        self.informer.add_event_handler(self.slowly)
         first = self.told.take()
         self.assertLess(len(first), 150)
         done: list[bool] = []
-        self.informer.when_caught_up(lambda: done.append(True))
+        self.informer.when_handlers_synced(lambda: done.append(True))
         self.remove("configmaps", "n298", "one")
         self.change("configmaps", "n299", lambda obj: obj.update(data={"a": "b"}), "one")
         self.change("configmaps", "n000", lambda obj: obj.update(data={"a": "b"}), "one")
@@ -360,7 +360,7 @@ class ManyObjectsTests(ControllerTestCase):
         self.remove("configmaps", "n298", "one")
         self.make("configmaps", "new", "one")
         self.settle()
-        self.assertTrue(self.informer.caught_up)
+        self.assertTrue(self.informer.handlers_synced)
         self.assertEqual(sorted(index.values()), sorted({*self.names("configmaps")}))
 
     def test_work_waits(self) -> None:
@@ -371,7 +371,7 @@ class ManyObjectsTests(ControllerTestCase):
             name: ClassVar[str] = "looking-controller"
             seen: ClassVar[list[int]] = []
 
-            def follow(self) -> None:
+            def register_handlers(self) -> None:
                 self.maps = self.watch("", "configmaps")
                 self.index = self.maps.index("name", lambda record: [record.name])
 

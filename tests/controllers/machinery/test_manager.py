@@ -12,7 +12,7 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.controllers.machinery.controller import Controller
 from kubetwist.controllers.machinery.factory import ControllerFactory
-from kubetwist.controllers.machinery.manager import RunningControllers
+from kubetwist.controllers.machinery.manager import ControllerManager
 from kubetwist.interfaces import IController
 from tests.controllers.harness import ControllerTestCase
 from tests.controllers.machinery.controllers import Factory
@@ -63,9 +63,9 @@ class RunningTests(ControllerTestCase):
         super().setUp()
         Noting.life = []
 
-    def controllers(self, *classes: Any) -> RunningControllers:
+    def controllers(self, *classes: Any) -> ControllerManager:
         """Those of some classes."""
-        return RunningControllers(self.context, [Factory(made.name, made=made) for made in classes])
+        return ControllerManager(self.context, [Factory(made.name, made=made) for made in classes])
 
     def test_life(self) -> None:
         """They start one after the other, with time for others in between, and stop together."""
@@ -106,7 +106,7 @@ class RunningTests(ControllerTestCase):
         place = f"{__name__}:Noting"
         self.assertIsInstance(ControllerFactory("one", place, needs=("configmaps",)).make(self.context), Noting)
         self.assertIsNone(ControllerFactory("one", "nowhere:Nothing", needs=("jobs.batch",)).make(self.context))
-        running = RunningControllers(self.context, [ControllerFactory("one", "no:No", needs=("jobs.batch",))])
+        running = ControllerManager(self.context, [ControllerFactory("one", "no:No", needs=("jobs.batch",))])
         running.start()
         self.settle()
         self.assertEqual(running.controllers, {})

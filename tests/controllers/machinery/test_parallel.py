@@ -6,7 +6,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.controllers.machinery.parallel import each
+from kubetwist.controllers.machinery.parallel import parallelize
 from kubetwist.storage.errors import StorageUnavailable
 
 
@@ -15,7 +15,7 @@ async def no_pause() -> None:
 
 
 class EachTests(SynchronousTestCase):
-    """Tests for L{each}."""
+    """Tests for L{parallelize}."""
 
     def test_a_few_at_a_time(self) -> None:
         """No more things are worked on than were allowed, and all of them in the end."""
@@ -28,7 +28,7 @@ class EachTests(SynchronousTestCase):
             waiting.append(done)
             await done
 
-        found = Deferred.fromCoroutine(each(range(5), work, no_pause, 2))
+        found = Deferred.fromCoroutine(parallelize(range(5), work, no_pause, 2))
         self.assertEqual(begun, [0, 1])
         for count in (3, 4, 5):
             waiting.pop(0).callback(None)
@@ -53,7 +53,7 @@ class EachTests(SynchronousTestCase):
                 raise StorageUnavailable("no place")
 
         things = ["gone", "taken", "fine", "lost", "last"]
-        errors = self.successResultOf(Deferred.fromCoroutine(each(things, work, no_pause, 2)))
+        errors = self.successResultOf(Deferred.fromCoroutine(parallelize(things, work, no_pause, 2)))
         self.assertEqual(sorted(done), sorted(things))
         self.assertEqual({type(error) for error in errors}, {APIStatusError, StorageUnavailable})
         self.assertEqual(len(errors), 2)
@@ -64,4 +64,4 @@ class EachTests(SynchronousTestCase):
         async def work(thing: int) -> None:
             raise ZeroDivisionError
 
-        self.failureResultOf(Deferred.fromCoroutine(each([1], work, no_pause, 1)))
+        self.failureResultOf(Deferred.fromCoroutine(parallelize([1], work, no_pause, 1)))

@@ -135,7 +135,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(delays[:4], [0.005, 0.01, 0.02, 0.04])
         self.assertEqual(delays[17:19], [655.36, 1000.0])
         self.assertEqual(delays[-1], 1000.0)
-        self.assertEqual(queue.failures("a"), 30)
+        self.assertEqual(queue.num_requeues("a"), 30)
         queue.forget("a")
         self.assertEqual(queue.add_rate_limited("a"), 0.005)
         for _ in range(2000):
@@ -162,7 +162,7 @@ class WorkQueueTests(SynchronousTestCase):
             for step in range(4):
                 self.done.append(f"{key}{step}")
                 self.clock.rightNow += 0.003
-                await queue.pause()
+                await queue.yield_to_reactor()
 
         queue = self.queue(slow)
         queue.add("a")
@@ -222,7 +222,8 @@ class WorkQueueTests(SynchronousTestCase):
         queue.add_rate_limited("a")
         found = queue.metrics
         self.assertEqual(
-            (found.adds, found.done, found.waited.sum, found.worked.sum, found.retries), (2, 2, 2.0, 2.0, 1)
+            (found.adds, found.done, found.queue_duration.sum, found.work_duration.sum, found.retries),
+            (2, 2, 2.0, 2.0, 1),
         )
 
     @settings(deadline=None)

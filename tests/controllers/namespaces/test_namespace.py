@@ -55,7 +55,9 @@ class NamespaceControllerTests(ControllerTestCase):
 
     def test_other_finalizers(self) -> None:
         """Finalizers of others in the spec stay, and hold the namespace after it is emptied."""
-        self.change("namespaces", "one", lambda obj: obj["spec"]["finalizers"].append("example.com/x"), part="finalize")
+        self.change(
+            "namespaces", "one", lambda obj: obj["spec"]["finalizers"].append("example.com/x"), subresource="finalize"
+        )
         self.start(NamespaceController)
         self.remove("namespaces", "one")
         self.settle(60)

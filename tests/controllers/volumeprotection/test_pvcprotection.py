@@ -53,7 +53,7 @@ class ClaimProtectionTests(ControllerTestCase):
         self.settle()
         found = self.find("persistentvolumeclaims", "a", "default")
         self.assertEqual(found["metadata"]["finalizers"], ["example.com/mine", PVC])
-        self.change("pods", "q", lambda pod: pod.update(status={"phase": "Succeeded"}), "default", part="status")
+        self.change("pods", "q", lambda pod: pod.update(status={"phase": "Succeeded"}), "default", subresource="status")
         self.settle()
         self.assertEqual(len(self.names("persistentvolumeclaims")), 1, "it is scheduled still")
         self.remove("pods", "q", "default", grace=0)
@@ -95,7 +95,7 @@ class ClaimProtectionTests(ControllerTestCase):
             found = self.find("persistentvolumeclaims", f"c{number}", "default")
             self.assertEqual(found["metadata"]["finalizers"], [PVC])
         self.backend.fails = lambda number: False
-        for subscription in self.running[0]._subscriptions:
+        for subscription in self.running[0]._registrations:
             subscription.stop()
         for number in range(20):
             self.remove("persistentvolumeclaims", f"c{number}", "default")

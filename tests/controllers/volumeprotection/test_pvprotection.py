@@ -34,7 +34,9 @@ class VolumeProtectionTests(ControllerTestCase):
         self.remove("persistentvolumes", "bound")
         self.settle()
         self.assertEqual(self.names("persistentvolumes"), ["bound"])
-        self.change("persistentvolumes", "bound", lambda obj: obj["status"].update(phase="Released"), part="status")
+        self.change(
+            "persistentvolumes", "bound", lambda obj: obj["status"].update(phase="Released"), subresource="status"
+        )
         self.settle()
         self.assertEqual(self.names("persistentvolumes"), [])
 
@@ -46,7 +48,7 @@ class VolumeProtectionTests(ControllerTestCase):
         self.start(VolumeProtection)
         self.settle(60)
         self.backend.fails = lambda number: False
-        for subscription in self.running[0]._subscriptions:
+        for subscription in self.running[0]._registrations:
             subscription.stop()
         for number in range(20):
             self.assertEqual(self.find("persistentvolumes", f"v{number}")["metadata"]["finalizers"], [PV])

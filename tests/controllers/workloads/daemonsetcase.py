@@ -103,7 +103,9 @@ class DaemonSetTestCase(ControllerTestCase):
         if ready:
             since = format_time(self.clock.seconds())
             status["conditions"] = [{"type": "Ready", "status": "True", "lastTransitionTime": since}]
-        self.change("pods", pod["metadata"]["name"], lambda obj: obj.update(status=status), "default", part="status")
+        self.change(
+            "pods", pod["metadata"]["name"], lambda obj: obj.update(status=status), "default", subresource="status"
+        )
 
     def run_one(self) -> bool:
         """Do something that a kubelet has to do, for one pod; tell whether there was anything."""

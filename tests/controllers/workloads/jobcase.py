@@ -71,7 +71,7 @@ class JobTestCase(ControllerTestCase):
             new["conditions"] = [{"type": condition, "status": "True"}]
         for pod in pods:
             name = pod["metadata"]["name"]
-            self.change("pods", name, lambda obj: obj.update(status=new), "default", part="status")
+            self.change("pods", name, lambda obj: obj.update(status=new), "default", subresource="status")
         self.settle()
 
     def index(self, pod: Any) -> int:
@@ -81,7 +81,9 @@ class JobTestCase(ControllerTestCase):
     def succeed(self, pod: Any) -> None:
         """Have a pod succeed."""
         status = {"phase": "Succeeded"}
-        self.change("pods", pod["metadata"]["name"], lambda obj: obj.update(status=status), "default", part="status")
+        self.change(
+            "pods", pod["metadata"]["name"], lambda obj: obj.update(status=status), "default", subresource="status"
+        )
 
     def run_to_the_end(self, rounds: int) -> None:
         """Have all pods end, whenever there are some."""

@@ -39,7 +39,7 @@ class ReplicaSetTestCase(ControllerTestCase):
         """Have a pod be ready from now on."""
         condition = {"type": "Ready", "status": "True", "lastTransitionTime": format_time(self.clock.seconds())}
         status = {"phase": "Running", "conditions": [condition]}
-        self.change("pods", name, lambda pod: pod.update(status=status), "default", part="status")
+        self.change("pods", name, lambda pod: pod.update(status=status), "default", subresource="status")
 
     def status(self) -> Any:
         """The status of the set."""

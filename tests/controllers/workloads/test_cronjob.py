@@ -47,7 +47,7 @@ class CronJobTests(ControllerTestCase):
         status: dict[str, Any] = {"startTime": stamp, "conditions": [first, {**first, "type": kind}]}
         if kind == "Complete":
             status.update(completionTime=stamp, succeeded=1)
-        self.change("jobs", name, lambda job: job.update(status=status), "default", "batch", part="status")
+        self.change("jobs", name, lambda job: job.update(status=status), "default", "batch", subresource="status")
         self.settle()
 
     def events(self) -> list[tuple[str, str]]:

@@ -79,7 +79,9 @@ class JobTests(JobTestCase):
         (pod,) = self.pods()
         running = {"name": "c", "restartCount": 2, "ready": True, "image": "c", "imageID": "", "state": {}}
         status = {"phase": "Running", "containerStatuses": [running]}
-        self.change("pods", pod["metadata"]["name"], lambda obj: obj.update(status=status), "default", part="status")
+        self.change(
+            "pods", pod["metadata"]["name"], lambda obj: obj.update(status=status), "default", subresource="status"
+        )
         self.settle()
         self.assertEqual(self.conditions()["Failed"][0], "BackoffLimitExceeded")
         self.assertEqual(self.names("pods", "default"), [])

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from twisted.internet.defer import Deferred
 
 from kubetwist.api.times import use_clock
-from kubetwist.controllers.machinery.manager import RunningControllers
+from kubetwist.controllers.machinery.manager import ControllerManager
 from kubetwist.controllers.machinery.selection import chosen
 from tests.controllers.harness import ControllerTestCase
 from tests.controllers.serviceaccounts.test_serviceaccounttokens import Config
@@ -42,7 +42,7 @@ class PretendClusterTests(ControllerTestCase):
 
     def begin(self) -> None:
         """Start all controllers."""
-        self.all = RunningControllers(self.context, chosen(WANTED))
+        self.all = ControllerManager(self.context, chosen(WANTED))
         self.all.start()
         self.settle()
 
@@ -53,7 +53,7 @@ class PretendClusterTests(ControllerTestCase):
     def kill(self) -> None:
         """Have everything go without a goodbye, and begin anew with what is stored."""
         for controller in self.all.controllers.values():
-            for subscription in getattr(controller, "_subscriptions", ()):
+            for subscription in getattr(controller, "_registrations", ()):
                 subscription.stop()
             for name in ("queue", "_own", "_left"):
                 queue = getattr(controller, name, None)

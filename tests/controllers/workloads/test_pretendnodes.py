@@ -138,7 +138,7 @@ class PretendNodeTests(ControllerTestCase):
             ready["message"], 'corresponding condition of pod readiness gate "example.com/up" does not exist.'
         )
         up = {"type": "example.com/up", "status": "True"}
-        self.change("pods", "a", lambda obj: obj["status"]["conditions"].append(up), "default", part="status")
+        self.change("pods", "a", lambda obj: obj["status"]["conditions"].append(up), "default", subresource="status")
         self.settle()
         self.assertEqual((self.conditions()["Ready"], self.conditions()["example.com/up"]), ("True", "True"))
 

@@ -37,7 +37,7 @@ class ReplicaSetTests(ReplicaSetTestCase):
         self.remove("pods", first, "default", grace=0)
         self.settle()
         self.assertEqual(len(self.pods()), 2)
-        self.change("pods", second, lambda pod: pod.update(status={"phase": "Failed"}), "default", part="status")
+        self.change("pods", second, lambda pod: pod.update(status={"phase": "Failed"}), "default", subresource="status")
         self.settle()
         self.assertEqual(len(self.pods()), 3)
 

@@ -104,7 +104,9 @@ class SchedulerTests(ControllerTestCase):
         self.start(Scheduler)
         for name in ("one", "two"):
             self.pod(name, cpu="2")
-        self.change("pods", "two", lambda pod: pod.update(status={"phase": "Succeeded"}), "default", part="status")
+        self.change(
+            "pods", "two", lambda pod: pod.update(status={"phase": "Succeeded"}), "default", subresource="status"
+        )
         self.settle(2)
         self.assertEqual(self.pod("three", cpu="2"), "b")
 

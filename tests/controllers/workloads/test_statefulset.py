@@ -141,7 +141,7 @@ class StatefulSetTests(StatefulSetTestCase):
         self.set_of(1)
         self.run_pods()
         uid = self.pods()[0]["metadata"]["uid"]
-        self.change("pods", "db-0", lambda pod: pod["status"].update(phase="Failed"), "default", part="status")
+        self.change("pods", "db-0", lambda pod: pod["status"].update(phase="Failed"), "default", subresource="status")
         self.run_pods()
         self.assertNotEqual(self.pods()[0]["metadata"]["uid"], uid)
         reasons = {self.find("events", name, "default")["reason"] for name in self.names("events", "default")}

@@ -88,7 +88,7 @@ class FakeRemotes:
     """All of them."""
 
     def __init__(self) -> None:
-        self.remotes: dict[GroupVersion, FakeRemote] = {}
+        self.aggregated_servers: dict[GroupVersion, FakeRemote] = {}
         self._listeners: list[Callable[[GroupVersion, Any], None]] = []
 
     def subscribe(self, listener: Callable[[GroupVersion, Any], None]) -> Callable[[], None]:
@@ -101,19 +101,19 @@ class FakeRemotes:
     ) -> FakeRemote:
         """Have a server serve one more."""
         group_version = GroupVersion(group, version)
-        remote = self.remotes[group_version] = FakeRemote(server, group_version, priority, up)
+        remote = self.aggregated_servers[group_version] = FakeRemote(server, group_version, priority, up)
         self.tell(group_version)
         return remote
 
     def remove(self, group: str, version: str) -> None:
         """Have a server serve one less."""
-        del self.remotes[GroupVersion(group, version)]
+        del self.aggregated_servers[GroupVersion(group, version)]
         self.tell(GroupVersion(group, version))
 
     def tell(self, group_version: GroupVersion) -> None:
         """Something about it has changed."""
         for listener in list(self._listeners):
-            listener(group_version, self.remotes.get(group_version))
+            listener(group_version, self.aggregated_servers.get(group_version))
 
 
 def refused() -> CallError:

@@ -440,7 +440,7 @@ class AvailableTests(AggregatedCase):
         await self.patch_object(f"{SERVICES}/{NAME}", {"metadata": {"labels": {"look": "again"}}})
         code, answer, _ = await self.ask("GET", THINGS)
         self.assertEqual(code, 503, answer)
-        self.apis.availability.look_at(NAME)
+        self.apis.availability.enqueue(NAME)
         found = await self.until_condition("FailedDiscoveryCheck")
         url = f"https://10.0.0.77:443{HOME}"
         self.assertEqual(
@@ -462,7 +462,7 @@ class AvailableTests(AggregatedCase):
         """A server that can not tell what it serves is not available."""
         await self.begin(available=False)
         self.backend.healthy = False
-        self.apis.availability.look_at(NAME)
+        self.apis.availability.enqueue(NAME)
         found = await self.until_condition("FailedDiscoveryCheck")
         url = f"https://10.0.0.77:443{HOME}"
         self.assertEqual(found["message"], f"failing or missing response from {url}: bad status from {url}: 500")
