@@ -52,7 +52,7 @@ WEBHOOK: Final = "Webhook"
 
 _SCHEME: Final = "k8s.io/apiserver/pkg/apis/apiserver/load/load.go:31"
 _SECOND: Final = 1_000_000_000
-_LONGEST_TIMEOUT: Final = 30 * _SECOND
+_MAX_TIMEOUT: Final = 30 * _SECOND
 #: By field: what it is without saying so.
 _TTLS: Final = {"authorizedTTL": 300 * _SECOND, "unauthorizedTTL": 30 * _SECOND}
 
@@ -92,7 +92,7 @@ _VERSIONS: Final = {f"apiserver.config.k8s.io/{version}": _CONFIGURATION for ver
 
 
 @frozen
-class Configured:
+class AuthorizerConfiguration:
     """
     One authorizer of the file.
 
@@ -116,7 +116,7 @@ class AuthorizationConfiguration:
     @ivar files: Other files that it is made of.
     """
 
-    authorizers: tuple[Configured, ...]
+    authorizers: tuple[AuthorizerConfiguration, ...]
     files: tuple[Path, ...]
 
 
@@ -207,7 +207,7 @@ def _validate_webhook(webhook: JSONObject, path: str, causes: list[Cause]) -> Ma
     timeout = webhook["timeout"]
     if not timeout:
         causes.append(required(f"{path}.timeout"))
-    elif not 0 < timeout <= _LONGEST_TIMEOUT:
+    elif not 0 < timeout <= _MAX_TIMEOUT:
         causes.append(invalid(f"{path}.timeout", format_duration(timeout), "must be > 0s and <= 30s"))
     for name in _TTLS:
         if webhook[name] < 0:
@@ -267,10 +267,10 @@ def _validate_connection(info: JSONObject, path: str, causes: list[Cause]) -> No
                 causes.append(invalid(path_of_file, file, "must be a regular file"))
 
 
-def _made(one: JSONObject, conditions: MatchConditions | None, files: list[Path]) -> Configured:
+def _made(one: JSONObject, conditions: MatchConditions | None, files: list[Path]) -> AuthorizerConfiguration:
     webhook = one["webhook"]
     if webhook is None:
-        return Configured(one["type"], one["name"])
+        return AuthorizerConfiguration(one["type"], one["name"])
     file = Path(webhook["connectionInfo"]["kubeConfigFile"])
     settings = read_kubeconfig(file)
     try:
@@ -280,12 +280,12 @@ def _made(one: JSONObject, conditions: MatchConditions | None, files: list[Path]
     rules = WebhookRules(
         version=webhook["subjectAccessReviewVersion"],
         timeout=webhook["timeout"] / _SECOND,
-        authorized_seconds=_seconds(webhook, "authorizedTTL", "cacheAuthorizedRequests"),
-        unauthorized_seconds=_seconds(webhook, "unauthorizedTTL", "cacheUnauthorizedRequests"),
+        authorized_ttl=_seconds(webhook, "authorizedTTL", "cacheAuthorizedRequests"),
+        unauthorized_ttl=_seconds(webhook, "unauthorizedTTL", "cacheUnauthorizedRequests"),
         deny_on_error=webhook["failurePolicy"] == "Deny",
         conditions=conditions,
     )
-    return Configured(WEBHOOK, one["name"], rules, settings)
+    return AuthorizerConfiguration(WEBHOOK, one["name"], rules, settings)
 
 
 def _seconds(webhook: JSONObject, name: str, switch: str) -> float:

@@ -26,7 +26,7 @@ from ..registry.rbac.ruleresolver import (
 from ._rbacremedies import bind
 
 #: Of a list in a rule, what is shown.
-_SHOWN: Final = 20
+_MAX_LISTED: Final = 20
 
 #: How far what is missing keeps a rule of the user's own from allowing.
 _OWN: Final = {"verb": 1, "resourceName": 1, "subresource": 1, "apiGroup": 2, "path": 2}
@@ -39,7 +39,7 @@ _BOUND_NOWHERE: Final = 4
 _SYSTEM: Final = 3
 _CONTROLLER: Final = 4
 #: Maximum number of listed grants of a user.
-_MOST_GRANTS: Final = 20
+_MAX_GRANTS: Final = 20
 
 _TEXTS: Final = {
     "verb": "but not {verb}",
@@ -50,147 +50,153 @@ _TEXTS: Final = {
 }
 
 
-def explain(grants: Grants, question: AuthorizerAttributes) -> JSONObject | None:
+def explain(grants: Grants, attributes: AuthorizerAttributes) -> JSONObject | None:
     """The first rule that allows what is asked for, and how the user comes by it."""
-    user = question.user
-    for binding in grants.bindings_of(user, question.namespace):
+    user = attributes.user
+    for binding in grants.bindings_of(user, attributes.namespace):
         try:
             role = grants.role(binding.role, binding.namespace)
         except UnknownRole:
             continue
         for index, rule in enumerate(role.rules):
-            if allows(rule, question):
+            if allows(rule, attributes):
                 return {**_source(binding, index, rule), "subject": binding.subject_of(user)}
     return None
 
 
-def grants_of(grants: Grants, question: AuthorizerAttributes) -> list[JSONObject]:
+def grants_of(grants: Grants, attributes: AuthorizerAttributes) -> list[JSONObject]:
     """See L{kubetwist.interfaces.IGrantExplainer.grants_of}."""
-    user = question.user
+    user = attributes.user
     direct: list[JSONObject] = []
     of_groups: list[JSONObject] = []
-    for binding in grants.bindings_of(user, question.namespace):
+    for binding in grants.bindings_of(user, attributes.namespace):
         subject = binding.subject_of(user)
         if subject is None:
             continue
         by_group = subject.get("kind") == "Group"
         as_member = f", as a member of {quoted(_subject_name(subject))}" if by_group else ""
-        text = f"{_role(binding.role)} by {_described(binding)}{as_member}"
+        text = f"{_role(binding.role)} by {_describe_binding(binding)}{as_member}"
         (of_groups if by_group else direct).append({"text": text, **_source(binding), "subject": dict(subject)})
-    return [*direct, *of_groups][:_MOST_GRANTS]
+    return [*direct, *of_groups][:_MAX_GRANTS]
 
 
-def near_misses(grants: Grants, question: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
+def near_misses(grants: Grants, attributes: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
     """See L{kubetwist.interfaces.IRuleExplainer.near_misses}."""
     bound: set[tuple[str, str]] = set()
     for binding in grants.bindings():
         bound.add(binding.role_key)
-        yield from _of_binding(grants, binding, question)
-    for role, namespace in grants.role_names(question.namespace):
+        yield from _binding_near_misses(grants, binding, attributes)
+    for role, namespace in grants.role_names(attributes.namespace):
         if (role[0], f"{namespace}/{role[1]}" if namespace else role[1]) not in bound:
-            yield from _unbound(grants, role, namespace, question)
+            yield from _unbound_role_near_misses(grants, role, namespace, attributes)
 
 
-def _of_binding(
-    grants: Grants, binding: Binding, question: AuthorizerAttributes
+def _binding_near_misses(
+    grants: Grants, binding: Binding, attributes: AuthorizerAttributes
 ) -> Iterator[tuple[int, JSONObject] | None]:
-    mine = binding.subject_of(question.user) is not None
-    here = binding.namespace in ("", question.namespace)
+    subject_matches = binding.subject_of(attributes.user) is not None
+    in_namespace = binding.namespace in ("", attributes.namespace)
     try:
         rules = grants.role(binding.role, binding.namespace).rules
     except UnknownRole as error:
-        if mine and here:
-            why = f"{_described(binding)} is about the user, but its role is not there: {error}"
+        if subject_matches and in_namespace:
+            why = f"{_describe_binding(binding)} is about the user, but its role is not there: {error}"
             yield _ROLE_MISSING, {"why": why, "missing": "role", **_source(binding)}
         return
     for index, rule in enumerate(rules):
-        if mine or allows(rule, question):
-            yield _of_rule(binding, rules, index, question, mine, here)
+        if subject_matches or allows(rule, attributes):
+            yield _rule_near_miss(binding, rules, index, attributes, subject_matches, in_namespace)
         else:
             yield None
 
 
-def _of_rule(
-    binding: Binding, rules: Sequence[Rule], index: int, question: AuthorizerAttributes, mine: bool, here: bool
+def _rule_near_miss(
+    binding: Binding,
+    rules: Sequence[Rule],
+    index: int,
+    attributes: AuthorizerAttributes,
+    subject_matches: bool,
+    in_namespace: bool,
 ) -> tuple[int, JSONObject] | None:
     rule = rules[index]
-    lacks = lacking(rule, question)
+    lacks = lacking(rule, attributes)
     which = f"rule {index} of {_role(binding.role)}"
-    if mine and here:
+    if subject_matches and in_namespace:
         if len(lacks) != 1 or lacks[0] not in _OWN:
             return None
-        shown = f"{question.resource}/{question.subresource}" if question.subresource else question.resource
+        shown = f"{attributes.resource}/{attributes.subresource}" if attributes.subresource else attributes.resource
         not_this = _TEXTS[lacks[0]].format(
-            verb=quoted(question.verb),
-            name=quoted(question.name),
+            verb=quoted(attributes.verb),
+            name=quoted(attributes.name),
             resource=quoted(shown),
-            group=quoted(question.group),
-            path=quoted(question.path),
+            group=quoted(attributes.group),
+            path=quoted(attributes.path),
         )
-        why = f"{which}, which the user has by {_described(binding)}, allows {_said(rule, lacks[0])}, {not_this}"
+        values = _describe_values(rule, lacks[0])
+        why = f"{which}, which the user has by {_describe_binding(binding)}, allows {values}, {not_this}"
         return _OWN[lacks[0]], {"why": why, "missing": lacks[0], **_source(binding, index, rule)}
     if lacks:
         return None
-    if mine:
-        where = f"in the namespace {quoted(question.namespace)}" if question.namespace else "cluster-wide"
-        why = f"{which} allows it, but the user has it by {_described(binding)}, not {where}"
-        remedy = _remedy(question, binding.role, rules) if binding.role[0] == "ClusterRole" else {}
+    if subject_matches:
+        where = f"in the namespace {quoted(attributes.namespace)}" if attributes.namespace else "cluster-wide"
+        why = f"{which} allows it, but the user has it by {_describe_binding(binding)}, not {where}"
+        remedy = _remedy(attributes, binding.role, rules) if binding.role[0] == "ClusterRole" else {}
         return _OTHER_NAMESPACE, {"why": why, "missing": "namespace", **_source(binding, index, rule), **remedy}
-    if not here:
+    if not in_namespace:
         return None
-    like = next((one for one in binding.subjects if _resembles(one, binding.namespace, question.user)), None)
-    why = f"{which} allows it, but {_described(binding)} is about others"
+    like = next((one for one in binding.subjects if _resembles(one, binding.namespace, attributes.user)), None)
+    why = f"{which} allows it, but {_describe_binding(binding)} is about others"
     if like is not None:
         why += f": {like.get('kind', '')} {quoted(_subject_name(like))} resembles the user, but is another"
     return (
-        _OTHERS + _farther(binding.role[1]) if like is None else _RESEMBLING,
+        _OTHERS + _system_role_penalty(binding.role[1]) if like is None else _RESEMBLING,
         {
             "why": why,
             "missing": "subject",
             **_source(binding, index, rule),
-            "subjects": [dict(one) for one in binding.subjects[:_SHOWN]],
-            **_remedy(question, binding.role, rules),
+            "subjects": [dict(one) for one in binding.subjects[:_MAX_LISTED]],
+            **_remedy(attributes, binding.role, rules),
         },
     )
 
 
-def _unbound(
-    grants: Grants, role: tuple[str, str], namespace: str, question: AuthorizerAttributes
+def _unbound_role_near_misses(
+    grants: Grants, role: tuple[str, str], namespace: str, attributes: AuthorizerAttributes
 ) -> Iterator[tuple[int, JSONObject] | None]:
     try:
         rules = grants.role(role, namespace).rules
     except UnknownRole:
         return  # Gone meanwhile.
     for index, rule in enumerate(rules):
-        if allows(rule, question):
+        if allows(rule, attributes):
             shown: JSONObject = {"kind": role[0], "name": role[1]}
             if namespace:
                 shown["namespace"] = namespace
             why = f"rule {index} of {_role(role)} allows it, but no binding refers to this role"
             yield (
-                _BOUND_NOWHERE + _farther(role[1]),
+                _BOUND_NOWHERE + _system_role_penalty(role[1]),
                 {
                     "why": why,
                     "missing": "binding",
                     "role": shown,
                     "ruleIndex": index,
                     "rule": _clipped(rule),
-                    **_remedy(question, role, rules),
+                    **_remedy(attributes, role, rules),
                 },
             )
             return
         yield None
 
 
-def _farther(role: str) -> int:
+def _system_role_penalty(role: str) -> int:
     if role.startswith("system:controller:"):
         return _CONTROLLER
     return _SYSTEM if role.startswith("system:") or role == "cluster-admin" else 0
 
 
-def _remedy(question: AuthorizerAttributes, role: tuple[str, str], rules: Sequence[Rule]) -> JSONObject:
+def _remedy(attributes: AuthorizerAttributes, role: tuple[str, str], rules: Sequence[Rule]) -> JSONObject:
     """Return the command that grants a role which allows the request; roles of the system are not proposed."""
-    return {} if _farther(role[1]) else {"remedy": {"command": bind(question, role), "rules": len(rules)}}
+    return {} if _system_role_penalty(role[1]) else {"remedy": {"command": bind(attributes, role), "rules": len(rules)}}
 
 
 def _source(binding: Binding, index: int = -1, rule: Rule | None = None) -> JSONObject:
@@ -214,12 +220,12 @@ def _clipped(rule: Rule) -> JSONObject:
     shown: dict[str, Any] = {}
     for name, values in rule.items():
         if values:
-            more = len(values) - _SHOWN
-            shown[name] = [*values[:_SHOWN], f"... and {more} more"] if more > 0 else list(values)
+            more = len(values) - _MAX_LISTED
+            shown[name] = [*values[:_MAX_LISTED], f"... and {more} more"] if more > 0 else list(values)
     return shown
 
 
-def _said(rule: Rule, what: str) -> str:
+def _describe_values(rule: Rule, what: str) -> str:
     """What a rule says of what is not as asked."""
     field = {
         "verb": "verbs",
@@ -233,7 +239,7 @@ def _said(rule: Rule, what: str) -> str:
     return named + (", ".join(map(quoted, values)) or "nothing")
 
 
-def _described(binding: Binding) -> str:
+def _describe_binding(binding: Binding) -> str:
     where = f" in the namespace {quoted(binding.namespace)}" if binding.namespace else ""
     return f"{'RoleBinding' if binding.namespace else CLUSTER} {quoted(binding.name)}{where}"
 

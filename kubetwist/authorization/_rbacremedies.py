@@ -12,7 +12,7 @@ from ..api.users import split_service_account
 _NOT_IN_NAMES = re.compile("[^a-z0-9]+")
 
 
-def bind(question: AuthorizerAttributes, role: tuple[str, str]) -> str:
+def bind(attributes: AuthorizerAttributes, role: tuple[str, str]) -> str:
     """
     Return the command that binds the user to an existing role, in the namespace of the request if it has one.
 
@@ -20,32 +20,32 @@ def bind(question: AuthorizerAttributes, role: tuple[str, str]) -> str:
     """
     kind, name = role
     words = ["kubectl", "create"]
-    where = question.namespace if question.is_resource_request else ""
-    words += ["rolebinding" if where else "clusterrolebinding", _name(question.user, name)]
-    words += [f"--{kind.lower()}={name}", _subject(question.user)]
+    where = attributes.namespace if attributes.is_resource_request else ""
+    words += ["rolebinding" if where else "clusterrolebinding", _name(attributes.user, name)]
+    words += [f"--{kind.lower()}={name}", _subject(attributes.user)]
     if where:
         words.append(f"--namespace={where}")
     return " ".join(map(quote, words))
 
 
-def create_role(question: AuthorizerAttributes) -> str:
+def create_role(attributes: AuthorizerAttributes) -> str:
     """Return the commands, one per line, that create a role for exactly this request and bind the user to it."""
-    if question.is_resource_request:
-        resource = f"{question.resource}.{question.group}" if question.group else question.resource
-        if question.subresource:
-            resource += f"/{question.subresource}"
+    if attributes.is_resource_request:
+        resource = f"{attributes.resource}.{attributes.group}" if attributes.group else attributes.resource
+        if attributes.subresource:
+            resource += f"/{attributes.subresource}"
         target = [f"--resource={resource}"]
-        if question.name:
-            target.append(f"--resource-name={question.name}")
+        if attributes.name:
+            target.append(f"--resource-name={attributes.name}")
     else:
-        resource = question.path
-        target = [f"--non-resource-url={question.path}"]
-    kind = "Role" if question.is_resource_request and question.namespace else "ClusterRole"
-    name = _in_name(f"{question.verb}-{resource}")
-    words = ["kubectl", "create", kind.lower(), name, f"--verb={question.verb}", *target]
+        resource = attributes.path
+        target = [f"--non-resource-url={attributes.path}"]
+    kind = "Role" if attributes.is_resource_request and attributes.namespace else "ClusterRole"
+    name = _in_name(f"{attributes.verb}-{resource}")
+    words = ["kubectl", "create", kind.lower(), name, f"--verb={attributes.verb}", *target]
     if kind == "Role":
-        words.append(f"--namespace={question.namespace}")
-    return " ".join(map(quote, words)) + "\n" + bind(question, (kind, name))
+        words.append(f"--namespace={attributes.namespace}")
+    return " ".join(map(quote, words)) + "\n" + bind(attributes, (kind, name))
 
 
 def _subject(user: UserInfo) -> str:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ._context import AuthorizationContext
 
 #: Bytes of a line.
-LONGEST_LINE: Final = 64 * 1024
+MAX_LINE_LENGTH: Final = 64 * 1024
 
 _GROUP: Final = "abac.authorization.kubernetes.io"
 _READ_VERBS: Final = ("get", "list", "watch")
@@ -52,7 +52,7 @@ _FIELDS: Final = ("user", "group", "apiGroup", "resource", "namespace", "nonReso
 _log = Logger()
 
 
-class BadPolicy(ValueError):
+class InvalidPolicy(ValueError):
     """A file, or a line of it, that makes no sense."""
 
 
@@ -82,18 +82,18 @@ class Policy:
             return self.group in user.groups
         return bool(self.user)
 
-    def matches(self, question: AuthorizerAttributes) -> bool:
+    def matches(self, attributes: AuthorizerAttributes) -> bool:
         """Whether it lets whom it is about do something."""
-        if self.readonly and question.verb not in _READ_VERBS:
+        if self.readonly and attributes.verb not in _READ_VERBS:
             return False
-        if question.is_resource_request:
+        if attributes.is_resource_request:
             return (
-                self.namespace in ("*", question.namespace)
-                and self.resource in ("*", question.resource)
-                and self.api_group in ("*", question.group)
+                self.namespace in ("*", attributes.namespace)
+                and self.resource in ("*", attributes.resource)
+                and self.api_group in ("*", attributes.group)
             )
         path = self.path
-        return path in ("*", question.path) or (path.endswith("*") and question.path.startswith(path.rstrip("*")))
+        return path in ("*", attributes.path) or (path.endswith("*") and attributes.path.startswith(path.rstrip("*")))
 
     def shown(self) -> JSONObject:
         """Where it stands, and whom it is about."""
@@ -140,8 +140,10 @@ def read_policies(path: str, content: bytes) -> Policies:
     policies = []
     unversioned = 0
     for number, line in enumerate(content.split(b"\n"), 1):
-        if len(line) > LONGEST_LINE:
-            raise BadPolicy(f"error reading policy file {path}: line {number} is longer than {LONGEST_LINE} bytes")
+        if len(line) > MAX_LINE_LENGTH:
+            raise InvalidPolicy(
+                f"error reading policy file {path}: line {number} is longer than {MAX_LINE_LENGTH} bytes"
+            )
         text = line.strip()
         if not text or text.startswith(b"#"):
             continue
@@ -149,7 +151,7 @@ def read_policies(path: str, content: bytes) -> Policies:
             policy, versioned = _policy(text, number)
         except ValueError as error:
             shown = text.decode("utf-8", "replace")
-            raise BadPolicy(f"error reading policy file {path}, line {number}: {shown}: {error}") from None
+            raise InvalidPolicy(f"error reading policy file {path}, line {number}: {shown}: {error}") from None
         policies.append(policy)
         unversioned += not versioned
     return Policies(policies, unversioned)

@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 LEASES_NAMESPACE: Final = "kube-node-lease"
 
 _ALLOW: Final = Verdict(Decision.ALLOW)
-_SILENCE: Final = Verdict(Decision.NO_OPINION)
+_NO_OPINION: Final = Verdict(Decision.NO_OPINION)
 _OWN_VERBS: Final = frozenset(("get", "create", "update", "patch", "delete"))
 
 #: A decision about a kind of its own: what is asked, and the node that asks.
-_Judge = Callable[["NodeAuthorizer", AuthorizerAttributes, str], Any]
+_AuthorizeResource = Callable[["NodeAuthorizer", AuthorizerAttributes, str], Any]
 
 
 def _no(reason: str) -> Verdict:
@@ -69,14 +69,14 @@ class NodeAuthorizer:
         """See L{IAuthorizer.authorize}."""
         node = node_of(attributes.user)
         if node is None:
-            return _SILENCE
+            return _NO_OPINION
         if not node:
             return _no(f"unknown node for user {quoted(attributes.user.name)}")
         if attributes.is_resource_request:
-            judge = _JUDGES.get((attributes.group, attributes.resource))
-            if judge is not None:
-                return judge(self, attributes, node)  # type: ignore[no-any-return]
-        return _ALLOW if self._rules.allow(attributes) else _SILENCE
+            authorize_resource = _AUTHORIZERS.get((attributes.group, attributes.resource))
+            if authorize_resource is not None:
+                return authorize_resource(self, attributes, node)  # type: ignore[no-any-return]
+        return _ALLOW if self._rules.allow(attributes) else _NO_OPINION
 
     def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
         """See L{IRuleResolver.rules_for}; what a node may do depends on objects, which is not told."""
@@ -108,137 +108,145 @@ class NodeAuthorizer:
                 why = f"the pod {quoted(pod)} refers to it, but is on the node {quoted(where)}"
                 yield 2, {"why": why, "missing": "node", "pod": pod, "node": where}
 
-    def _pods_for(self, asked: AuthorizerAttributes) -> Iterator[tuple[str, str]]:
-        if asked.is_resource_request and asked.name and _JUDGES.get((asked.group, asked.resource)) in _BY_PODS:
-            yield from self.graph.pods_that_need(asked.resource, asked.namespace, asked.name)
+    def _pods_for(self, attributes: AuthorizerAttributes) -> Iterator[tuple[str, str]]:
+        if (
+            attributes.is_resource_request
+            and attributes.name
+            and _AUTHORIZERS.get((attributes.group, attributes.resource)) in _BY_PODS
+        ):
+            yield from self.graph.pods_that_need(attributes.resource, attributes.namespace, attributes.name)
 
     # --- by what an object has to do with the node
 
-    def _related(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
+    def _authorize_related(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
         """Whether the node needs the object."""
-        if not asked.name:
+        if not attributes.name:
             return _no("No Object name found")
-        return self._known(asked, node)
+        return self._authorize_when_ready(attributes, node)
 
-    def _known(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
+    def _authorize_when_ready(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
         waiting = self.graph.ready()
         if waiting is not None:
-            return waiting.addCallback(lambda _: self._known(asked, node))
-        if self.graph.needs(node, asked.resource, asked.namespace, asked.name):
+            return waiting.addCallback(lambda _: self._authorize_when_ready(attributes, node))
+        if self.graph.needs(node, attributes.resource, attributes.namespace, attributes.name):
             return _ALLOW
         return _no(f"no relationship found between node '{node}' and this object")
 
     # --- by resource
 
-    def _readable(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
+    def _authorize_read_namespaced_object(
+        self, attributes: AuthorizerAttributes, node: str
+    ) -> Verdict | Deferred[Verdict]:
         """Secrets and config maps, which are also watched one by one."""
-        if asked.verb not in ("get", "list", "watch"):
+        if attributes.verb not in ("get", "list", "watch"):
             return _no("can only read resources of this type")
-        if asked.subresource:
+        if attributes.subresource:
             return _no("cannot read subresource")
-        if not asked.namespace:
+        if not attributes.namespace:
             return _no("can only read namespaced object of this type")
-        return self._related(asked, node)
+        return self._authorize_related(attributes, node)
 
-    def _gettable(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
-        if asked.verb != "get":
+    def _authorize_get(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
+        if attributes.verb != "get":
             return _no("can only get individual resources of this type")
-        if asked.subresource:
+        if attributes.subresource:
             return _no("cannot get subresource")
-        return self._related(asked, node)
+        return self._authorize_related(attributes, node)
 
-    def _claims(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
-        if asked.subresource != "status":
-            return self._gettable(asked, node)
-        if asked.verb not in ("update", "patch"):
+    def _authorize_pvc(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
+        if attributes.subresource != "status":
+            return self._authorize_get(attributes, node)
+        if attributes.verb not in ("update", "patch"):
             return _no("can only get/update/patch this type")
-        return self._related(asked, node)
+        return self._authorize_related(attributes, node)
 
-    def _accounts(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
-        if asked.verb == "get" and not asked.subresource:
-            return self._readable(asked, node)
-        if asked.verb != "create" or not asked.name:
+    def _authorize_service_account(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
+        if attributes.verb == "get" and not attributes.subresource:
+            return self._authorize_read_namespaced_object(attributes, node)
+        if attributes.verb != "create" or not attributes.name:
             return _no("can only create tokens for individual service accounts")
-        if asked.subresource != "token":
+        if attributes.subresource != "token":
             return _no("can only create token subresource of serviceaccount")
-        return self._known(asked, node)
+        return self._authorize_when_ready(attributes, node)
 
-    def _leases(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
-        if asked.verb not in _OWN_VERBS:
+    def _authorize_lease(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
+        if attributes.verb not in _OWN_VERBS:
             return _no("can only get, create, update, patch, or delete a node lease")
-        if asked.namespace != LEASES_NAMESPACE:
+        if attributes.namespace != LEASES_NAMESPACE:
             return _no(f"can only access leases in the {quoted(LEASES_NAMESPACE)} system namespace")
         # The name of what is created is in its body.
-        if asked.verb != "create" and asked.name != node:
+        if attributes.verb != "create" and attributes.name != node:
             return _no("can only access node lease with the same name as the requesting node")
         return _ALLOW
 
-    def _csi_nodes(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
-        if asked.verb not in _OWN_VERBS:
+    def _authorize_csi_node(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
+        if attributes.verb not in _OWN_VERBS:
             return _no("can only get, create, update, patch, or delete a CSINode")
-        if asked.subresource:
+        if attributes.subresource:
             return _no("cannot authorize CSINode subresources")
-        if asked.verb != "create" and asked.name != node:
+        if attributes.verb != "create" and attributes.name != node:
             return _no("can only access CSINode with the same name as the requesting node")
         return _ALLOW
 
-    def _slices(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
-        if asked.subresource:
+    def _authorize_resource_slice(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
+        if attributes.subresource:
             return _no("cannot authorize ResourceSlice subresources")
-        if asked.verb == "create":
+        if attributes.verb == "create":
             return _ALLOW
-        if asked.verb in ("get", "update", "patch", "delete"):
-            return self._related(asked, node)
-        if asked.verb not in ("watch", "list", "deletecollection"):
+        if attributes.verb in ("get", "update", "patch", "delete"):
+            return self._authorize_related(attributes, node)
+        if attributes.verb not in ("watch", "list", "deletecollection"):
             return _no(
                 "only the following verbs are allowed for a ResourceSlice:"
                 " get, watch, list, create, update, patch, delete, deletecollection"
             )
-        if _selects(asked, node):
+        if _selects(attributes, node):
             return _ALLOW
         return _no("can only list/watch/deletecollection resourceslices with nodeName field selector")
 
-    def _nodes(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
-        if asked.subresource == "status" and asked.verb in ("update", "patch"):
+    def _authorize_node(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
+        if attributes.subresource == "status" and attributes.verb in ("update", "patch"):
             return _ALLOW
-        if asked.subresource:
-            return _SILENCE
-        if asked.verb in ("create", "update", "patch"):
+        if attributes.subresource:
+            return _NO_OPINION
+        if attributes.verb in ("create", "update", "patch"):
             return _ALLOW
-        if asked.verb not in ("get", "list", "watch"):
-            return _SILENCE
-        if asked.name == node:
+        if attributes.verb not in ("get", "list", "watch"):
+            return _NO_OPINION
+        if attributes.name == node:
             return _ALLOW
-        if not asked.name:
+        if not attributes.name:
             return _no(f"node '{node}' cannot read all nodes, only its own Node object")
-        return _no(f"node '{node}' cannot read '{asked.name}', only its own Node object")
+        return _no(f"node '{node}' cannot read '{attributes.name}', only its own Node object")
 
-    def _pods(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
-        asks = (asked.subresource, asked.verb)
+    def _authorize_pod(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
+        asks = (attributes.subresource, attributes.verb)
         if asks in _POD_WRITES:
             return _ALLOW
         if asks == ("", "get"):
-            return self._gettable(asked, node)
+            return self._authorize_get(attributes, node)
         if asks not in (("", "list"), ("", "watch")):
-            return _SILENCE
-        if _selects(asked, node):
+            return _NO_OPINION
+        if _selects(attributes, node):
             return _ALLOW
-        if asked.name:
-            return self._related(asked, node)
+        if attributes.name:
+            return self._authorize_related(attributes, node)
         return _no("can only list/watch pods with spec.nodeName field selector")
 
-    def _pod_certificates(self, asked: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
+    def _authorize_pod_certificate_request(
+        self, attributes: AuthorizerAttributes, node: str
+    ) -> Verdict | Deferred[Verdict]:
         if not self._certificates:
-            return _SILENCE
-        if asked.subresource:
+            return _NO_OPINION
+        if attributes.subresource:
             return _no("nodes may not access the status subresource of PodCertificateRequests")
-        if asked.verb == "create":
+        if attributes.verb == "create":
             return _ALLOW
-        if asked.verb == "get":
-            return self._related(asked, node)
-        if asked.verb not in ("list", "watch"):
-            return _no(f"nodes may not {asked.verb} podcertificaterequests")
-        if _selects(asked, node):
+        if attributes.verb == "get":
+            return self._authorize_related(attributes, node)
+        if attributes.verb not in ("list", "watch"):
+            return _no(f"nodes may not {attributes.verb} podcertificaterequests")
+        if _selects(attributes, node):
             return _ALLOW
         return _no("can only list/watch podcertificaterequests with nodeName field selector")
 
@@ -248,30 +256,35 @@ _POD_WRITES: Final = frozenset(
     (("", "create"), ("", "delete"), ("status", "update"), ("status", "patch"), ("eviction", "create"))
 )
 
-_JUDGES: Final[Mapping[tuple[str, str], _Judge]] = {
-    ("", "secrets"): NodeAuthorizer._readable,
-    ("", "configmaps"): NodeAuthorizer._readable,
-    ("", "persistentvolumeclaims"): NodeAuthorizer._claims,
-    ("", "persistentvolumes"): NodeAuthorizer._gettable,
-    ("", "serviceaccounts"): NodeAuthorizer._accounts,
-    ("", "nodes"): NodeAuthorizer._nodes,
-    ("", "pods"): NodeAuthorizer._pods,
-    ("resource.k8s.io", "resourceclaims"): NodeAuthorizer._gettable,
-    ("resource.k8s.io", "resourceslices"): NodeAuthorizer._slices,
-    ("storage.k8s.io", "volumeattachments"): NodeAuthorizer._gettable,
-    ("storage.k8s.io", "csinodes"): NodeAuthorizer._csi_nodes,
-    ("coordination.k8s.io", "leases"): NodeAuthorizer._leases,
-    ("certificates.k8s.io", "podcertificaterequests"): NodeAuthorizer._pod_certificates,
+_AUTHORIZERS: Final[Mapping[tuple[str, str], _AuthorizeResource]] = {
+    ("", "secrets"): NodeAuthorizer._authorize_read_namespaced_object,
+    ("", "configmaps"): NodeAuthorizer._authorize_read_namespaced_object,
+    ("", "persistentvolumeclaims"): NodeAuthorizer._authorize_pvc,
+    ("", "persistentvolumes"): NodeAuthorizer._authorize_get,
+    ("", "serviceaccounts"): NodeAuthorizer._authorize_service_account,
+    ("", "nodes"): NodeAuthorizer._authorize_node,
+    ("", "pods"): NodeAuthorizer._authorize_pod,
+    ("resource.k8s.io", "resourceclaims"): NodeAuthorizer._authorize_get,
+    ("resource.k8s.io", "resourceslices"): NodeAuthorizer._authorize_resource_slice,
+    ("storage.k8s.io", "volumeattachments"): NodeAuthorizer._authorize_get,
+    ("storage.k8s.io", "csinodes"): NodeAuthorizer._authorize_csi_node,
+    ("coordination.k8s.io", "leases"): NodeAuthorizer._authorize_lease,
+    ("certificates.k8s.io", "podcertificaterequests"): NodeAuthorizer._authorize_pod_certificate_request,
 }
 
 
 #: Kinds that pods lead to.
-_BY_PODS: Final = (NodeAuthorizer._readable, NodeAuthorizer._claims, NodeAuthorizer._gettable, NodeAuthorizer._accounts)
+_BY_PODS: Final = (
+    NodeAuthorizer._authorize_read_namespaced_object,
+    NodeAuthorizer._authorize_pvc,
+    NodeAuthorizer._authorize_get,
+    NodeAuthorizer._authorize_service_account,
+)
 
 
-def _selects(asked: AuthorizerAttributes, node: str) -> bool:
+def _selects(attributes: AuthorizerAttributes, node: str) -> bool:
     """Whether a list or watch is one of what is on the node alone."""
-    return ("spec.nodeName", node, True) in asked.field_terms
+    return ("spec.nodeName", node, True) in attributes.field_terms
 
 
 def make(options: FlagValues, server: AuthorizationContext) -> NodeAuthorizer:

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from ._context import AuthorizationContext
 
 #: Decisions that are remembered; all are forgotten when there are more.
-REMEMBERED = 65536
+CACHE_SIZE = 65536
 #: How much of a question a client may have made up, in characters, for its answer to be remembered: anybody may ask.
-LONGEST: Final = 1024
+MAX_CACHED_LENGTH: Final = 1024
 
 _RESOURCE_RULE = ("verbs", "apiGroups", "resources", "resourceNames")
 _PATH_RULE = ("verbs", "nonResourceURLs")
@@ -75,8 +75,8 @@ class RBAC:
         verdict = self._decisions.get(key)
         if verdict is None:
             verdict = self._decide(attributes)
-            if _length(attributes) <= LONGEST:
-                if len(self._decisions) >= REMEMBERED:
+            if _length(attributes) <= MAX_CACHED_LENGTH:
+                if len(self._decisions) >= CACHE_SIZE:
                     self._decisions.clear()
                 self._decisions[key] = verdict
         return verdict
@@ -117,24 +117,32 @@ class RBAC:
 
         return create_role(attributes)
 
-    def _decide(self, question: AuthorizerAttributes) -> Verdict:
+    def _decide(self, attributes: AuthorizerAttributes) -> Verdict:
         grants = self.grants
         errors: list[UnknownRole] = []
-        for binding in grants.roles_of(question.user, question.namespace):
+        for binding in grants.roles_of(attributes.user, attributes.namespace):
             try:
                 role = grants.role(binding.role, binding.namespace)
             except UnknownRole as error:
                 errors.append(error)
                 continue
-            if role.allow(question):
-                return Verdict(Decision.ALLOW, f"RBAC: allowed by {binding.described_for(question.user)}")
+            if role.allow(attributes):
+                return Verdict(Decision.ALLOW, f"RBAC: allowed by {binding.described_for(attributes.user)}")
         return Verdict(Decision.NO_OPINION, f"RBAC: {aggregated(errors)}" if errors else "")
 
 
-def _length(asked: AuthorizerAttributes) -> int:
+def _length(attributes: AuthorizerAttributes) -> int:
     """How long all the texts of a question are."""
-    user = asked.user
-    where = (asked.verb, asked.group, asked.resource, asked.subresource, asked.namespace, asked.name, asked.path)
+    user = attributes.user
+    where = (
+        attributes.verb,
+        attributes.group,
+        attributes.resource,
+        attributes.subresource,
+        attributes.namespace,
+        attributes.name,
+        attributes.path,
+    )
     return len(user.name) + sum(map(len, where)) + sum(map(len, user.groups))
 
 

@@ -27,7 +27,7 @@ from ..interfaces import (
 from ._configuration import (
     WEBHOOK,
     AuthorizationConfiguration,
-    Configured,
+    AuthorizerConfiguration,
     load_configuration,
 )
 from .union import (
@@ -42,7 +42,7 @@ Make = Callable[[str], IAuthorizer]
 
 
 @implementer(IAuthorizerUnion, IRuleResolver)
-class ReloadedAuthorizer:
+class ReloadableAuthorizer:
     """
     Asks whom the file names, in its order.
 
@@ -122,7 +122,7 @@ class ReloadedAuthorizer:
         for client in before:
             client.retire()
 
-    def _authorizer(self, one: Configured, clients: list[WebhookClient]) -> IAuthorizer:
+    def _authorizer(self, one: AuthorizerConfiguration, clients: list[WebhookClient]) -> IAuthorizer:
         if one.kind == WEBHOOK:
             assert one.settings is not None and one.rules is not None, "a webhook has both"
             client = self._outgoing.client(one.settings)

@@ -60,18 +60,18 @@ class AuthorizerUnion:
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
         """@see: L{IAuthorizer.authorize}."""
-        silent: list[Verdict] = []
+        no_opinions: list[Verdict] = []
         for number, ask in enumerate(self._asked):
             verdict = ask(attributes)
             if isinstance(verdict, Deferred):
-                return Deferred.fromCoroutine(self._slowly(verdict, number, silent, attributes))
+                return Deferred.fromCoroutine(self._authorize_async(verdict, number, no_opinions, attributes))
             decision = verdict.decision
             if decision is not _NO_OPINION:
                 (self._allowed if decision is _ALLOW else self._denied)[number] += 1
                 return verdict
             if verdict.reason or verdict.error:
-                silent.append(verdict)
-        return _silence(silent)
+                no_opinions.append(verdict)
+        return _no_opinion(no_opinions)
 
     def decisions(self) -> Iterator[tuple[tuple[str, str, str], int]]:
         """See L{IAuthorizerUnion.decisions}."""
@@ -102,8 +102,12 @@ class AuthorizerUnion:
             union["evaluationError"] = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
         return union
 
-    async def _slowly(
-        self, first: Verdict | Deferred[Verdict], number: int, silent: list[Verdict], attributes: AuthorizerAttributes
+    async def _authorize_async(
+        self,
+        first: Verdict | Deferred[Verdict],
+        number: int,
+        no_opinions: list[Verdict],
+        attributes: AuthorizerAttributes,
     ) -> Verdict:
         """Go on from where somebody had to wait."""
         for place, ask in enumerate(self._asked[number:], number):
@@ -114,15 +118,15 @@ class AuthorizerUnion:
                 (self._allowed if verdict.decision is _ALLOW else self._denied)[place] += 1
                 return verdict
             if verdict.reason or verdict.error:
-                silent.append(verdict)
-        return _silence(silent)
+                no_opinions.append(verdict)
+        return _no_opinion(no_opinions)
 
 
-def _silence(silent: list[Verdict]) -> Verdict:
+def _no_opinion(no_opinions: list[Verdict]) -> Verdict:
     """Nobody's opinion, with all that those who have none said."""
-    errors = list(dict.fromkeys(verdict.error for verdict in silent if verdict.error))
+    errors = list(dict.fromkeys(verdict.error for verdict in no_opinions if verdict.error))
     return Verdict(
         _NO_OPINION,
-        "\n".join(verdict.reason for verdict in silent if verdict.reason),
+        "\n".join(verdict.reason for verdict in no_opinions if verdict.reason),
         errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]" if errors else "",
     )

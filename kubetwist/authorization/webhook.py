@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 #: What the webhook is called that flags describe, and no file.
 DEFAULT_NAME: Final = "default"
 #: Decisions of one webhook that are remembered.
-REMEMBERED: Final = 8192
+CACHE_SIZE: Final = 8192
 #: Characters that a client chooses; a decision about more of them is not remembered.
-_LONGEST: Final = 10000
+_MAX_CACHED_LENGTH: Final = 10000
 
 _SKIPPED: Final = Verdict(Decision.NO_OPINION)
 _OPERATORS: Final = {
@@ -67,7 +67,7 @@ _OPERATORS: Final = {
 }
 
 
-class Posting(Protocol):
+class WebhookClientProtocol(Protocol):
     """What a webhook is called by."""
 
     async def post(self, body: bytes, *, timeout: float) -> Answer:
@@ -88,16 +88,16 @@ class WebhookRules:
 
     @ivar version: Of C{authorization.k8s.io}: C{"v1"} or C{"v1beta1"}.
     @ivar timeout: Seconds for one try.
-    @ivar authorized_seconds: For how long it is remembered what was allowed; 0 for not at all.
-    @ivar unauthorized_seconds: Likewise, what was not.
+    @ivar authorized_ttl: For how long it is remembered what was allowed; 0 for not at all.
+    @ivar unauthorized_ttl: Likewise, what was not.
     @ivar deny_on_error: Whether a webhook that fails refuses; it has no opinion otherwise.
     @ivar conditions: Which requests it is asked about; L{None} for all.
     """
 
     version: str = "v1beta1"
     timeout: float = 30.0
-    authorized_seconds: float = 300.0
-    unauthorized_seconds: float = 30.0
+    authorized_ttl: float = 300.0
+    unauthorized_ttl: float = 30.0
     deny_on_error: bool = False
     conditions: Conditions | None = None
 
@@ -112,7 +112,7 @@ class WebhookAuthorizer:
     def __init__(
         self,
         reactor: IReactorTime,
-        client: Posting,
+        client: WebhookClientProtocol,
         rules: WebhookRules,
         backoff: Backoff = USUAL_BACKOFF,
         *,
@@ -131,7 +131,7 @@ class WebhookAuthorizer:
         self._backoff = backoff
         self._api_version = f"authorization.k8s.io/{rules.version}"
         self._on_error = Decision.DENY if rules.deny_on_error else Decision.NO_OPINION
-        self._known: ExpiringCache[bytes, Verdict] = ExpiringCache(REMEMBERED, reactor.seconds)
+        self._known: ExpiringCache[bytes, Verdict] = ExpiringCache(CACHE_SIZE, reactor.seconds)
         self._calls: SharedCalls[bytes, Verdict] = SharedCalls()
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
@@ -151,7 +151,7 @@ class WebhookAuthorizer:
         verdict = self._known.get(key)
         if verdict is not None:
             return verdict
-        remember = _length(attributes) < _LONGEST
+        remember = _length(attributes) < _MAX_CACHED_LENGTH
         return self._calls.ask(key, lambda: self._ask(spec, key, remember))
 
     def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
@@ -182,13 +182,13 @@ class WebhookAuthorizer:
         except Exception as error:
             result = _result(error)
             ignored = self._on_error is Decision.NO_OPINION and result != "canceled"
-            self._metrics.asked(self._called, result, perf_counter() - began, ignored=ignored)
+            self._metrics.observe(self._called, result, perf_counter() - began, ignored=ignored)
             self._log.error("Failed to make webhook authorizer request: {why}", why=str(error))
             return Verdict(self._on_error, "", str(error))
-        self._metrics.asked(self._called, "success", perf_counter() - began)
+        self._metrics.observe(self._called, "success", perf_counter() - began)
         if remember:
             allowed = status.get("allowed") is True
-            self._known.put(key, verdict, rules.authorized_seconds if allowed else rules.unauthorized_seconds)
+            self._known.put(key, verdict, rules.authorized_ttl if allowed else rules.unauthorized_ttl)
         return verdict
 
     async def _review(self, body: bytes) -> JSONObject:
@@ -217,45 +217,45 @@ def _verdict(status: JSONObject) -> Verdict:
     return Verdict(Decision.ALLOW if allowed else Decision.NO_OPINION, why)
 
 
-def _length(asked: AuthorizerAttributes) -> int:
+def _length(attributes: AuthorizerAttributes) -> int:
     return sum(
         map(
             len,
             (
-                asked.namespace,
-                asked.verb,
-                asked.group,
-                asked.version,
-                asked.resource,
-                asked.subresource,
-                asked.name,
-                asked.path,
+                attributes.namespace,
+                attributes.verb,
+                attributes.group,
+                attributes.version,
+                attributes.resource,
+                attributes.subresource,
+                attributes.name,
+                attributes.path,
             ),
         )
     )
 
 
-def review_spec(asked: AuthorizerAttributes) -> JSONObject:
+def review_spec(attributes: AuthorizerAttributes) -> JSONObject:
     """A question as the C{spec} of a C{SubjectAccessReview} in v1."""
     spec: JSONObject = {}
-    if asked.is_resource_request:
+    if attributes.is_resource_request:
         resource: JSONObject = {}
         for name, value in (
-            ("namespace", asked.namespace),
-            ("verb", asked.verb),
-            ("group", asked.group),
-            ("version", asked.version),
-            ("resource", asked.resource),
-            ("subresource", asked.subresource),
-            ("name", asked.name),
+            ("namespace", attributes.namespace),
+            ("verb", attributes.verb),
+            ("group", attributes.group),
+            ("version", attributes.version),
+            ("resource", attributes.resource),
+            ("subresource", attributes.subresource),
+            ("name", attributes.name),
         ):
             if value:
                 resource[name] = value
-        if asked.field_terms:
+        if attributes.field_terms:
             resource["fieldSelector"] = {
                 "requirements": [
                     {"key": field, "operator": "In" if equal else "NotIn", "values": [value]}
-                    for field, value, equal in asked.field_terms
+                    for field, value, equal in attributes.field_terms
                 ]
             }
         labels = [
@@ -264,7 +264,7 @@ def review_spec(asked: AuthorizerAttributes) -> JSONObject:
                 "operator": _OPERATORS[one.operator],
                 **({"values": list(one.values)} if one.values else {}),
             }
-            for one in asked.label_terms
+            for one in attributes.label_terms
             # What there is no operator for in the API is left out: the question is wider then.
             if one.operator in _OPERATORS
         ]
@@ -273,9 +273,9 @@ def review_spec(asked: AuthorizerAttributes) -> JSONObject:
         spec["resourceAttributes"] = resource
     else:
         spec["nonResourceAttributes"] = {
-            name: value for name, value in (("path", asked.path), ("verb", asked.verb)) if value
+            name: value for name, value in (("path", attributes.path), ("verb", attributes.verb)) if value
         }
-    user = asked.user
+    user = attributes.user
     if user.name:
         spec["user"] = user.name
     if user.groups:
@@ -300,8 +300,8 @@ def make(options: FlagValues, server: AuthorizationContext) -> WebhookAuthorizer
 
     rules = WebhookRules(
         version=options["authorization-webhook-version"],
-        authorized_seconds=options["authorization-webhook-cache-authorized-ttl"],
-        unauthorized_seconds=options["authorization-webhook-cache-unauthorized-ttl"],
+        authorized_ttl=options["authorization-webhook-cache-authorized-ttl"],
+        unauthorized_ttl=options["authorization-webhook-cache-unauthorized-ttl"],
     )
     client = FileClient(server.outgoing, server.files, path, "--authorization-webhook-config-file")
     return WebhookAuthorizer(server.reactor, client, rules, metrics=server.authorization_webhooks)

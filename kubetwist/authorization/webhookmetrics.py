@@ -10,7 +10,7 @@ from ..metrics.registry import (
     MetricSnapshot,
 )
 
-_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_DURATION_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _LABELS: Final = ("name", "result")
 _PREFIX: Final = "apiserver_authorization_webhook_"
 
@@ -22,7 +22,7 @@ class WebhookMetrics:
         self._seconds: dict[tuple[str, str], Histogram] = {}
         self._opened: dict[tuple[str, str], int] = {}
 
-    def asked(self, name: str, result: str, took: float, *, ignored: bool = False) -> None:
+    def observe(self, name: str, result: str, took: float, *, ignored: bool = False) -> None:
         """
         One was asked.
 
@@ -33,7 +33,7 @@ class WebhookMetrics:
         key = (name, result)
         seconds = self._seconds.get(key)
         if seconds is None:
-            seconds = self._seconds[key] = Histogram(_SECONDS)
+            seconds = self._seconds[key] = Histogram(_DURATION_BUCKETS)
         seconds.observe(took)
         if ignored:
             self._opened[key] = self._opened.get(key, 0) + 1

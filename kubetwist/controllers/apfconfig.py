@@ -33,7 +33,7 @@ GROUP: Final = "flowcontrol.apiserver.k8s.io"
 _RETRY: Final = 5.0
 
 
-class FairnessConfiguration:
+class APFConfigController:
     """Follows the objects that configure L{FlowControl}."""
 
     _log = Logger()
@@ -51,7 +51,7 @@ class FairnessConfiguration:
     def start(self) -> None:
         """Begin; the caches are filled."""
         for informer in (self._levels, self._schemas):
-            informer.add_event_handler(lambda kind, record, old: self._plan())
+            informer.add_event_handler(lambda kind, record, old: self._schedule())
             informer.start()
         self._flow.start()
         self._configure()
@@ -68,7 +68,7 @@ class FairnessConfiguration:
         if self._writing is not None:
             self._writing.cancel()
 
-    def _plan(self, delay: float = 0.0) -> None:
+    def _schedule(self, delay: float = 0.0) -> None:
         if self._planned is None and not self._stopped:
             self._planned = self._reactor.callLater(delay, self._configure)
 
@@ -76,14 +76,14 @@ class FairnessConfiguration:
         self._planned = None
         self._flow.configure(self._levels.list_decoded(), self._schemas.list_decoded())
         if self._writing is None:
-            self._writing = Deferred.fromCoroutine(self._tell())
+            self._writing = Deferred.fromCoroutine(self._update_status())
             self._writing.addErrback(lambda failure: self._log.failure("telling flow schemas failed", failure))
             self._writing.addBoth(self._told)
 
     def _told(self, result: object) -> None:
         self._writing = None
 
-    async def _tell(self) -> None:
+    async def _update_status(self) -> None:
         for schema in self._schemas.list_decoded():
             wanted = dangling(schema, self._flow.levels)
             if any(wanted.items() <= one.items() for one in (schema.get("status") or {}).get("conditions") or ()):
@@ -92,9 +92,9 @@ class FairnessConfiguration:
                 await self._set(schema["metadata"]["name"], wanted)
             except APIStatusError as error:
                 if error.code != 404:
-                    self._plan(_RETRY)
+                    self._schedule(_RETRY)
             except StorageError:
-                self._plan(_RETRY)
+                self._schedule(_RETRY)
 
     async def _set(self, name: str, condition: JSONObject) -> None:
         status = {"conditions": [{**condition, "lastTransitionTime": times.now()}]}

@@ -48,7 +48,7 @@ _USUAL: Final = {
 FRONT_PROXY: Final = "front-proxy-client"
 
 
-class AuthenticationInfo(SingletonReconciler):
+class ClusterAuthenticationTrustController(SingletonReconciler):
     """Keeps the config map there, with all that this server knows in it."""
 
     namespace = NAMESPACE
@@ -67,8 +67,10 @@ class AuthenticationInfo(SingletonReconciler):
         wanted = self._wanted()
         known = self.store.lookup(NAMESPACE, NAME)
         if known is None:
-            await ensure(self.store, {"metadata": {"name": NAME, "namespace": NAMESPACE}, "data": together({}, wanted)})
-        elif together(known.get("data") or {}, wanted) != known.get("data"):
+            await ensure(
+                self.store, {"metadata": {"name": NAME, "namespace": NAMESPACE}, "data": merge_info({}, wanted)}
+            )
+        elif merge_info(known.get("data") or {}, wanted) != known.get("data"):
             try:
                 await self.store.update(RequestScope(NAMESPACE), NAME, self._added, UpdateOptions(), patching=True)
             except APIStatusError as error:
@@ -77,13 +79,13 @@ class AuthenticationInfo(SingletonReconciler):
 
     def _added(self, obj: JSONObject | None) -> JSONObject:
         assert obj is not None, "a patch makes nothing"
-        data = together(obj.get("data") or {}, self._wanted())
+        data = merge_info(obj.get("data") or {}, self._wanted())
         new = {**obj, "metadata": {**obj["metadata"]}, "data": data}
         self.store.update_managed_fields(obj, new, "", SERVER)
         return new
 
 
-def wanted_info(
+def cluster_authentication_info(
     options: FlagValues, users: Iterable[Certificate], proxies: Iterable[Certificate], own: str = ""
 ) -> dict[str, str]:
     """
@@ -109,7 +111,7 @@ def wanted_info(
     return found
 
 
-def together(known: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+def merge_info(known: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
     """What is known and what is wanted, each once and in that order; certificates that have expired are left out."""
     found = {**known}
     for name in (_USERS, _PROXIES):

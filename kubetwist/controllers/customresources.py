@@ -64,7 +64,7 @@ class ICustomServer(Protocol):
 
 
 @implementer(IWatchSink)
-class DefinitionController:
+class CRDController:
     """Follows the store of definitions."""
 
     _log = Logger()
@@ -79,7 +79,7 @@ class DefinitionController:
         self._call: IDelayedCall | None = None
         self._failures: dict[str, int] = {}
         self._retries: dict[str, IDelayedCall] = {}
-        self._emptied: dict[str, _Emptied] = {}
+        self._emptied: dict[str, _InstanceDrain] = {}
         #: By definition, whose schemas were looked at: uid and generation.
         self._structures: dict[str, tuple[str, int]] = {}
         #: By group and definition, who has which names.
@@ -159,7 +159,7 @@ class DefinitionController:
                 return
         # Names have become free.
         for other, theirs in holders.items():
-            if not theirs.settled:
+            if not theirs.all_accepted:
                 self._enqueue(other)
         if not holders:
             del self._holders[group]
@@ -224,14 +224,14 @@ class DefinitionController:
                 except APIStatusError as error:
                     if error.code not in (404, 409):
                         self._log.warn("{name}: {error}", name=name, error=error)
-                        self._again(name)
+                        self._retry(name)
                 except Exception:
                     self._log.failure("{name} could not be seen to", name=name)
-                    self._again(name)
+                    self._retry(name)
         finally:
             self._working = False
 
-    def _again(self, name: str) -> None:
+    def _retry(self, name: str) -> None:
         failures = self._failures[name] = self._failures.get(name, 0) + 1
         delay = min(RETRY_INITIAL * 2 ** (failures - 1), RETRY_MAX)
         self._retries = {other: call for other, call in self._retries.items() if call.active()}
@@ -244,7 +244,7 @@ class DefinitionController:
         crd = self._store.lookup("", name)
         if crd is None:
             return
-        changed = self._names(crd)
+        changed = self._sync_names(crd)
         changed = self._approval(crd) or changed
         changed = self._structure(name, crd) or changed
         if changed:
@@ -278,7 +278,7 @@ class DefinitionController:
 
     # --- names
 
-    def _names(self, crd: JSONObject) -> bool:
+    def _sync_names(self, crd: JSONObject) -> bool:
         """Accept the names that nobody has; tell whether anything changed."""
         wanted: JSONObject = crd["spec"]["names"]
         status = crd.setdefault("status", {})
@@ -362,7 +362,7 @@ class DefinitionController:
                 return
             del self._emptied[name]
             self._terminated(crd, "InstanceDeletionCompleted", "removed all instances")
-            await self._let_go(name, crd)
+            await self._write_finalizers(name, crd)
             return
         retry = self._retries.get(name)
         if retry is not None and retry.active():
@@ -374,12 +374,12 @@ class DefinitionController:
         if (crd["spec"]["group"], crd["spec"]["names"]["plural"]) in OVERLAPPING:
             crd = self._store.lookup("", name) or crd
             self._terminated(crd, "OverlappingBuiltInResource", "instances overlap with built-in resources in storage")
-            await self._let_go(name, crd)
+            await self._write_finalizers(name, crd)
             return
         if not holds(crd, "Established") or served is None:
             crd = self._store.lookup("", name) or crd
             self._terminated(crd, "NeverEstablished", "resource was never established")
-            await self._let_go(name, crd)
+            await self._write_finalizers(name, crd)
             return
         try:
             await self._delete_objects(served)
@@ -388,9 +388,9 @@ class DefinitionController:
             message = f"could not issue all deletes: {error}"
             set_condition(crd, "Terminating", "True", "InstanceDeletionFailed", message)
             await self._write(name, crd)
-            self._again(name)
+            self._retry(name)
             return
-        self._emptied[name] = _Emptied(served, lambda: self._enqueue(name))
+        self._emptied[name] = _InstanceDrain(served, lambda: self._enqueue(name))
         self._enqueue(name)
 
     async def _delete_objects(self, served: ServedResource) -> None:
@@ -415,7 +415,7 @@ class DefinitionController:
         meta = crd["metadata"]
         meta["finalizers"] = [one for one in meta.get("finalizers") or () if one != CLEANUP_FINALIZER]
 
-    async def _let_go(self, name: str, crd: JSONObject) -> None:
+    async def _write_finalizers(self, name: str, crd: JSONObject) -> None:
         await self._write(name, crd, finalizers=True)
 
 
@@ -424,12 +424,12 @@ class _Names:
     """
     The names that a definition has.
 
-    @ivar settled: They are all that it wants.
+    @ivar all_accepted: They are all that it wants.
     """
 
     resources: frozenset[str]
     kinds: frozenset[str]
-    settled: bool
+    all_accepted: bool
 
     @property
     def held(self) -> frozenset[str]:
@@ -442,8 +442,8 @@ class _Names:
         names = (crd.get("status") or {}).get("acceptedNames") or {}
         resources = {names.get("plural"), names.get("singular"), *(names.get("shortNames") or ())}
         kinds = {names.get("kind"), names.get("listKind")}
-        settled = _same_names(crd["spec"]["names"], names)
-        return cls(frozenset(filter(None, resources)), frozenset(filter(None, kinds)), settled)
+        all_accepted = _same_names(crd["spec"]["names"], names)
+        return cls(frozenset(filter(None, resources)), frozenset(filter(None, kinds)), all_accepted)
 
 
 def _same_names(wanted: JSONObject, accepted: JSONObject) -> bool:
@@ -466,7 +466,7 @@ def _conflict(wanted: JSONValue, accepted: JSONValue, used: set[str]) -> str:
 
 
 @implementer(IWatchSink)
-class _Emptied:
+class _InstanceDrain:
     """Waits for the last object of a custom resource to go."""
 
     def __init__(self, served: ServedResource, done: Callable[[], None]) -> None:

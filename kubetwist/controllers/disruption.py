@@ -23,18 +23,18 @@ from .machinery.controller import Controller
 from .machinery.events import NORMAL, WARNING
 from .machinery.metadata import controller_of
 from .workloads.pods import condition_of, is_ready, phase_of
-from .workloads.rollout import scaled
+from .workloads.rollout import scaled_value
 
 #: Seconds in which a pod whose eviction was allowed is expected to be deleted.
 DELETION_TIMEOUT: Final = 120.0
 #: Seconds after which a pod that was to be disrupted, and is not being deleted, is not meant any more.
-STALE_TARGET: Final = 120.0
+STALE_POD_DISRUPTION_TIMEOUT: Final = 120.0
 _GROUP: Final = "policy"
 _BUDGETS: Final = "poddisruptionbudgets"
 _KIND: Final = GroupVersionKind(_GROUP, "v1", "PodDisruptionBudget")
 _POD: Final = GroupVersionKind("", "v1", "Pod")
 _TARGET: Final = "DisruptionTarget"
-_STRIDE: Final = 200
+_YIELD_EVERY: Final = 200
 
 
 class Key(NamedTuple):
@@ -90,7 +90,7 @@ class DisruptionController(Controller[Key]):
     async def sync(self, key: Key) -> None:
         """See L{Controller.sync}."""
         if key.resource == "pods":
-            await self._clear_target(key)
+            await self._sync_stale_pod_disruption(key)
             return
         record = self._budgets.get(key.namespace, key.name)
         if record is None:
@@ -100,7 +100,7 @@ class DisruptionController(Controller[Key]):
         if not pods:
             self._recorder.event(_KIND, budget, NORMAL, "NoPods", "No matching pods found")
         try:
-            expected, desired, unmanaged = await self._expected(budget, pods)
+            expected, desired, unmanaged = await self._expected_pod_count(budget, pods)
         except Unknown as error:
             message = f"Failed to calculate the number of expected pods: {error}"
             self._recorder.event(_KIND, budget, WARNING, "CalculateExpectedPodCountFailed", message)
@@ -109,7 +109,7 @@ class DisruptionController(Controller[Key]):
         if unmanaged:
             self._recorder.event(_KIND, budget, WARNING, "UnmanagedPods", _unmanaged_message(budget))
         now = self.clock.seconds()
-        disrupted, next_look = self._disrupted(budget, pods, now)
+        disrupted, next_look = self._build_disrupted_pods(budget, pods, now)
         healthy = sum(
             "deletionTimestamp" not in pod["metadata"] and pod["metadata"]["name"] not in disrupted and is_ready(pod)
             for pod in pods
@@ -136,13 +136,13 @@ class DisruptionController(Controller[Key]):
         for number, record in enumerate(self._pods.list(namespace), 1):
             if wanted.matches(record.labels):
                 found.append(seen(record))
-            if number % _STRIDE == 0:
+            if number % _YIELD_EVERY == 0:
                 await self.yield_to_reactor()
         return found
 
     # --- how many there should be
 
-    async def _expected(self, budget: JSONObject, pods: Sequence[JSONObject]) -> tuple[int, int, bool]:
+    async def _expected_pod_count(self, budget: JSONObject, pods: Sequence[JSONObject]) -> tuple[int, int, bool]:
         """
         How many pods there should be, how many of them healthy, and whether some have no owner who could tell.
 
@@ -152,10 +152,10 @@ class DisruptionController(Controller[Key]):
         most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
         if most is not None:
             expected, unmanaged = await self._scale_of_owners(pods)
-            return expected, max(0, expected - scaled(most, expected, True)), unmanaged
+            return expected, max(0, expected - scaled_value(most, expected, True)), unmanaged
         if isinstance(least, str):
             expected, unmanaged = await self._scale_of_owners(pods)
-            return expected, scaled(least, expected, True), unmanaged
+            return expected, scaled_value(least, expected, True), unmanaged
         if least is not None:
             return len(pods), least, False
         return 0, 0, False
@@ -219,7 +219,7 @@ class DisruptionController(Controller[Key]):
 
     # --- what was allowed before
 
-    def _disrupted(
+    def _build_disrupted_pods(
         self, budget: JSONObject, pods: Sequence[JSONObject], now: float
     ) -> tuple[dict[str, str], float | None]:
         """The pods whose eviction was allowed, and that will be deleted yet; and in how many seconds to look again."""
@@ -266,7 +266,7 @@ class DisruptionController(Controller[Key]):
 
     # --- pods that were to be disrupted
 
-    async def _clear_target(self, key: Key) -> None:
+    async def _sync_stale_pod_disruption(self, key: Key) -> None:
         """Take back that a pod is to be disrupted, if it has not been for long."""
         pod = self._pods.get_decoded(key.namespace, key.name)
         if pod is None or "deletionTimestamp" in pod["metadata"] or phase_of(pod) in ("Succeeded", "Failed"):
@@ -277,7 +277,7 @@ class DisruptionController(Controller[Key]):
         if condition.get("reason") == "TerminationByKubelet":
             return
         since = condition.get("lastTransitionTime")
-        wait = 0.0 if not since else seconds_since_epoch(since) + STALE_TARGET - self.clock.seconds()
+        wait = 0.0 if not since else seconds_since_epoch(since) + STALE_POD_DISRUPTION_TIMEOUT - self.clock.seconds()
         if wait > 0:
             self.queue.add_after(key, wait)
             return

@@ -25,7 +25,7 @@ from .machinery.informer import Informer
 #: Seconds after which a quota is counted anew although nothing is known to have changed.
 RESYNC: Final = 300.0
 #: After how many objects others have their turn.
-_STRIDE: Final = 200
+_YIELD_EVERY: Final = 200
 _ZERO: Final = Quantity.parse(0)
 
 
@@ -105,13 +105,13 @@ class ResourceQuotaController(Controller[str]):
             if informer is None:
                 continue
             if not informer.ready:
-                informer.synced.addCallback(self._again, key)
+                informer.synced.addCallback(self._retry, key)
                 continue
             found = await self._count(informer, record.namespace, quota)
             counted.update({name: found.get(name, _ZERO) for name in names})
-        await self._tell(record, quota, counted)
+        await self._update_status(record, quota, counted)
 
-    def _again(self, result: None, key: str) -> None:
+    def _retry(self, result: None, key: str) -> None:
         self.queue.add(key)
 
     async def _count(self, informer: Informer, namespace: str, quota: JSONObject) -> Amounts:
@@ -126,11 +126,11 @@ class ResourceQuotaController(Controller[str]):
             if not scoped or in_scope(quota, *resource, seen(record)):
                 for name, amount in _used(resource, record).items():
                     total[name] = total[name] + amount if name in total else amount
-            if number % _STRIDE == 0:
+            if number % _YIELD_EVERY == 0:
                 await self.yield_to_reactor()
         return total
 
-    async def _tell(self, record: Record, quota: JSONObject, counted: Amounts) -> None:
+    async def _update_status(self, record: Record, quota: JSONObject, counted: Amounts) -> None:
         """Write what was counted, if nothing was charged meanwhile: then it is counted again."""
         status = quota.get("status") or {}
         before = status.get("used") or {}

@@ -32,7 +32,7 @@ COMPONENT: Final = "kube-apiserver"
 #: Seconds that a Lease is good for, until it is renewed, and between two looks for those that are not.
 DURATION: Final = 3600
 INTERVAL: Final = 10.0
-COLLECTION: Final = 3600.0
+GC_INTERVAL: Final = 3600.0
 
 
 def server_name(hostname: str) -> str:
@@ -53,7 +53,7 @@ def is_expired(lease: JSONObject) -> bool:
     return expired
 
 
-class _Repeated:
+class PeriodicTask:
     """Something that is done at once, and again and again."""
 
     _log = Logger()
@@ -77,7 +77,7 @@ class _Repeated:
         self._call = None
         Deferred.fromCoroutine(self._try()).addErrback(
             lambda failure: self._log.failure("the Leases of servers could not be kept", failure)
-        ).addCallback(self._plan)
+        ).addCallback(self._schedule)
 
     async def _try(self) -> None:
         try:
@@ -85,7 +85,7 @@ class _Repeated:
         except (APIStatusError, StorageError) as error:
             self._log.warn("the Leases of servers can not be kept: {error}", error=error)
 
-    def _plan(self, _: object) -> None:
+    def _schedule(self, _: object) -> None:
         if not self._stopped:
             self._call = self._reactor.callLater(self.interval, self.start)
 
@@ -97,7 +97,7 @@ class _Repeated:
             self._call = None
 
 
-class ServerIdentity(_Repeated):
+class IdentityLeaseController(PeriodicTask):
     """Keeps this server's Lease. It stays when the server stops, until it expires."""
 
     interval = INTERVAL
@@ -138,10 +138,10 @@ class ServerIdentity(_Repeated):
         return {**lease, "metadata": {**meta, "labels": labels}, "spec": spec}
 
 
-class IdentityCollector(_Repeated):
+class IdentityLeaseGC(PeriodicTask):
     """Deletes the Leases of servers that are no more."""
 
-    interval = COLLECTION
+    interval = GC_INTERVAL
 
     async def round(self) -> None:
         """Look at all of them."""

@@ -30,7 +30,7 @@ RESOURCE = "validatingadmissionpolicies"
 _REFERENCE = "#/definitions/"
 
 
-class PolicyStatusController(Controller[str]):
+class ValidatingAdmissionPolicyStatusController(Controller[str]):
     """Looks at a policy once per generation; keys are the names of policies."""
 
     name: ClassVar[str] = "validatingadmissionpolicy-status-controller"

@@ -232,6 +232,6 @@ def delegated_authorizer(
     """What asks the Kubernetes API server, and remembers what it says for so long."""
     reviews = PathOf(cluster, "/apis/authorization.k8s.io/v1/subjectaccessreviews")
     rules = WebhookRules(
-        version="v1", timeout=_TIMEOUT, authorized_seconds=allowed_seconds, unauthorized_seconds=refused_seconds
+        version="v1", timeout=_TIMEOUT, authorized_ttl=allowed_seconds, unauthorized_ttl=refused_seconds
     )
     return AuthorizerUnion([OpenPaths(), PrivilegedGroup(), WebhookAuthorizer(reactor, reviews, rules)])

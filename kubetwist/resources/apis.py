@@ -11,7 +11,7 @@ from ..admission.plugins import build_chain
 from ..api.resource import JSONObject
 from ..controllers.aggregation.apiservices import Aggregation
 from ..controllers.aggregation.autoregister import AutoRegisterController
-from ..controllers.customresources import DefinitionController
+from ..controllers.customresources import CRDController
 from ..flowcontrol.computing import Computing
 from ..flowcontrol.controller import FlowControl
 from ..metrics.streams import StreamMetrics
@@ -89,11 +89,11 @@ class APIs:
         self.installed = MergedGroups([installer.installed for installer in installers])
         built_in = self.installed.group_versions()
         self.custom: CustomResources | None = None
-        self._definition_controller: DefinitionController | None = None
+        self._definition_controller: CRDController | None = None
         definition_store = self.registry.stores.find(EXTENSIONS_GROUP, "customresourcedefinitions")
         if definition_store is not None:
             self.custom = self._serve_custom(installers[-1])
-            self._definition_controller = DefinitionController(definition_store, self.custom, config.reactor)
+            self._definition_controller = CRDController(definition_store, self.custom, config.reactor)
         controller = self._definition_controller
         self.aggregation: Aggregation | None = None
         self._registration: AutoRegisterController | None = None

@@ -10,8 +10,8 @@ from uuid import uuid4
 from ..controllers.aggregation.apiservices import GROUP as AGGREGATION
 from ..controllers.aggregation.apiservices import Aggregation
 from ..controllers.apfconfig import GROUP as FAIRNESS
-from ..controllers.apfconfig import FairnessConfiguration
-from ..controllers.serviceaccounts.legacytokentracking import TokenTracking
+from ..controllers.apfconfig import APFConfigController
+from ..controllers.serviceaccounts.legacytokentracking import LegacyTokenTracking
 from ..flowcontrol.collectors import tell_of
 from ..flowcontrol.computing import freeze
 from ..flowcontrol.controller import FlowControl
@@ -120,7 +120,7 @@ def add_fairness(config: APIConfig, stores: Stores, aggregator: APIHost) -> Flow
     wait = min(options["request-timeout"] / 4, LONGEST_WAIT)
     flow = FlowControl(config.reactor, seats, wait, config.scheduler)
     tell_of(flow, config.metrics)
-    configuration = FairnessConfiguration(flow, levels, schemas, config.reactor)
+    configuration = APFConfigController(flow, levels, schemas, config.reactor)
     aggregator.add_before_listening("priority and fairness", configuration.start)
     aggregator.add_at_end("priority and fairness", configuration.stop)
     return flow
@@ -128,21 +128,24 @@ def add_fairness(config: APIConfig, stores: Stores, aggregator: APIHost) -> Flow
 
 def add_authentication_info(config: APIConfig, stores: Stores, aggregator: APIHost, kube: APIHost) -> None:
     """Have servers behind this one be told how it knows users."""
-    from ..controllers.clusterauthenticationtrust import AuthenticationInfo, wanted_info
+    from ..controllers.clusterauthenticationtrust import (
+        ClusterAuthenticationTrustController,
+        cluster_authentication_info,
+    )
 
     def certificates(flag: str) -> list[Certificate]:
         return [one for each in config.client_authorities if each.flag == flag for one in each.pool.certificates]
 
     def wanted() -> dict[str, str]:
         own = not config.options["proxy-client-cert-file"]
-        return wanted_info(
+        return cluster_authentication_info(
             config.options,
             certificates("--client-ca-file"),
             certificates("--requestheader-client-ca-file"),
             config.credentials.front_proxy_authority.decode() if own else "",
         )
 
-    info = AuthenticationInfo(stores.get("", "configmaps"), config.reactor, wanted)
+    info = ClusterAuthenticationTrustController(stores.get("", "configmaps"), config.reactor, wanted)
 
     async def tell() -> None:
         await system_namespaces(stores)
@@ -210,7 +213,7 @@ def add_bootstrap_hooks(
     if (RBAC, "clusterroles") in stores.infos:
         kube.add_post_start_hook("rbac/bootstrap-roles", lambda: bootstraprbac.reconcile(stores))
     if ("", "configmaps") in stores.infos:
-        tracking = TokenTracking(stores.get("", "configmaps"), config.reactor)
+        tracking = LegacyTokenTracking(stores.get("", "configmaps"), config.reactor)
 
         async def track() -> None:
             await system_namespaces(stores)
@@ -229,20 +232,22 @@ def add_bootstrap_hooks(
 
 def add_endpoints(config: APIConfig, stores: Stores, aggregator: APIHost) -> None:
     """Have pods find those servers behind the service that live, or as many as there should be."""
-    from ..controllers.endpointreconcilers.lease import EndpointReconciler
-    from ..controllers.endpointreconcilers.mastercount import CountedEndpoints
-    from ..controllers.endpointreconcilers.single import SoleEndpoint
+    from ..controllers.endpointreconcilers.lease import LeaseEndpointReconciler
+    from ..controllers.endpointreconcilers.mastercount import MasterCountEndpointReconciler
+    from ..controllers.endpointreconcilers.single import SingleEndpointReconciler
 
     options = config.options
     prefix = f"{options['etcd-prefix'].rstrip('/')}/"
-    reconciler: EndpointReconciler
+    reconciler: LeaseEndpointReconciler
     if shared_storage(config.backend) is None:
-        reconciler = SoleEndpoint(stores, config.backend, prefix, config.reactor, lambda: config.endpoint)
+        reconciler = SingleEndpointReconciler(stores, config.backend, prefix, config.reactor, lambda: config.endpoint)
     elif options["endpoint-reconciler-type"] == "master-count":
         count = options["apiserver-count"]
-        reconciler = CountedEndpoints(stores, config.backend, prefix, config.reactor, lambda: config.endpoint, count)
+        reconciler = MasterCountEndpointReconciler(
+            stores, config.backend, prefix, config.reactor, lambda: config.endpoint, count
+        )
     else:
-        reconciler = EndpointReconciler(stores, config.backend, prefix, config.reactor, lambda: config.endpoint)
+        reconciler = LeaseEndpointReconciler(stores, config.backend, prefix, config.reactor, lambda: config.endpoint)
     aggregator.add_post_start_hook("bootstrap-controller", reconciler.prepare)
     aggregator.add_when_ready("endpoints of the servers", reconciler.start)
     aggregator.add_pre_shutdown_hook("endpoints of the servers", reconciler.stop)
@@ -261,10 +266,10 @@ def add_identity(config: APIConfig, stores: Stores, aggregator: APIHost, kube: A
     leases = stores.find("coordination.k8s.io", "leases")
     if leases is None:
         return
-    from ..controllers.serveridentity import IdentityCollector, ServerIdentity
+    from ..controllers.serveridentity import IdentityLeaseController, IdentityLeaseGC
 
-    identity = ServerIdentity(leases, config.reactor, gethostname(), str(uuid4()))
-    collector = IdentityCollector(leases, config.reactor)
+    identity = IdentityLeaseController(leases, config.reactor, gethostname(), str(uuid4()))
+    collector = IdentityLeaseGC(leases, config.reactor)
 
     async def tell() -> None:
         await system_namespaces(stores)

@@ -272,9 +272,9 @@ def _configured_authorizer(
             "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags"
             " are defined"
         )
-    from ..authorization.reload import ReloadedAuthorizer
+    from ..authorization.reload import ReloadableAuthorizer
 
-    authorizer = ReloadedAuthorizer(server.reactor, server.outgoing, known, make, server.authorization_webhooks)
+    authorizer = ReloadableAuthorizer(server.reactor, server.outgoing, known, make, server.authorization_webhooks)
     authorizer.read(server.files, path)
     return authorizer
 

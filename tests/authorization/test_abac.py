@@ -19,7 +19,7 @@ from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.resource import UserInfo
 from kubetwist.authorization.abac import (
     ABAC,
-    BadPolicy,
+    InvalidPolicy,
     make,
     read_policies,
 )
@@ -43,11 +43,11 @@ def abac(*lines: str) -> ABAC:
 def allows(authorizer: ABAC, user: UserInfo, verb: str, what: str) -> bool:
     """Whether a user may do something with a resource, C{namespace/group/resource}, or with a path below C{/}."""
     if what.startswith("/"):
-        question = AuthorizerAttributes(user, verb, path=what, is_resource_request=False)
+        attributes = AuthorizerAttributes(user, verb, path=what, is_resource_request=False)
     else:
         namespace, group, resource = what.split("/")
-        question = AuthorizerAttributes(user, verb, group=group, resource=resource, namespace=namespace)
-    verdict = authorizer.authorize(question)
+        attributes = AuthorizerAttributes(user, verb, group=group, resource=resource, namespace=namespace)
+    verdict = authorizer.authorize(attributes)
     assert verdict.decision is not Decision.DENY
     if verdict.decision is Decision.NO_OPINION:
         assert verdict.reason == "No policy matched."
@@ -73,8 +73,8 @@ class MatchTests(SynchronousTestCase):
         self.assertFalse(allows(stars, ALICE, "get", "/metrics"))
         cluster = abac(line(user="alice", resource="nodes"))
         self.assertFalse(allows(cluster, ALICE, "get", "ns//nodes"))
-        question = AuthorizerAttributes(ALICE, "get", resource="nodes")
-        self.assertIs(cluster.authorize(question).decision, Decision.ALLOW)
+        attributes = AuthorizerAttributes(ALICE, "get", resource="nodes")
+        self.assertIs(cluster.authorize(attributes).decision, Decision.ALLOW)
 
     def test_paths(self) -> None:
         """A path is allowed as it is, below one that ends in a star, or with a star, everywhere."""
@@ -141,8 +141,8 @@ class MatchTests(SynchronousTestCase):
             "",
             line(group="developers", namespace="*", resource="pods"),
         )
-        question = AuthorizerAttributes(ALICE, "get", resource="pods", namespace="ns")
-        self.assertEqual(authorizer.explain(question), {"policy": {"line": 4, "user": "", "group": "developers"}})
+        attributes = AuthorizerAttributes(ALICE, "get", resource="pods", namespace="ns")
+        self.assertEqual(authorizer.explain(attributes), {"policy": {"line": 4, "user": "", "group": "developers"}})
         self.assertIsNone(authorizer.explain(AuthorizerAttributes(EVE, "get", resource="pods", namespace="ns")))
 
     def test_rules(self) -> None:
@@ -186,19 +186,19 @@ class FileTests(SynchronousTestCase):
             ),
         ):
             content = f"# a comment\n\n{text}\n".encode()
-            error = self.assertRaises(BadPolicy, read_policies, "/policies", content)
+            error = self.assertRaises(InvalidPolicy, read_policies, "/policies", content)
             self.assertIn(f"error reading policy file /policies, line 3: {text}: ", str(error))
             self.assertIn(why, str(error))
 
     def test_long_line(self) -> None:
         """Lines have an end."""
-        error = self.assertRaises(BadPolicy, read_policies, "/p", b"{}\n" + b" " * 70_000)
+        error = self.assertRaises(InvalidPolicy, read_policies, "/p", b"{}\n" + b" " * 70_000)
         self.assertEqual(str(error), "error reading policy file /p: line 2 is longer than 65536 bytes")
 
     @given(st.binary(max_size=200))
     def test_anything(self, content: bytes) -> None:
         """Whatever a file says, it is read or refused."""
-        with contextlib.suppress(BadPolicy):
+        with contextlib.suppress(InvalidPolicy):
             read_policies("/p", content)
 
     def test_made(self) -> None:

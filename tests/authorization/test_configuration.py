@@ -27,14 +27,12 @@ class LoadTests(ConfigurationCase):
         ).authorizers
         assert one.rules is not None and one.settings is not None
         self.assertEqual((one.kind, one.name, one.settings.url), ("Webhook", "hook", "https://127.0.0.1:1/authorize"))
-        self.assertEqual(
-            (one.rules.timeout, one.rules.authorized_seconds, one.rules.unauthorized_seconds), (3.0, 60.0, 0.0)
-        )
+        self.assertEqual((one.rules.timeout, one.rules.authorized_ttl, one.rules.unauthorized_ttl), (3.0, 60.0, 0.0))
         self.assertFalse(one.rules.deny_on_error)
         self.assertEqual((rbac.kind, rbac.rules), ("RBAC", None))
         (one,) = load_configuration(self.document(self.webhook()), KNOWN).authorizers
         assert one.rules is not None
-        self.assertEqual((one.rules.authorized_seconds, one.rules.unauthorized_seconds), (300.0, 30.0))
+        self.assertEqual((one.rules.authorized_ttl, one.rules.unauthorized_ttl), (300.0, 30.0))
         self.assertTrue(one.rules.deny_on_error)
 
     def test_conditions(self) -> None:

@@ -40,9 +40,9 @@ class RBACTestCase(SynchronousTestCase):
         self.server = RBACServer()
         self.rbac = self.server.rbac
 
-    def allowed(self, question: AuthorizerAttributes) -> bool:
+    def allowed(self, attributes: AuthorizerAttributes) -> bool:
         """What RBAC says."""
-        return self.rbac.authorize(question).decision is Decision.ALLOW
+        return self.rbac.authorize(attributes).decision is Decision.ALLOW
 
     def may_list(self, user: str) -> bool:
         """What the server says, over HTTP."""
@@ -89,8 +89,8 @@ class DecisionTests(RBACTestCase):
         self.server.make(f"{API}/clusterroles", role("logs", paths))
         self.server.make(f"{API}/clusterrolebindings", binding("c", "ClusterRole/logs", "User/bob"))
         for path, verb, expected in (("/logs/a", "get", True), ("/logs/a", "post", False), ("/log", "get", False)):
-            question = AuthorizerAttributes(USERS["bob"], verb, path=path, is_resource_request=False)
-            self.assertEqual(self.allowed(question), expected, path)
+            attributes = AuthorizerAttributes(USERS["bob"], verb, path=path, is_resource_request=False)
+            self.assertEqual(self.allowed(attributes), expected, path)
 
     def test_reason(self) -> None:
         """A verdict names the binding, the role and the first subject in it that is the user."""
@@ -125,7 +125,7 @@ class DecisionTests(RBACTestCase):
         """Nobody fills the memory with questions about names and paths that are made up, signed in or not."""
         long = "x" * 50_000
         nobody = UserInfo("system:anonymous", groups=("system:unauthenticated",))
-        for question in (
+        for attributes in (
             AuthorizerAttributes(nobody, "get", version="v1", resource="pods", namespace="default", name=long),
             AuthorizerAttributes(nobody, "get", version="v1", resource="pods", namespace=long),
             AuthorizerAttributes(nobody, "get", version="v1", resource=long),
@@ -134,7 +134,7 @@ class DecisionTests(RBACTestCase):
             AuthorizerAttributes(UserInfo(long), "get", version="v1", resource="pods"),
             AuthorizerAttributes(UserInfo("a", groups=(long,)), "get", version="v1", resource="pods"),
         ):
-            self.assertFalse(self.allowed(question))
+            self.assertFalse(self.allowed(attributes))
         self.assertEqual(len(self.rbac._decisions), 0)
         self.assertFalse(self.allowed(reading("bob")))
         self.assertEqual(len(self.rbac._decisions), 1)
@@ -247,9 +247,9 @@ class UnionTests(SynchronousTestCase):
             server.make(path, binding(f"b{number}", f"ClusterRole/r{which}", who))
         mine: set[Any] = {f"User/{user.name}", *(f"Group/{group}" for group in user.groups)}
         for number, resource in enumerate(resources):
-            question = AuthorizerAttributes(user, "list", resource=resource, namespace=where)
+            attributes = AuthorizerAttributes(user, "list", resource=resource, namespace=where)
             expected = any(who in mine and place in ("", where) and which == number for place, who, which in bindings)
-            self.assertEqual(server.rbac.authorize(question).decision is Decision.ALLOW, expected)
+            self.assertEqual(server.rbac.authorize(attributes).decision is Decision.ALLOW, expected)
 
 
 class PromptnessTests(RBACTestCase):

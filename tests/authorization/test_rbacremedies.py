@@ -26,21 +26,21 @@ class BindTests(SynchronousTestCase):
 
     def test_namespace(self) -> None:
         """In a namespace a role is bound in that namespace."""
-        question = AuthorizerAttributes(JANE, "get", resource="pods", namespace="ns")
+        attributes = AuthorizerAttributes(JANE, "get", resource="pods", namespace="ns")
         self.assertEqual(
-            bind(question, ("ClusterRole", "view")),
+            bind(attributes, ("ClusterRole", "view")),
             "kubectl create rolebinding jane-example-com-view --clusterrole=view --user=jane@example.com "
             "--namespace=ns",
         )
 
     def test_cluster(self) -> None:
         """Outside of namespaces, and for paths, a role is bound in the whole cluster."""
-        for question in (
+        for attributes in (
             AuthorizerAttributes(ACCOUNT, "get", resource="nodes"),
             AuthorizerAttributes(ACCOUNT, "get", path="/metrics", namespace="ns", is_resource_request=False),
         ):
             self.assertEqual(
-                bind(question, ("ClusterRole", "view")),
+                bind(attributes, ("ClusterRole", "view")),
                 "kubectl create clusterrolebinding robot-view --clusterrole=view --serviceaccount=ns:robot",
             )
 
@@ -50,10 +50,10 @@ class CreateTests(SynchronousTestCase):
 
     def test_resource(self) -> None:
         """The role allows exactly the request: its verb, group, subresource and name."""
-        question = AuthorizerAttributes(
+        attributes = AuthorizerAttributes(
             JANE, "patch", "apps", resource="deployments", subresource="scale", namespace="ns", name="web"
         )
-        create, _ = create_role(question).split("\n")
+        create, _ = create_role(attributes).split("\n")
         self.assertEqual(
             create,
             "kubectl create role patch-deployments-apps-scale --verb=patch --resource=deployments.apps/scale "
@@ -62,16 +62,16 @@ class CreateTests(SynchronousTestCase):
 
     def test_path(self) -> None:
         """A path needs a role of the whole cluster."""
-        question = AuthorizerAttributes(JANE, "get", path="/healthz", is_resource_request=False)
-        create, binding = create_role(question).split("\n")
+        attributes = AuthorizerAttributes(JANE, "get", path="/healthz", is_resource_request=False)
+        create, binding = create_role(attributes).split("\n")
         self.assertEqual(create, "kubectl create clusterrole get-healthz --verb=get --non-resource-url=/healthz")
         self.assertIn("--clusterrole=get-healthz", binding)
 
     @given(TEXTS, TEXTS, TEXTS)
     def test_quoted(self, user: str, verb: str, path: str) -> None:
         """Whatever a client asks for, a shell takes each part for one word."""
-        question = AuthorizerAttributes(UserInfo(user), verb, path=path, is_resource_request=False)
-        words = shlex.split(create_role(question))
+        attributes = AuthorizerAttributes(UserInfo(user), verb, path=path, is_resource_request=False)
+        words = shlex.split(create_role(attributes))
         self.assertEqual(words[:3], ["kubectl", "create", "clusterrole"])
         self.assertIn(f"--verb={verb}", words)
         self.assertIn(f"--non-resource-url={path}", words)

@@ -12,7 +12,7 @@ from zope.interface.verify import verifyObject
 from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.resource import UserInfo
 from kubetwist.authorization import always
-from kubetwist.authorization.reload import ReloadedAuthorizer
+from kubetwist.authorization.reload import ReloadableAuthorizer
 from kubetwist.client.factory import Outgoing
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
 from kubetwist.server.watchedfiles import INTERVAL, WatchedFiles
@@ -46,10 +46,10 @@ class ReloadTests(ConfigurationCase):
         self.made.append(kind)
         return always.make_allow({}, None) if kind == "AlwaysAllow" else always.make_deny({}, None)
 
-    def start(self, *authorizers: Any) -> ReloadedAuthorizer:
+    def start(self, *authorizers: Any) -> ReloadableAuthorizer:
         """Read a file at the start."""
         self.path.write_bytes(self.document(*authorizers))
-        authorizer = ReloadedAuthorizer(self.clock, Outgoing(self.clock, lambda *_: None), KNOWN, self.make)
+        authorizer = ReloadableAuthorizer(self.clock, Outgoing(self.clock, lambda *_: None), KNOWN, self.make)
         authorizer.read(self.files, str(self.path))
         return authorizer
 
@@ -58,7 +58,7 @@ class ReloadTests(ConfigurationCase):
         self.path.write_bytes(self.document(*authorizers))
         self.clock.advance(INTERVAL)
 
-    def names(self, authorizer: ReloadedAuthorizer) -> list[str]:
+    def names(self, authorizer: ReloadableAuthorizer) -> list[str]:
         """Who is asked."""
         return [one.name for one in authorizer.authorizers]
 
@@ -112,6 +112,6 @@ class ReloadTests(ConfigurationCase):
 
     def test_no_file(self) -> None:
         """Without the file there is no start."""
-        authorizer = ReloadedAuthorizer(self.clock, Outgoing(self.clock, lambda *_: None), KNOWN, self.make)
+        authorizer = ReloadableAuthorizer(self.clock, Outgoing(self.clock, lambda *_: None), KNOWN, self.make)
         error = self.assertRaises(ValueError, authorizer.read, self.files, "/nowhere")
         self.assertEqual(str(error), "open /nowhere: no such file or directory")

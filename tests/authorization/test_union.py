@@ -51,17 +51,17 @@ class UnionTests(SynchronousTestCase):
         """The first with an opinion decides, whether it is given at once or later."""
         for later in (False, True):
             last = Says(Decision.ALLOW, later=later)
-            silent = Says(Decision.NO_OPINION, later=later)
+            no_opinions = Says(Decision.NO_OPINION, later=later)
             deny = Says(Decision.DENY, "no", later)
-            self.assertIs(self.ask(silent, last).decision, Decision.ALLOW)
-            self.assertEqual(self.ask(silent, deny, last), Verdict(Decision.DENY, "no"))
+            self.assertIs(self.ask(no_opinions, last).decision, Decision.ALLOW)
+            self.assertEqual(self.ask(no_opinions, deny, last), Verdict(Decision.DENY, "no"))
             self.assertEqual(last.asked, 1)
 
     def test_silence(self) -> None:
         """When nobody has an opinion, the reasons of all are told."""
         for later in (False, True):
-            silent = [Says(Decision.NO_OPINION, reason, later) for reason in ("one", "", "two")]
-            self.assertEqual(self.ask(*silent), Verdict(Decision.NO_OPINION, "one\ntwo"))
+            no_opinions = [Says(Decision.NO_OPINION, reason, later) for reason in ("one", "", "two")]
+            self.assertEqual(self.ask(*no_opinions), Verdict(Decision.NO_OPINION, "one\ntwo"))
 
     def test_rules(self) -> None:
         """The rules of all are listed; who has none to list makes the list incomplete, except for system:masters."""

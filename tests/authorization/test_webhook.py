@@ -158,8 +158,8 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         """What is allowed and what is not are remembered for times of their own."""
         authorizer = self.make(
             lambda spec: {"allowed": spec["resourceAttributes"].get("name") == "good"},
-            authorized_seconds=100.0,
-            unauthorized_seconds=10.0,
+            authorized_ttl=100.0,
+            unauthorized_ttl=10.0,
         )
         for _ in range(2):
             self.ask(authorizer, pods("good"))
@@ -176,7 +176,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
 
     def test_not_remembered(self) -> None:
         """Nothing is remembered for 0 seconds, nor what a client has made too long."""
-        authorizer = self.make(lambda spec: {"allowed": True}, authorized_seconds=0.0)
+        authorizer = self.make(lambda spec: {"allowed": True}, authorized_ttl=0.0)
         self.ask(authorizer)
         self.ask(authorizer)
         self.assertEqual(len(self.webhook.reviews), 2)

@@ -14,10 +14,10 @@ class TallyTests(SynchronousTestCase):
     def test_results(self) -> None:
         """Questions are counted and timed by webhook and result; those that others decided once more."""
         metrics = WebhookMetrics()
-        metrics.asked("a", "success", 0.25)
-        metrics.asked("a", "success", 0.25)
-        metrics.asked("a", "timeout", 3.0, ignored=True)
-        metrics.asked("b", "error", 0.1)
+        metrics.observe("a", "success", 0.25)
+        metrics.observe("a", "success", 0.25)
+        metrics.observe("a", "timeout", 3.0, ignored=True)
+        metrics.observe("b", "error", 0.1)
         found = told(*metrics.collect())
         counts = {
             (dict(labels)["name"], dict(labels)["result"]): count

@@ -13,9 +13,9 @@ from kubetwist.api.requestscope import RequestScope
 from kubetwist.cli.kubeapi import Options
 from kubetwist.controllers.clusterauthenticationtrust import (
     NAME,
-    AuthenticationInfo,
-    together,
-    wanted_info,
+    ClusterAuthenticationTrustController,
+    cluster_authentication_info,
+    merge_info,
 )
 from tests.certificates import Issued, root, subject
 from tests.registry.storetools import StoreTestCase
@@ -29,7 +29,7 @@ def shown(*issued: Issued) -> list[Any]:
 
 
 class AuthenticationInfoTests(StoreTestCase):
-    """Tests for L{AuthenticationInfo}."""
+    """Tests for L{ClusterAuthenticationTrustController}."""
 
     resources = ("configmaps", "namespaces")
 
@@ -39,10 +39,10 @@ class AuthenticationInfoTests(StoreTestCase):
         self.users, self.proxies = [root("users")], [root("proxies")]
         options = Options()
         options.parseOptions(["--requestheader-username-headers=X-Remote-User", "--requestheader-allowed-names=front"])
-        self.info = AuthenticationInfo(
+        self.info = ClusterAuthenticationTrustController(
             self.store("configmaps"),
             self.server.clock,
-            lambda: wanted_info(options, shown(*self.users), shown(*self.proxies)),
+            lambda: cluster_authentication_info(options, shown(*self.users), shown(*self.proxies)),
         )
 
     def start(self) -> None:
@@ -107,26 +107,26 @@ class AuthenticationInfoTests(StoreTestCase):
         old = self.users[0].issue(subject("old"), begins=timedelta(hours=-3), ends=timedelta(hours=-2)).pem.decode()
         new = self.users[0].pem.decode()
         names = "requestheader-allowed-names"
-        self.assertEqual(together({"client-ca-file": old}, {"client-ca-file": new})["client-ca-file"], new)
+        self.assertEqual(merge_info({"client-ca-file": old}, {"client-ca-file": new})["client-ca-file"], new)
         for known, found in (("garbage", ["a"]), ("{}", ["a"]), ('["b", 5]', ["b", "a"]), ('["a"]', ["a"])):
-            self.assertEqual(json.loads(together({names: known}, {names: '["a"]'})[names]), found)
+            self.assertEqual(json.loads(merge_info({names: known}, {names: '["a"]'})[names]), found)
 
     def test_ourselves(self) -> None:
         """Where the server has a certificate of its own making, it tells of that, and of the headers that it sends."""
         own = root("own").pem.decode()
         options = Options()
         options.parseOptions([])
-        found = wanted_info(options, [], [], own)
+        found = cluster_authentication_info(options, [], [], own)
         self.assertEqual(found["requestheader-client-ca-file"], own)
         self.assertEqual(found["requestheader-allowed-names"], '["front-proxy-client"]')
         self.assertEqual(found["requestheader-group-headers"], '["X-Remote-Group"]')
         options.parseOptions(["--requestheader-group-headers=X-Gang,x-remote-group"])
         proxies = shown(*self.proxies)
-        found = wanted_info(options, [], proxies, own)
+        found = cluster_authentication_info(options, [], proxies, own)
         self.assertEqual(found["requestheader-client-ca-file"], self.proxies[0].pem.decode() + own)
         self.assertEqual(found["requestheader-group-headers"], '["X-Gang","x-remote-group"]')
         # All names are allowed where none is named.
         self.assertEqual(found["requestheader-allowed-names"], "[]")
         options.parseOptions(["--requestheader-allowed-names=front"])
-        found = wanted_info(options, [], proxies, own)
+        found = cluster_authentication_info(options, [], proxies, own)
         self.assertEqual(found["requestheader-allowed-names"], '["front","front-proxy-client"]')

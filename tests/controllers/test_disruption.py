@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubetwist.api.times import format_time
-from kubetwist.controllers.disruption import DELETION_TIMEOUT, STALE_TARGET, DisruptionController
+from kubetwist.controllers.disruption import DELETION_TIMEOUT, STALE_POD_DISRUPTION_TIMEOUT, DisruptionController
 from tests.controllers.harness import ControllerTestCase
 
 GROUP, NAME = "policy", "poddisruptionbudgets"
@@ -212,7 +212,7 @@ class DisruptionControllerTests(ControllerTestCase):
         self.change(
             "pods", "p", lambda pod: pod["status"]["conditions"].append(target), "default", subresource="status"
         )
-        self.settle(STALE_TARGET - 1)
+        self.settle(STALE_POD_DISRUPTION_TIMEOUT - 1)
         self.assertEqual(self.find("pods", "p", "default")["status"]["conditions"][1]["status"], "True")
         self.settle(2)
         found = self.find("pods", "p", "default")["status"]["conditions"][1]

@@ -23,7 +23,7 @@ class RootCAPublisherTests(ControllerTestCase):
         super().setUp()
         self.make("namespaces", "one")
 
-    def published(self, namespace: str = "one") -> Any:
+    def should_be_in_endpoints(self, namespace: str = "one") -> Any:
         """What stands there."""
         self.settle()
         found = self.find("configmaps", CONFIG_MAP, namespace)
@@ -34,7 +34,7 @@ class RootCAPublisherTests(ControllerTestCase):
         self.start(RootCAPublisher)
         self.make("namespaces", "two")
         for namespace in ("one", "two"):
-            self.assertEqual(self.published(namespace), {"ca.crt": "our certificate"})
+            self.assertEqual(self.should_be_in_endpoints(namespace), {"ca.crt": "our certificate"})
         annotations = self.find("configmaps", CONFIG_MAP, "one")["metadata"]["annotations"]
         self.assertIn("verify the kube-apiserver", annotations["kubernetes.io/description"])
 
@@ -47,11 +47,11 @@ class RootCAPublisherTests(ControllerTestCase):
             obj["metadata"]["annotations"] = {"mine": "yes"}
 
         self.change("configmaps", CONFIG_MAP, change, "one")
-        self.assertEqual(self.published(), {"ca.crt": "our certificate"})
+        self.assertEqual(self.should_be_in_endpoints(), {"ca.crt": "our certificate"})
         annotations = self.find("configmaps", CONFIG_MAP, "one")["metadata"]["annotations"]
         self.assertEqual(sorted(annotations), ["kubernetes.io/description", "mine"])
         self.remove("configmaps", CONFIG_MAP, "one")
-        self.assertEqual(self.published(), {"ca.crt": "our certificate"})
+        self.assertEqual(self.should_be_in_endpoints(), {"ca.crt": "our certificate"})
         before = self.memory.revision
         self.make("configmaps", "other", "one")
         self.remove("configmaps", "other", "one")
@@ -62,13 +62,13 @@ class RootCAPublisherTests(ControllerTestCase):
         """A namespace that goes gets none."""
         self.remove("namespaces", "one")
         self.start(RootCAPublisher)
-        self.assertIsNone(self.published())
+        self.assertIsNone(self.should_be_in_endpoints())
 
     def test_certificate(self) -> None:
         """When the server shows another certificate, they all say so."""
         self.start(RootCAPublisher)
         self.config.trust(b"another")
-        self.assertEqual(self.published(), {"ca.crt": "another"})
+        self.assertEqual(self.should_be_in_endpoints(), {"ca.crt": "another"})
 
     def test_killed(self) -> None:
         """Wherever the server is killed, every namespace has it in the end."""
@@ -80,5 +80,5 @@ class RootCAPublisherTests(ControllerTestCase):
             self.make("configmaps", CONFIG_MAP, "two", data={"ca.crt": "old"})
 
         self.killed_at_each_write(
-            namespaces, lambda: [self.published(name) for name in ("one", "two", "three")], RootCAPublisher
+            namespaces, lambda: [self.should_be_in_endpoints(name) for name in ("one", "two", "three")], RootCAPublisher
         )

@@ -8,11 +8,11 @@ from kubetwist.api import times
 from kubetwist.api.options import DeleteOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.controllers.serveridentity import (
-    COLLECTION,
     DURATION,
+    GC_INTERVAL,
     INTERVAL,
-    IdentityCollector,
-    ServerIdentity,
+    IdentityLeaseController,
+    IdentityLeaseGC,
     is_expired,
     server_name,
 )
@@ -32,14 +32,14 @@ class IdentityTests(SharedStoresTestCase):
         self.addCleanup(times.use_clock)
         self.leases = self.one.get("coordination.k8s.io", "leases")
 
-    def identity(self, hostname: str, process: str = "p") -> ServerIdentity:
+    def identity(self, hostname: str, process: str = "p") -> IdentityLeaseController:
         """That of a server that has started."""
-        identity = ServerIdentity(self.leases, self.clock, hostname, process)
+        identity = IdentityLeaseController(self.leases, self.clock, hostname, process)
         self.addCleanup(identity.stop)
         identity.start()
         return identity
 
-    def lease(self, identity: ServerIdentity) -> Any:
+    def lease(self, identity: IdentityLeaseController) -> Any:
         """What is stored of it."""
         return self.leases.lookup("kube-system", identity.name)
 
@@ -86,11 +86,11 @@ class IdentityTests(SharedStoresTestCase):
         dead.stop()
         other = {"metadata": {"name": "other", "namespace": "kube-system"}, "spec": {}}
         self.done(ensure(self.leases, other))
-        collector = IdentityCollector(self.leases, self.clock)
+        collector = IdentityLeaseGC(self.leases, self.clock)
         self.addCleanup(collector.stop)
         collector.start()
         self.assertIsNotNone(self.lease(dead))
-        for _ in range(int((DURATION + COLLECTION) / INTERVAL)):
+        for _ in range(int((DURATION + GC_INTERVAL) / INTERVAL)):
             self.clock.advance(INTERVAL)
         self.assertIsNone(self.lease(dead))
         self.assertIsNotNone(self.lease(alive))

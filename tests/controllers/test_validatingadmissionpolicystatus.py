@@ -7,7 +7,7 @@ from typing import Any
 from kubetwist.controllers.validatingadmissionpolicystatus import (
     GROUP,
     RESOURCE,
-    PolicyStatusController,
+    ValidatingAdmissionPolicyStatusController,
 )
 from tests.controllers.harness import ControllerTestCase
 
@@ -22,7 +22,7 @@ class PolicyStatusTests(ControllerTestCase):
         rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [*resources]}
         spec.setdefault("matchConstraints", {"resourceRules": [rule]})
         validations = [{"expression": one} for one in expressions]
-        self.start(PolicyStatusController)
+        self.start(ValidatingAdmissionPolicyStatusController)
         self.make(RESOURCE, "p", "", GROUP, spec={**spec, "validations": validations})
         self.settle()
         return self.find(RESOURCE, "p", "", GROUP)["status"]

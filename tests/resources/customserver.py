@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kubetwist.controllers.customresources import DefinitionController
+from kubetwist.controllers.customresources import CRDController
 from kubetwist.resources.customresources import CustomResources
 from kubetwist.resources.handlers.watch import Flusher
 from kubetwist.resources.servedresources import MergedGroups
@@ -47,7 +47,7 @@ class CustomServer(Server):
             conversion_of=conversion_of,
             in_thread=self._in_thread,
         )
-        self.controller = DefinitionController(store, self.custom, self.clock)
+        self.controller = CRDController(store, self.custom, self.clock)
         self.controller.start()
 
     def settle(self) -> None:

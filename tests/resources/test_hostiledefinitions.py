@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.storage import Write
-from kubetwist.controllers.customresources import RETRY_INITIAL, DefinitionController
+from kubetwist.controllers.customresources import RETRY_INITIAL, CRDController
 from kubetwist.resources.openapi.builder import Builder
 from kubetwist.schema.validation import compiling as schemacompiling
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
@@ -129,7 +129,7 @@ class DamagedTests(SynchronousTestCase):
         store.cache.stop()
         store.cache._stopped = False
         self.successResultOf(Deferred.fromCoroutine(store.cache.start()))
-        controller = DefinitionController(store, server.custom, server.clock)
+        controller = CRDController(store, server.custom, server.clock)
         controller.start()
         self.addCleanup(controller.stop)
         server.settle()

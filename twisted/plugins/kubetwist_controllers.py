@@ -8,7 +8,7 @@ service_accounts = ControllerFactory(
 
 account_tokens = ControllerFactory(
     "serviceaccount-token-controller",
-    "kubetwist.controllers.serviceaccounts.serviceaccounttokens:AccountTokens",
+    "kubetwist.controllers.serviceaccounts.serviceaccounttokens:TokensController",
     needs=("secrets", "serviceaccounts"),
 )
 token_cleaner = ControllerFactory(
@@ -34,7 +34,7 @@ ttl_after_finished = ControllerFactory(
 
 policy_status = ControllerFactory(
     "validatingadmissionpolicy-status-controller",
-    "kubetwist.controllers.validatingadmissionpolicystatus:PolicyStatusController",
+    "kubetwist.controllers.validatingadmissionpolicystatus:ValidatingAdmissionPolicyStatusController",
     needs=("validatingadmissionpolicies.admissionregistration.k8s.io",),
 )
 resource_quotas = ControllerFactory(
@@ -54,7 +54,7 @@ endpoint_slices = ControllerFactory(
 )
 slice_mirroring = ControllerFactory(
     "endpointslice-mirroring-controller",
-    "kubetwist.controllers.endpoints.endpointslicemirroring:SliceMirroring",
+    "kubetwist.controllers.endpoints.endpointslicemirroring:EndpointSliceMirroringController",
     needs=("endpointslices.discovery.k8s.io", "services", "endpoints"),
 )
 claim_protection = ControllerFactory(
@@ -70,17 +70,17 @@ volume_protection = ControllerFactory(
 _REQUESTS = ("certificatesigningrequests.certificates.k8s.io",)
 request_signer = ControllerFactory(
     "certificatesigningrequest-signing-controller",
-    "kubetwist.controllers.csr.csrsigning:RequestSigning",
+    "kubetwist.controllers.csr.csrsigning:CSRSigningController",
     needs=_REQUESTS,
 )
 request_approver = ControllerFactory(
     "certificatesigningrequest-approving-controller",
-    "kubetwist.controllers.csr.csrapproving:RequestApproving",
+    "kubetwist.controllers.csr.csrapproving:CSRApprovingController",
     needs=_REQUESTS,
 )
 request_cleaner = ControllerFactory(
     "certificatesigningrequest-cleaner-controller",
-    "kubetwist.controllers.csr.csrcleaner:RequestCleaner",
+    "kubetwist.controllers.csr.csrcleaner:CSRCleaner",
     needs=_REQUESTS,
 )
 disruption = ControllerFactory(
@@ -119,7 +119,7 @@ namespaces = ControllerFactory(
 # Implied by --pretend-nodes.
 pretend_nodes = ControllerFactory(
     "pretend-nodes",
-    "kubetwist.controllers.workloads.pretendnodes:PretendNodes",
+    "kubetwist.controllers.workloads.pretendnodes:FakeNodes",
     default=False,
     needs=("nodes", "leases.coordination.k8s.io", "pods"),
 )

@@ -26,19 +26,19 @@ from .requests import (
     GROUP,
     KUBELET_CLIENT,
     REQUESTS,
-    Unfit,
+    InvalidCSR,
     check_kubelet_client,
     common_name,
+    has_certificate,
     has_condition,
-    issued,
-    parsed,
+    parse_request,
 )
 
 #: Seconds until it is asked again whether somebody may.
 RETRY: Final = 60.0
 
 
-class RequestApproving(Controller[str]):
+class CSRApprovingController(Controller[str]):
     """Asks the authorizer; keys are the names of requests."""
 
     name: ClassVar[str] = "certificatesigningrequest-approving-controller"
@@ -56,14 +56,14 @@ class RequestApproving(Controller[str]):
             return
         obj = seen(record)
         spec = obj["spec"]
-        if spec.get("signerName") != KUBELET_CLIENT or issued(obj):
+        if spec.get("signerName") != KUBELET_CLIENT or has_certificate(obj):
             return
         if has_condition(obj, "Approved") or has_condition(obj, "Denied"):
             return
         try:
-            request = parsed(obj)
+            request = parse_request(obj)
             check_kubelet_client(request, spec.get("usages") or ())
-        except (Unfit, ValueError):
+        except (InvalidCSR, ValueError):
             return
         own = spec.get("username") == common_name(request)
         if own and await self._may(spec, "selfnodeclient"):

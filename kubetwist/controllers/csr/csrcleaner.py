@@ -17,7 +17,7 @@ from .requests import (
     GROUP,
     REQUESTS,
     conditions_of,
-    issued,
+    has_certificate,
 )
 
 #: Seconds that requests stay after somebody has said something of them, and those of which nobody has.
@@ -25,7 +25,7 @@ DECIDED: Final = 3600.0
 PENDING: Final = 24 * 3600.0
 
 
-class RequestCleaner(Controller[str]):
+class CSRCleaner(Controller[str]):
     """Keys are the names of requests."""
 
     name: ClassVar[str] = "certificatesigningrequest-cleaner-controller"
@@ -41,7 +41,7 @@ class RequestCleaner(Controller[str]):
         if record is None:
             return
         obj = seen(record)
-        end = end_of(obj)
+        end = cleanup_time(obj)
         if end is None:
             return
         left = end - self.clock.seconds()
@@ -51,7 +51,7 @@ class RequestCleaner(Controller[str]):
             await self.client.delete(GROUP, REQUESTS, "", key, uid=obj["metadata"]["uid"], revision=record.revision)
 
 
-def end_of(obj: JSONObject) -> float | None:
+def cleanup_time(obj: JSONObject) -> float | None:
     """When a request is not needed any more, as a POSIX time; L{None} if nobody knows yet."""
     conditions = conditions_of(obj)
     if not conditions:
@@ -59,7 +59,7 @@ def end_of(obj: JSONObject) -> float | None:
     ends = []
     for condition in conditions:
         kind, since = condition.get("type"), condition.get("lastUpdateTime")
-        if kind in ("Denied", "Failed") or (kind == "Approved" and issued(obj)):
+        if kind in ("Denied", "Failed") or (kind == "Approved" and has_certificate(obj)):
             if since:
                 ends.append(seconds_since_epoch(since) + DECIDED)
             if kind == "Approved":

@@ -25,14 +25,14 @@ from .requests import (
     KUBELET_SERVING,
     LEGACY,
     REQUESTS,
-    Unfit,
+    InvalidCSR,
     check_client,
     check_kubelet_client,
     check_kubelet_serving,
+    has_certificate,
     has_condition,
-    issued,
-    names,
-    parsed,
+    parse_request,
+    subject_alternative_names,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ..machinery.config import CertificateAuthority
 
 #: For how long a certificate is good at the most, and at the least.
-LIFE: Final = timedelta(days=365)
+CLUSTER_SIGNING_DURATION: Final = timedelta(days=365)
 _LEAST: Final = timedelta(minutes=10)
 #: Clocks differ: it is good from before it is made. One that is good for a short time is that for the whole of it.
 _BACKDATED: Final = timedelta(minutes=5)
@@ -84,7 +84,7 @@ _PURPOSES: Final = {
 _Result = TypeVar("_Result")
 
 
-class RequestSigning(Controller[str]):
+class CSRSigningController(Controller[str]):
     """Signs for the signers of kubernetes.io; keys are the names of requests."""
 
     name: ClassVar[str] = "certificatesigningrequest-signing-controller"
@@ -107,7 +107,7 @@ class RequestSigning(Controller[str]):
             return
         obj = seen(record)
         check = _CHECKS.get(obj["spec"].get("signerName") or "")
-        if check is None or issued(obj) or has_condition(obj, "Failed"):
+        if check is None or has_certificate(obj) or has_condition(obj, "Failed"):
             return
         if not has_condition(obj, "Approved") or has_condition(obj, "Denied"):
             return
@@ -115,14 +115,14 @@ class RequestSigning(Controller[str]):
         authority = self.context.config.data.authority
 
         def sign() -> bytes:
-            request = parsed(obj)
+            request = parse_request(obj)
             check(request, obj["spec"].get("usages") or ())
-            return certified(authority(), request, obj["spec"], now)
+            return sign_request(authority(), request, obj["spec"], now)
 
         certificate, why = b"", ""
         try:
             certificate = await self.in_thread(sign)
-        except Unfit as error:
+        except InvalidCSR as error:
             why = str(error)
         except ValueError as error:
             self._log.warn("request {name} can not be signed: {why}", name=key, why=error)
@@ -146,7 +146,7 @@ class RequestSigning(Controller[str]):
         await self.client.update_status(GROUP, REQUESTS, "", key, change, revision=record.revision)
 
 
-def certified(
+def sign_request(
     authority: CertificateAuthority, request: x509.CertificateSigningRequest, spec: JSONObject, now: datetime
 ) -> bytes:
     """
@@ -158,13 +158,19 @@ def certified(
     from cryptography.exceptions import UnsupportedAlgorithm
 
     seconds = spec.get("expirationSeconds")
-    life = LIFE if seconds is None else max(_LEAST, min(LIFE, timedelta(seconds=seconds)))
+    life = (
+        CLUSTER_SIGNING_DURATION
+        if seconds is None
+        else max(_LEAST, min(CLUSTER_SIGNING_DURATION, timedelta(seconds=seconds)))
+    )
     end = now + life if life < _SHORT else now + life - _BACKDATED
     try:
         if not request.is_signature_valid:
             raise ValueError("unable to verify certificate request signature")
         # Of what else is asked for, nothing is granted.
-        wanted = names(request, (x509.DNSName, x509.RFC822Name, x509.IPAddress, x509.UniformResourceIdentifier))
+        wanted = subject_alternative_names(
+            request, (x509.DNSName, x509.RFC822Name, x509.IPAddress, x509.UniformResourceIdentifier)
+        )
         extensions = usage_extensions(spec.get("usages") or ())
         if wanted:
             extensions.append((x509.SubjectAlternativeName(wanted), not list(request.subject)))

@@ -26,7 +26,7 @@ _NODES: Final = "system:nodes"
 _NODE: Final = "system:node:"
 
 
-class Unfit(ValueError):
+class InvalidCSR(ValueError):
     """A request is not what its signer signs; the text says why, in the reference's words."""
 
 
@@ -44,12 +44,12 @@ def has_condition(obj: JSONObject, kind: str) -> bool:
     return any(one.get("type") == kind and one.get("status") in (None, "", "True") for one in conditions_of(obj))
 
 
-def issued(obj: JSONObject) -> bool:
+def has_certificate(obj: JSONObject) -> bool:
     """Whether there is a certificate."""
     return bool((obj.get("status") or {}).get("certificate"))
 
 
-def parsed(obj: JSONObject) -> x509.CertificateSigningRequest:
+def parse_request(obj: JSONObject) -> x509.CertificateSigningRequest:
     """
     The request itself.
 
@@ -60,7 +60,9 @@ def parsed(obj: JSONObject) -> x509.CertificateSigningRequest:
     return x509.load_pem_x509_csr(b64decode(obj["spec"].get("request") or ""))
 
 
-def names(request: x509.CertificateSigningRequest, kind: type[_Name] | tuple[type[_Name], ...]) -> list[_Name]:
+def subject_alternative_names(
+    request: x509.CertificateSigningRequest, kind: type[_Name] | tuple[type[_Name], ...]
+) -> list[_Name]:
     """
     The alternative names of a kind that are asked for: C{x509.DNSName} and the like.
 
@@ -99,17 +101,17 @@ def check_kubelet_client(request: x509.CertificateSigningRequest, usages: Collec
 
     organizations, common = _subject(request)
     if organizations != [_NODES]:
-        raise Unfit("subject organization is not system:nodes")
+        raise InvalidCSR("subject organization is not system:nodes")
     for kind, text in (
         (x509.DNSName, "DNS"),
         (x509.RFC822Name, "Email"),
         (x509.IPAddress, "IP"),
         (x509.UniformResourceIdentifier, "URI"),
     ):
-        if names(request, kind):
-            raise Unfit(f"{text} subjectAltNames are not allowed")
+        if subject_alternative_names(request, kind):
+            raise InvalidCSR(f"{text} subjectAltNames are not allowed")
     if not common.startswith(_NODE):
-        raise Unfit("subject common name does not begin with system:node:")
+        raise InvalidCSR("subject common name does not begin with system:node:")
     _check_usages(usages, "client auth")
 
 
@@ -123,22 +125,22 @@ def check_kubelet_serving(request: x509.CertificateSigningRequest, usages: Colle
 
     organizations, common = _subject(request)
     if organizations != [_NODES]:
-        raise Unfit("subject organization is not system:nodes")
-    if not names(request, (x509.DNSName, x509.IPAddress)):
-        raise Unfit("DNS or IP subjectAltName is required")
-    if names(request, x509.RFC822Name):
-        raise Unfit("Email subjectAltNames are not allowed")
-    if names(request, x509.UniformResourceIdentifier):
-        raise Unfit("URI subjectAltNames are not allowed")
+        raise InvalidCSR("subject organization is not system:nodes")
+    if not subject_alternative_names(request, (x509.DNSName, x509.IPAddress)):
+        raise InvalidCSR("DNS or IP subjectAltName is required")
+    if subject_alternative_names(request, x509.RFC822Name):
+        raise InvalidCSR("Email subjectAltNames are not allowed")
+    if subject_alternative_names(request, x509.UniformResourceIdentifier):
+        raise InvalidCSR("URI subjectAltNames are not allowed")
     _check_usages(usages, "server auth")
     if not common.startswith(_NODE):
-        raise Unfit("subject common name does not begin with system:node:")
+        raise InvalidCSR("subject common name does not begin with system:node:")
 
 
 def _check_usages(usages: Collection[str], purpose: str) -> None:
     least = {"digital signature", purpose}
     if set(usages) not in (least, least | {"key encipherment"}):
-        raise Unfit(f"usages did not match [{' '.join(sorted(least | {'key encipherment'}))}]")
+        raise InvalidCSR(f"usages did not match [{' '.join(sorted(least | {'key encipherment'}))}]")
 
 
 def check_client(request: x509.CertificateSigningRequest, usages: Collection[str]) -> None:
@@ -149,6 +151,6 @@ def check_client(request: x509.CertificateSigningRequest, usages: Collection[str
     """
     for usage in usages:
         if usage not in ("digital signature", "key encipherment", "client auth"):
-            raise Unfit(f"invalid usage for client certificate: {usage}")
+            raise InvalidCSR(f"invalid usage for client certificate: {usage}")
     if "client auth" not in usages:
-        raise Unfit("missing required usage for client certificate: client auth")
+        raise InvalidCSR("missing required usage for client certificate: client auth")

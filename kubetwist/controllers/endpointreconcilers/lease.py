@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 #: Where the keys are, below the storage's prefix.
 DIRECTORY: Final = "masterleases/"
 #: Seconds that a key lives, and after which it is renewed.
-LIFE: Final = 15.0
+LEASE_TTL: Final = 15.0
 INTERVAL: Final = 10.0
 NAMESPACE: Final = "default"
 NAME: Final = "kubernetes"
@@ -70,7 +70,7 @@ def endpoint_addresses(names: Sequence[str]) -> list[str]:
 
 
 @implementer(IStorageObserver)
-class EndpointReconciler:
+class LeaseEndpointReconciler:
     """Keeps this server's key, and the endpoints of all servers."""
 
     _log = Logger()
@@ -99,7 +99,7 @@ class EndpointReconciler:
         self._planned: IDelayedCall | None = None
         self._working: Deferred[None] | None = None
         #: Whether something has changed since the work that is under way began.
-        self._again = False
+        self._rerun = False
         self._stopped = False
 
     # --- life
@@ -107,7 +107,7 @@ class EndpointReconciler:
     async def prepare(self) -> None:
         """Take away what is left of a life before: nobody is to come here as long as this server is not ready."""
         if self._endpoint()[0]:
-            await self._tolerant(self._leave())
+            await self._tolerant(self._remove_self())
 
     def start(self) -> None:
         """The server is ready: come, and stay."""
@@ -122,7 +122,7 @@ class EndpointReconciler:
             return
         if self._working is not None:
             await self._working
-        await self._tolerant(self._leave())
+        await self._tolerant(self._remove_self())
 
     def end(self) -> None:
         """Do nothing more."""
@@ -134,7 +134,7 @@ class EndpointReconciler:
             self._watch.stop()
             self._watch = None
 
-    async def _leave(self) -> None:
+    async def _remove_self(self) -> None:
         address, _ = self._endpoint()
         try:
             await self._backend.commit([Write(f"{self._prefix}{address}", None, None)])
@@ -151,17 +151,17 @@ class EndpointReconciler:
 
     def _work(self, *, renew: bool = False) -> None:
         if self._working is not None:
-            self._again = True
+            self._rerun = True
         else:
-            self._working = Deferred.fromCoroutine(self._tolerant(self._round(renew)))
+            self._working = Deferred.fromCoroutine(self._tolerant(self._sync_once(renew)))
             self._working.addErrback(lambda failure: self._log.failure("the endpoints could not be kept", failure))
             self._working.addCallback(self._worked)
 
     def _worked(self, _: object) -> None:
         self._working = None
-        if self._again:
-            self._again = False
-            self._plan()
+        if self._rerun:
+            self._rerun = False
+            self._schedule()
 
     async def _tolerant(self, work: Awaitable[None]) -> None:
         try:
@@ -169,7 +169,7 @@ class EndpointReconciler:
         except (StorageError, APIStatusError) as error:
             self._log.warn("the endpoints of the service kubernetes can not be kept: {error}", error=error)
 
-    async def _round(self, renew: bool) -> None:
+    async def _sync_once(self, renew: bool) -> None:
         if renew:
             address, _ = self._endpoint()
             # A value that changes is an event for whoever follows the keys, as the reference's.
@@ -178,7 +178,7 @@ class EndpointReconciler:
             endpoints = self._stores.get("", "endpoints")
             if endpoints.stored_as is not None:
                 value = endpoints.stored_as.encode(endpoints.gvk, value)
-            await self._backend.commit([Write(f"{self._prefix}{address}", value, None, ttl=LIFE)])
+            await self._backend.commit([Write(f"{self._prefix}{address}", value, None, ttl=LEASE_TTL)])
         await self._reconcile()
 
     async def _addresses(self) -> list[str]:
@@ -197,16 +197,18 @@ class EndpointReconciler:
         # The others are to have the same port; where there are none, it is ours for sure.
         alone = addresses == [own]
         endpoints = kubernetes_endpoints(addresses, port)
-        await self._keep(self._stores.get("", "endpoints"), endpoints, lambda obj: _with_subset(obj, endpoints, alone))
+        await self._ensure(
+            self._stores.get("", "endpoints"), endpoints, lambda obj: _with_subset(obj, endpoints, alone)
+        )
         slices = self._stores.find("discovery.k8s.io", "endpointslices")
         if slices is not None:
             wanted = kubernetes_slice(addresses, port)
             known = slices.lookup(NAMESPACE, NAME)
             if known is not None and known.get("addressType") != wanted["addressType"]:
                 await slices.delete(RequestScope(NAMESPACE), NAME, DeleteOptions())
-            await self._keep(slices, wanted, lambda obj: _with_endpoints(obj, wanted, alone))
+            await self._ensure(slices, wanted, lambda obj: _with_endpoints(obj, wanted, alone))
 
-    async def _keep(self, store: Store, wanted: JSONObject, change: Callable[[JSONObject], JSONObject]) -> None:
+    async def _ensure(self, store: Store, wanted: JSONObject, change: Callable[[JSONObject], JSONObject]) -> None:
         """Have an object there, and have it as C{change} makes it."""
         known = store.lookup(NAMESPACE, NAME)
         if known is None:
@@ -231,9 +233,9 @@ class EndpointReconciler:
         """See L{IStorageObserver.committed}: a server has come, or has gone; that others stay changes nothing."""
         own = f"{self._prefix}{self._endpoint()[0]}"
         if any(event.key != own and (event.value is None or not event.previous) for event in events):
-            self._plan()
+            self._schedule()
 
-    def _plan(self) -> None:
+    def _schedule(self) -> None:
         if not self._stopped and (self._planned is None or not self._planned.active()):
             self._planned = self._reactor.callLater(0, self._work)
 

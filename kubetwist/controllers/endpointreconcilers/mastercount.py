@@ -18,14 +18,14 @@ from ...interfaces import IStorageBackend
 from .lease import (
     NAME,
     NAMESPACE,
-    EndpointReconciler,
+    LeaseEndpointReconciler,
 )
 
 if TYPE_CHECKING:
     from ...registry.stores import Stores
 
 
-def counted_addresses(known: Sequence[str], own: str, count: int) -> list[str]:
+def limit_addresses(known: Sequence[str], own: str, count: int) -> list[str]:
     """
     The addresses there should be: C{own}, and of the others those that come before it, in a circle.
 
@@ -38,7 +38,7 @@ def counted_addresses(known: Sequence[str], own: str, count: int) -> list[str]:
     return sorted(ordered[(index - step) % len(ordered)] for step in range(min(count, len(ordered))))
 
 
-class CountedEndpoints(EndpointReconciler):
+class MasterCountEndpointReconciler(LeaseEndpointReconciler):
     """Keeps this server among the endpoints, and no more than there should be."""
 
     def __init__(
@@ -66,14 +66,14 @@ class CountedEndpoints(EndpointReconciler):
         known = self._known()
         if self._leaving:
             return [one for one in known if one != own]
-        return counted_addresses(known, own, self._count)
+        return limit_addresses(known, own, self._count)
 
-    async def _leave(self) -> None:
+    async def _remove_self(self) -> None:
         self._leaving = True
         try:
             await self._reconcile()
         finally:
             self._leaving = False
 
-    async def _round(self, renew: bool) -> None:
+    async def _sync_once(self, renew: bool) -> None:
         await self._reconcile()

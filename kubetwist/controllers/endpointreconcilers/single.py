@@ -6,10 +6,10 @@ Nothing is written while they are correct, so an idle server does not write to i
 
 from __future__ import annotations
 
-from .lease import EndpointReconciler
+from .lease import LeaseEndpointReconciler
 
 
-class SoleEndpoint(EndpointReconciler):
+class SingleEndpointReconciler(LeaseEndpointReconciler):
     """
     Keeps this server's address in the endpoints. The address remains after a stop, since no other server takes over.
     """
@@ -24,5 +24,5 @@ class SoleEndpoint(EndpointReconciler):
     async def _addresses(self) -> list[str]:
         return [self._endpoint()[0]]
 
-    async def _round(self, renew: bool) -> None:
+    async def _sync_once(self, renew: bool) -> None:
         await self._reconcile()

@@ -24,15 +24,15 @@ from ..workloads.pods import is_ready
 from .servicepods import (
     HEADLESS,
     LAST_CHANGE,
-    STRIDE,
+    YIELD_EVERY,
     ServicePodsController,
     addresses,
     host_name,
     is_headless,
     port_number,
-    published,
     reference_to,
     selector_of,
+    should_be_in_endpoints,
 )
 
 #: How many addresses are published at the most.
@@ -145,9 +145,9 @@ class EndpointsController(ServicePodsController):
         everybody = bool(spec.get("publishNotReadyAddresses"))
         found: dict[tuple[_Port, ...], tuple[list[_Address], list[_Address]]] = {}
         for number, pod in enumerate(pods, 1):
-            if number % STRIDE == 0:
+            if number % YIELD_EVERY == 0:
                 await self.yield_to_reactor()
-            if not published(pod, terminating=everybody):
+            if not should_be_in_endpoints(pod, terminating=everybody):
                 continue
             address = _address(pod, service)
             ports = _ports(pod, service)

@@ -27,15 +27,15 @@ from ..workloads.pods import is_ready
 from .servicepods import (
     HEADLESS,
     LAST_CHANGE,
-    STRIDE,
+    YIELD_EVERY,
     ServicePodsController,
     addresses,
     host_name,
     is_headless,
     port_number,
-    published,
     reference_to,
     selector_of,
+    should_be_in_endpoints,
 )
 
 #: How many endpoints are in a slice.
@@ -72,7 +72,7 @@ class Slice:
     changed: bool = False
 
 
-def pack(
+def reconcile_slices(
     stored: Sequence[Record], desired: dict[_Identity, JSONObject], family: str, ports: Ports
 ) -> tuple[list[Slice], list[Record]]:
     """
@@ -139,7 +139,7 @@ def ports_of(obj: JSONObject) -> Ports:
     )
 
 
-def shown_ports(ports: Ports) -> list[JSONObject] | None:
+def to_slice_ports(ports: Ports) -> list[JSONObject] | None:
     """Ports as slices have them."""
     shown = []
     for name, number, protocol, application in ports:
@@ -215,9 +215,9 @@ class EndpointSliceController(ServicePodsController):
         distribution = service["spec"].get("trafficDistribution") or ""
         found: dict[Ports, dict[_Identity, JSONObject]] = {}
         for number, pod in enumerate(pods, 1):
-            if number % STRIDE == 0:
+            if number % YIELD_EVERY == 0:
                 await self.yield_to_reactor()
-            if not published(pod, terminating=True):
+            if not should_be_in_endpoints(pod, terminating=True):
                 continue
             where = pod["spec"].get("nodeName") or ""
             node = self._nodes.get("", where) if where else None
@@ -227,7 +227,7 @@ class EndpointSliceController(ServicePodsController):
                     self._awaited.setdefault(where, set()).add(key)
                 continue
             texts = [str(address) for address in addresses(pod, family)]
-            ports = _own_ports(pod, service)
+            ports = _endpoint_ports(pod, service)
             if not texts:
                 continue
             zone = "" if node is None else node.labels.get(_ZONE) or ""
@@ -271,7 +271,7 @@ class EndpointSliceController(ServicePodsController):
             "metadata": meta,
             "addressType": one.family,
             "endpoints": one.endpoints or None,
-            "ports": shown_ports(one.ports),
+            "ports": to_slice_ports(one.ports),
         }
         await self.client.create(GROUP, "endpointslices", made)
 
@@ -288,7 +288,7 @@ class EndpointSliceController(ServicePodsController):
                 del meta["annotations"]
             obj["endpoints"] = one.endpoints or None
             if ports_of(obj) != one.ports:
-                obj["ports"] = shown_ports(one.ports)
+                obj["ports"] = to_slice_ports(one.ports)
 
         self._writing[record.key] = record.revision
         try:
@@ -309,7 +309,7 @@ def _packed(
     slices: list[Slice] = []
     surplus: list[Record] = []
     for ports, endpoints in wanted.items():
-        made, empty = pack(by_ports.pop(ports, []), endpoints, family, ports)
+        made, empty = reconcile_slices(by_ports.pop(ports, []), endpoints, family, ports)
         slices += made
         surplus += empty
     for records in by_ports.values():
@@ -357,7 +357,7 @@ def _families(service: JSONObject) -> tuple[str, ...]:
     return ("IPv4", "IPv6")
 
 
-def _own_ports(pod: JSONObject, service: JSONObject) -> Ports:
+def _endpoint_ports(pod: JSONObject, service: JSONObject) -> Ports:
     """Where the ports of a service are in a pod; those that it has not are left out."""
     found = []
     for port in service["spec"].get("ports") or ():

@@ -28,7 +28,7 @@ from .endpointslice import (
     SERVICE_NAME,
     Ports,
     ports_of,
-    shown_ports,
+    to_slice_ports,
 )
 from .servicepods import LAST_CHANGE
 
@@ -44,7 +44,7 @@ _KIND: Final = GroupVersionKind("", "v1", "Endpoints")
 _Place = tuple[str, Ports]
 
 
-class SliceMirroring(Controller[str]):
+class EndpointSliceMirroringController(Controller[str]):
     """Keeps slices as endpoints are; keys are those of endpoints, which are those of services."""
 
     name: ClassVar[str] = "endpointslice-mirroring-controller"
@@ -146,7 +146,7 @@ class SliceMirroring(Controller[str]):
             },
             "addressType": place[0],
             "endpoints": found,
-            "ports": shown_ports(place[1]),
+            "ports": to_slice_ports(place[1]),
         }
         annotations = _annotations(meta)
         if annotations:
@@ -167,7 +167,7 @@ class SliceMirroring(Controller[str]):
             meta["ownerReferences"] = [controller_reference("Endpoints", "v1", endpoints)]
             obj["endpoints"] = found
             if ports is not None:
-                obj["ports"] = shown_ports(ports)
+                obj["ports"] = to_slice_ports(ports)
 
         await self.client.update(
             GROUP, "endpointslices", record.namespace, record.name, change, revision=record.revision

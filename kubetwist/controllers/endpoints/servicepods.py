@@ -27,10 +27,10 @@ from ..workloads.pods import (
 HEADLESS: Final = "service.kubernetes.io/headless"
 LAST_CHANGE: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 #: After how many pods others have their turn.
-STRIDE: Final = 200
+YIELD_EVERY: Final = 200
 
 
-def published(pod: JSONObject, *, terminating: bool) -> bool:
+def should_be_in_endpoints(pod: JSONObject, *, terminating: bool) -> bool:
     """
     Whether a pod has addresses to publish.
 
@@ -99,7 +99,7 @@ def selector_of(service: JSONObject) -> Mapping[str, str] | None:
     return selector or None
 
 
-class TriggerTimes:
+class TriggerTimeTracker:
     """
     When that happened which makes endpoints be written.
 
@@ -137,7 +137,7 @@ class ServicePodsController(Controller[str]):
 
     def register_handlers(self) -> None:
         """Services, and pods that services select."""
-        self.times = TriggerTimes()
+        self.times = TriggerTimeTracker()
         self.services: Informer = self.watch("", "services")
         self._selecting = self.services.index("selecting", _selecting)
         self.pods: Informer = self.watch("", "pods", self._pod_changed)
@@ -166,7 +166,7 @@ class ServicePodsController(Controller[str]):
         for number, record in enumerate(self.pods.list(namespace), 1):
             if wanted <= record.labels.items():
                 found.append(seen(record))
-            if number % STRIDE == 0:
+            if number % YIELD_EVERY == 0:
                 await self.yield_to_reactor()
         return found
 

@@ -33,7 +33,7 @@ WELL: Final[dict[str, tuple[str, str]]] = {
 
 
 @define
-class Outcome:
+class ContentDeletionResult:
     """
     What came of an attempt to empty a namespace.
 
@@ -70,7 +70,7 @@ class Outcome:
         return found
 
 
-def update_conditions(namespace: JSONObject, outcome: Outcome, now: str) -> None:
+def update_conditions(namespace: JSONObject, outcome: ContentDeletionResult, now: str) -> None:
     """
     Have a namespace's conditions tell of an attempt.
 

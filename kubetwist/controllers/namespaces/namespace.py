@@ -25,7 +25,7 @@ from ..machinery.controller import Controller
 from ..machinery.informer import HandlerRegistration
 from ..machinery.parallel import parallelize
 from ..machinery.queue import WorkQueue
-from .conditions import Outcome, update_conditions
+from .conditions import ContentDeletionResult, update_conditions
 
 FINALIZER: Final = "kubernetes"
 PODS: Final = GroupResource("", "pods")
@@ -38,7 +38,7 @@ COALESCE_DELAY: Final = 0.05
 _DELETED: Final = b'"deletionTimestamp":"'
 
 
-class NotEmptied(Exception):
+class ContentDeletionError(Exception):
     """A namespace could not be emptied."""
 
 
@@ -52,7 +52,7 @@ class NamespaceController(Controller[str]):
         super().__init__(context)
         self.queue = WorkQueue(context.clock, self._work, workers=self.workers, retry_max=RETRY_MAX)
         #: By resource, the namespaces that wait for objects of it to go.
-        self._held_by: dict[GroupResource, set[str]] = {}
+        self._waiting_namespaces: dict[GroupResource, set[str]] = {}
         self._watched: dict[GroupResource, HandlerRegistration] = {}
 
     def register_handlers(self) -> None:
@@ -78,29 +78,29 @@ class NamespaceController(Controller[str]):
         # What was there of a resource that is gone is waited for no more.
         for resource in [one for one in self._watched if not self.context.served(*one)]:
             self._watched.pop(resource).stop()
-            for name in self._held_by.pop(resource, ()):
+            for name in self._waiting_namespaces.pop(resource, ()):
                 self.queue.add(name)
 
     # --- waiting
 
     def _forget(self, name: str) -> None:
-        for resource in list(self._held_by):
-            names = self._held_by[resource]
+        for resource in list(self._waiting_namespaces):
+            names = self._waiting_namespaces[resource]
             names.discard(name)
             if not names:
-                del self._held_by[resource]
+                del self._waiting_namespaces[resource]
                 watched = self._watched.pop(resource, None)
                 if watched is not None:
                     watched.stop()
 
-    def _wait(self, name: str, resource: GroupResource) -> None:
+    def _requeue_on_delete(self, name: str, resource: GroupResource) -> None:
         """Look at a namespace again when objects in it go."""
-        self._held_by.setdefault(resource, set()).add(name)
+        self._waiting_namespaces.setdefault(resource, set()).add(name)
         if resource in self._watched:
             return
 
         def changed(kind: str, record: Record, old: Record | None) -> None:
-            if kind == DELETED and record.namespace in self._held_by.get(resource, ()):
+            if kind == DELETED and record.namespace in self._waiting_namespaces.get(resource, ()):
                 self.queue.add_after(record.namespace, COALESCE_DELAY)
 
         try:
@@ -123,28 +123,28 @@ class NamespaceController(Controller[str]):
             return
         if (namespace.get("status") or {}).get("phase") != "Terminating":
             await self._update(key, meta["uid"], _terminating, "status")
-        outcome = await self._empty(key, meta["deletionTimestamp"])
+        outcome = await self._delete_all_content(key, meta["deletionTimestamp"])
         for resource in outcome.remaining:
-            self._wait(key, resource)
+            self._requeue_on_delete(key, resource)
         now = format_time(self.clock.seconds())
         if outcome.failures or outcome.discovery:
-            await self._tell(key, meta["uid"], outcome, now)
-            raise NotEmptied("; ".join([outcome.discovery] * bool(outcome.discovery) + outcome.failures))
-        await self._tell(key, meta["uid"], outcome, now)
+            await self._update_status(key, meta["uid"], outcome, now)
+            raise ContentDeletionError("; ".join([outcome.discovery] * bool(outcome.discovery) + outcome.failures))
+        await self._update_status(key, meta["uid"], outcome, now)
         if outcome.estimate:
             self.queue.add_after(key, outcome.estimate // 2 + 1)
             return
         await self._update(key, meta["uid"], _finalized, "finalize")
 
     def _failed(self, key: str, error: Exception) -> None:
-        if isinstance(error, NotEmptied):
+        if isinstance(error, ContentDeletionError):
             if not self.queue.num_requeues(key):
                 self._log.warn("the namespace {name} can not be emptied: {why}", name=key, why=error)
             self.queue.add_rate_limited(key)
             return
         super()._failed(key, error)
 
-    async def _tell(self, name: str, uid: str, outcome: Outcome, now: str) -> None:
+    async def _update_status(self, name: str, uid: str, outcome: ContentDeletionResult, now: str) -> None:
         await self._update(name, uid, lambda obj: update_conditions(obj, outcome, now), "status")
 
     async def _update(self, name: str, uid: str, change: Callable[[JSONObject], None], subresource: str) -> None:
@@ -156,9 +156,9 @@ class NamespaceController(Controller[str]):
 
     # --- content
 
-    async def _empty(self, namespace: str, since: str) -> Outcome:
+    async def _delete_all_content(self, namespace: str, since: str) -> ContentDeletionResult:
         """Delete what is in a namespace. Nothing else is deleted while pods are left."""
-        outcome = Outcome()
+        outcome = ContentDeletionResult()
         infos = {info.group_resource: info for info in self.context.resources() if info.namespaced}
         pods = infos.pop(PODS, None)
         if pods is not None:
@@ -175,13 +175,13 @@ class NamespaceController(Controller[str]):
         aggregation = self.context.aggregation
         if aggregation is not None and aggregation.aggregated_servers:
             # Most servers stand alone.
-            from .remotecontent import RemoteContent
+            from .remotecontent import AggregatedContentDeleter
 
-            content = RemoteContent(aggregation, self.client.user, self.context.resources())
+            content = AggregatedContentDeleter(aggregation, self.client.user, self.context.resources())
             await content.empty(namespace, outcome)
         return outcome
 
-    async def _delete_all(self, info: ResourceInfo, namespace: str, since: str, outcome: Outcome) -> None:
+    async def _delete_all(self, info: ResourceInfo, namespace: str, since: str, outcome: ContentDeletionResult) -> None:
         """Delete the objects of one resource."""
         resource = info.group_resource
         try:
@@ -191,7 +191,7 @@ class NamespaceController(Controller[str]):
             records = store.cache.list(f"{namespace}/").records
             if not records:
                 return
-            estimate = self._estimate(records, since) if resource == PODS else 0
+            estimate = self._estimate_graceful_termination(records, since) if resource == PODS else 0
             outcome.estimate = max(outcome.estimate, estimate)
 
             async def delete(record: Record) -> None:
@@ -230,7 +230,7 @@ class NamespaceController(Controller[str]):
             kind = f"{info.group}/{info.versions[0]}, Resource={info.resource}"
             outcome.failures.append(f"unexpected items still remain in namespace: {namespace} for gvr: {kind}")
 
-    def _estimate(self, pods: Iterable[Record], since: str) -> int:
+    def _estimate_graceful_termination(self, pods: Iterable[Record], since: str) -> int:
         """Seconds that the slowest pod takes to end; 0 when they are over already."""
         longest = 0
         for record in pods:

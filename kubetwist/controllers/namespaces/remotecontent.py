@@ -24,7 +24,7 @@ from ...client.httpclient import Answer
 from ...client.responses import check_answer
 from ...registry.generic.resourceinfo import ResourceInfo
 from ..machinery.aggregated import IAggregatedServer, IAggregation
-from .conditions import Outcome
+from .conditions import ContentDeletionResult
 
 #: Seconds that a server may take to tell what it serves.
 DISCOVERY: Final = 5.0
@@ -58,7 +58,7 @@ class RemoteResource:
         return "/".join((self.remote.path, *(quote(part, safe="") for part in parts)))
 
 
-class RemoteContent:
+class AggregatedContentDeleter:
     """Asks other servers in the name of a controller."""
 
     def __init__(self, aggregation: IAggregation, user: UserInfo, local: Iterable[ResourceInfo] = ()) -> None:
@@ -74,7 +74,7 @@ class RemoteContent:
             if not all(GroupVersion(info.group, version) in aggregation.aggregated_servers for version in info.versions)
         }
 
-    async def empty(self, namespace: str, outcome: Outcome) -> None:
+    async def empty(self, namespace: str, outcome: ContentDeletionResult) -> None:
         """Delete all that others have in a namespace, and note what came of it."""
         resources, failures = await self.discover()
         if failures:
@@ -123,7 +123,7 @@ class RemoteContent:
         except (APIStatusError, CallError, Unreachable, ValueError) as error:
             return str(error)
 
-    async def _empty(self, resource: RemoteResource, namespace: str, outcome: Outcome) -> None:
+    async def _empty(self, resource: RemoteResource, namespace: str, outcome: ContentDeletionResult) -> None:
         path = resource.path(namespace)
         whole = "deletecollection" in resource.verbs
         if whole:

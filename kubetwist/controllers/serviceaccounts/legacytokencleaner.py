@@ -21,7 +21,7 @@ from .legacytokentracking import NAMESPACE
 from .serviceaccounttokens import (
     ACCOUNT_NAME,
     ACCOUNT_UID,
-    is_token,
+    is_service_account_token,
 )
 
 LAST_USED: Final = "kubernetes.io/legacy-token-last-used"
@@ -56,12 +56,12 @@ class LegacyTokenCleaner(Controller[str]):
     async def sync(self, key: str) -> None:
         """See L{Controller.sync}."""
         if key:
-            await self._see_to(key)
+            await self._clean_token(key)
             return
         self.queue.add_after("", INTERVAL)
         if self._tracked_for_long():
             for record in self._secrets.list():
-                if is_token(record) and self._unused(record):
+                if is_service_account_token(record) and self._unused(record):
                     self.queue.add(record.key)
 
     def _before(self) -> datetime:
@@ -103,9 +103,9 @@ class LegacyTokenCleaner(Controller[str]):
             mark in pod.item and record.name in secret_names(seen(pod)) for pod in self._pods.list(record.namespace)
         )
 
-    async def _see_to(self, key: str) -> None:
+    async def _clean_token(self, key: str) -> None:
         record = self._secrets.by_key(key)
-        if record is None or not is_token(record) or not self._unused(record):
+        if record is None or not is_service_account_token(record) or not self._unused(record):
             return
         since = _day(record.labels.get(INVALID_SINCE))
         if since is None:

@@ -32,7 +32,7 @@ CREATION: Final = 30 * 60.0
 _DATE: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-class TokenTracking(SingletonReconciler):
+class LegacyTokenTracking(SingletonReconciler):
     """Keeps the config map there, with a date in it."""
 
     namespace = NAMESPACE

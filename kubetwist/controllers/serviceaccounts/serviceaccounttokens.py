@@ -42,7 +42,7 @@ class Key(NamedTuple):
     secret_uid: str = ""
 
 
-def is_token(record: Record) -> bool:
+def is_service_account_token(record: Record) -> bool:
     """Whether a secret is for a token."""
     return record.fields.get("type") == TYPE
 
@@ -53,7 +53,7 @@ def _annotations(record: Record) -> JSONObject:
 
 def accounts_of(record: Record) -> Iterable[tuple[str, str]]:
     """An index of such secrets: the namespace and name of the account."""
-    account = _annotations(record).get(ACCOUNT_NAME) if is_token(record) else None
+    account = _annotations(record).get(ACCOUNT_NAME) if is_service_account_token(record) else None
     return ((record.namespace, account),) if account else ()
 
 
@@ -71,7 +71,7 @@ def claims(account: JSONObject, secret: JSONObject) -> JSONObject:
     }
 
 
-class AccountTokens(Controller[Key]):
+class TokensController(Controller[Key]):
     """Follows secrets and accounts."""
 
     name: ClassVar[str] = "serviceaccount-token-controller"
@@ -91,7 +91,7 @@ class AccountTokens(Controller[Key]):
             self.queue.add(Key(record.namespace, record.name, seen(record)["metadata"]["uid"]))
 
     def _secret_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if is_token(record):
+        if is_service_account_token(record):
             found = _annotations(record)
             account, uid = found.get(ACCOUNT_NAME), found.get(ACCOUNT_UID) or ""
             if account:

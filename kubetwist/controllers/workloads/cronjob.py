@@ -41,7 +41,7 @@ from .job import (
     finished_as,
 )
 from .schedules import (
-    Times,
+    CronSchedule,
     zone_is_known,
 )
 
@@ -76,7 +76,7 @@ class CronJobController(Controller[str]):
             return
         cron = seen(record)
         jobs = [seen(job) for job in self._by_owner.get(cron["metadata"]["uid"])]
-        turn = _Turn(self, key, cron)
+        turn = _SyncContext(self, key, cron)
         try:
             await turn.run(jobs)
         finally:
@@ -88,7 +88,7 @@ class CronJobController(Controller[str]):
         return self._jobs.get_decoded(namespace, name)
 
 
-class _Turn:
+class _SyncContext:
     """One look at a CronJob, and what is done about it."""
 
     def __init__(self, controller: CronJobController, key: str, cron: JSONObject) -> None:
@@ -106,7 +106,7 @@ class _Turn:
 
     async def run(self, jobs: Sequence[JSONObject]) -> None:
         await self._clean_up(jobs)
-        self._look_at(jobs)
+        self._sync_active_jobs(jobs)
         if "deletionTimestamp" in self._meta:
             return
         zone = self._spec.get("timeZone")
@@ -123,14 +123,14 @@ class _Turn:
             told = f"CRON_TZ or TZ used in schedule {quoted(schedule)} {text} for more details"
             self._event(WARNING, "UnsupportedSchedule", told)
         try:
-            times = Times(schedule, zone)
+            times = CronSchedule(schedule, zone)
         except CronError as error:
             self._event(WARNING, "UnparseableSchedule", f"unparseable schedule: {quoted(schedule)} : {error}")
             return
-        due = self._due(times)
-        if due is not None and self._may_start(due):
+        due = self._most_recent_schedule_time(times)
+        if due is not None and self._should_start(due):
             await self._start(due)
-        following = times.following(self._since(), self._now)
+        following = times.next_after(self._earliest_time(), self._now)
         if following is not None:
             self._controller.queue.add_after(self._key, following + _DELTA - self._now)
 
@@ -166,7 +166,7 @@ class _Turn:
     def _is_active(self, uid: str) -> bool:
         return any(one.get("uid") == uid for one in self._active)
 
-    def _look_at(self, jobs: Sequence[JSONObject]) -> None:
+    def _sync_active_jobs(self, jobs: Sequence[JSONObject]) -> None:
         """Which jobs run still."""
         for job in jobs:
             meta, kind = job["metadata"], finished_as(job)
@@ -195,17 +195,17 @@ class _Turn:
 
     # --- the next one
 
-    def _since(self) -> float:
+    def _earliest_time(self) -> float:
         """When it last had its turn, or was made."""
         return seconds_since_epoch(self._status.get("lastScheduleTime") or self._meta["creationTimestamp"])
 
-    def _due(self, times: Times) -> float | None:
+    def _most_recent_schedule_time(self, times: CronSchedule) -> float | None:
         """The newest time that has come, and for which there was no job."""
-        since = self._since()
+        since = self._earliest_time()
         deadline = self._spec.get("startingDeadlineSeconds")
         if deadline is not None:
             since = max(since, self._now - deadline)
-        due, many = times.newest(since, self._now)
+        due, many = times.most_recent(since, self._now)
         if many:
             text = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
             self._event(WARNING, "TooManyMissedTimes", text)
@@ -214,7 +214,7 @@ class _Turn:
     def _name(self, due: float) -> str:
         return f"{self._meta['name']}-{int(due) // 60}"
 
-    def _may_start(self, due: float) -> bool:
+    def _should_start(self, due: float) -> bool:
         deadline = self._spec.get("startingDeadlineSeconds")
         if deadline is not None and due + deadline < self._now:
             when = format_datetime(datetime.fromtimestamp(due, UTC))

@@ -15,8 +15,8 @@ from attrs import define, field, frozen
 from ...api.resource import JSONObject
 from .history import REVISION_LABEL
 from .nodeselection import NAME_FIELD, NO_EXECUTE, NO_SCHEDULE, node_is_selected, untolerated_taint
-from .pods import available_in, from_template, is_over, is_ready
-from .rollout import scaled
+from .pods import available_in, from_template, is_ready, is_terminal
+from .rollout import scaled_value
 
 #: The label of pods that counts the changes of a template.
 GENERATION_LABEL: Final = "pod-template-generation"
@@ -82,7 +82,7 @@ def by_node(pods: Sequence[JSONObject]) -> dict[str, list[JSONObject]]:
     """Pods by their nodes; those that have ended and only wait to be gone are left out."""
     found: dict[str, list[JSONObject]] = {}
     for pod in pods:
-        if "deletionTimestamp" in pod["metadata"] and is_over(pod):
+        if "deletionTimestamp" in pod["metadata"] and is_terminal(pod):
             continue
         name = pod["spec"].get("nodeName") or target_node(pod)
         if name is not None:
@@ -96,7 +96,7 @@ def pod_order(pod: JSONObject) -> tuple[bool, str, str]:
     return not pod["spec"].get("nodeName"), meta.get("creationTimestamp") or "", meta["name"]
 
 
-def hash_of(obj: JSONObject) -> str:
+def revision_hash(obj: JSONObject) -> str:
     """The revision that a pod is of, or the name of one."""
     return (obj["metadata"].get("labels") or {}).get(REVISION_LABEL) or ""
 
@@ -118,7 +118,7 @@ class DaemonPlan:
         strategy = obj["spec"].get("updateStrategy") or {}
         self.rolling = strategy.get("type", "RollingUpdate") == "RollingUpdate"
         self._bounds = (strategy.get("rollingUpdate") or {}) if self.rolling else {}
-        self.surge = scaled(self._bounds.get("maxSurge"), 1, True) > 0
+        self.surge = scaled_value(self._bounds.get("maxSurge"), 1, True) > 0
 
     def fit(self, node: JSONObject) -> Fit:
         """Whether pods belong on a node."""
@@ -132,14 +132,14 @@ class DaemonPlan:
             return Fit(True, True)
         return Fit(False, untolerated_taint(taints, self._tolerations, (NO_EXECUTE,)) is None)
 
-    def bounds(self, desired: int) -> tuple[int, int]:
+    def max_surge_and_unavailable(self, desired: int) -> tuple[int, int]:
         """
         How many pods there may be too many, and too few, while they are updated.
 
         @param desired: On how many nodes one is to run.
         """
-        surge = scaled(self._bounds.get("maxSurge"), desired, True)
-        unavailable = scaled(self._bounds.get("maxUnavailable"), desired, True)
+        surge = scaled_value(self._bounds.get("maxSurge"), desired, True)
+        unavailable = scaled_value(self._bounds.get("maxUnavailable"), desired, True)
         # With neither it could never move.
         return surge, unavailable if surge or unavailable else 1
 
@@ -184,7 +184,9 @@ class NodeStep:
     over: list[JSONObject] = field(factory=list)
 
 
-def step_on_node(plan: DaemonPlan, fit: Fit, pods: Sequence[JSONObject], revision: str, now: float) -> NodeStep:
+def pods_should_be_on_node(
+    plan: DaemonPlan, fit: Fit, pods: Sequence[JSONObject], revision: str, now: float
+) -> NodeStep:
     """
     What is to be done on a node, apart from updates.
 
@@ -193,34 +195,36 @@ def step_on_node(plan: DaemonPlan, fit: Fit, pods: Sequence[JSONObject], revisio
     """
     if not pods:
         return NodeStep(fit.runs)
-    alive = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+    can_adopt = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
     if not fit.stays:
-        return NodeStep(delete=alive)
-    over = [pod for pod in alive if is_over(pod)]
-    running = sorted((pod for pod in alive if not is_over(pod)), key=pod_order)
+        return NodeStep(delete=can_adopt)
+    over = [pod for pod in can_adopt if is_terminal(pod)]
+    running = sorted((pod for pod in can_adopt if not is_terminal(pod)), key=pod_order)
     if not plan.surge:
         return NodeStep(delete=running[1:], over=over)
     if not running:
         return NodeStep(fit.runs, over=over)
-    new = next((pod for pod in running if hash_of(pod) == revision), None)
-    old = next((pod for pod in running if hash_of(pod) != revision), None)
+    new = next((pod for pod in running if revision_hash(pod) == revision), None)
+    old = next((pod for pod in running if revision_hash(pod) != revision), None)
     delete = [pod for pod in running if pod is not new and pod is not old]
     if new is not None and old is not None and (not is_ready(old) or plan.available(new, now)):
         delete.append(old)
     return NodeStep(delete=delete, over=over)
 
 
-def _one_each(pods: Sequence[JSONObject], revision: str) -> tuple[JSONObject | None, JSONObject | None] | None:
+def find_updated_pods_on_node(
+    pods: Sequence[JSONObject], revision: str
+) -> tuple[JSONObject | None, JSONObject | None] | None:
     """The new and the old pod of a node; L{None} where there are too many."""
-    alive = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
-    new = [pod for pod in alive if hash_of(pod) == revision]
-    old = [pod for pod in alive if hash_of(pod) != revision]
+    can_adopt = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+    new = [pod for pod in can_adopt if revision_hash(pod) == revision]
+    old = [pod for pod in can_adopt if revision_hash(pod) != revision]
     if len(new) > 1 or len(old) > 1:
         return None
     return new[0] if new else None, old[0] if old else None
 
 
-def update_step(
+def rolling_update(
     plan: DaemonPlan,
     fits: Mapping[str, Fit],
     pods: Mapping[str, Sequence[JSONObject]],
@@ -235,7 +239,7 @@ def update_step(
     @return: Pods to delete, and nodes to make another one on.
     """
     wanted = [name for name, fit in fits.items() if fit.runs]
-    surge, unavailable = plan.bounds(len(wanted))
+    surge, unavailable = plan.max_surge_and_unavailable(len(wanted))
     on_nodes = {**dict.fromkeys(wanted, ()), **pods}
     if surge:
         return _surge(plan, fits, on_nodes, revision, now, (surge, len(wanted)))
@@ -250,7 +254,7 @@ def _replace(
     broken: list[JSONObject] = []
     candidates: list[JSONObject] = []
     for there in pods.values():
-        pair = _one_each(there, revision)
+        pair = find_updated_pods_on_node(there, revision)
         if pair is None or (pair[0] is None) == (pair[1] is None):
             missing += 1
             continue
@@ -285,7 +289,7 @@ def _surge(
     broken: list[str] = []
     candidates: list[str] = []
     for name, there in pods.items():
-        pair = _one_each(there, revision)
+        pair = find_updated_pods_on_node(there, revision)
         if pair is None:
             doubled += 1
             continue

@@ -34,17 +34,17 @@ from .daemonpods import (
     FailureBackoff,
     Fit,
     by_node,
-    hash_of,
     pod_order,
-    step_on_node,
-    update_step,
+    pods_should_be_on_node,
+    revision_hash,
+    rolling_update,
 )
 from .history import (
     REVISION_LABEL,
-    History,
+    ControllerHistory,
 )
 from .pods import (
-    Dependents,
+    ControllerRefManager,
     Owner,
     PodControl,
     is_ready,
@@ -67,7 +67,7 @@ _OPTIONAL: Final = ("updatedNumberScheduled", "numberAvailable", "numberUnavaila
 
 
 @define
-class _Round:
+class _SyncContext:
     """
     A DaemonSet as a round of work finds it.
 
@@ -97,9 +97,9 @@ class DaemonSetController(Controller[str]):
         self._sets: Informer = self.watch("apps", "daemonsets", self._set_changed)
         self._nodes: Informer = self.watch("", "nodes", self._node_changed)
         revisions = self.watch("apps", "controllerrevisions", self._revision_changed)
-        self._history = History(revisions, self.client, REVISION_LABEL)
+        self._history = ControllerHistory(revisions, self.client, REVISION_LABEL)
         pods = self.watch("", "pods", self._dependent_changed)
-        self._pods = Dependents(pods, self.client, "", "pods")
+        self._pods = ControllerRefManager(pods, self.client, "", "pods")
         self._control = PodControl(self.context, self.client, self.name)
         self._backoff = FailureBackoff()
 
@@ -175,28 +175,28 @@ class DaemonSetController(Controller[str]):
             if not number % _PORTION:
                 await self.yield_to_reactor()
             fits[node.name] = plan.fit(seen(node))
-        found = _Round(owner, plan, revision, fits, by_node(self._pods.owned(owner)))
-        failure = await self._work_off(found, old)
-        await self._tell(found)
+        found = _SyncContext(owner, plan, revision, fits, by_node(self._pods.list_owned(owner)))
+        failure = await self._sync_pods(found, old)
+        await self._update_status(found)
         if failure is not None:
             raise failure
 
-    def _alive(self, owner: Owner) -> bool:
+    def _can_adopt(self, owner: Owner) -> bool:
         found = self._sets.get(owner.namespace, owner.name)
         return found is not None and seen(found)["metadata"]["uid"] == owner.uid
 
-    async def _work_off(self, found: _Round, old: Sequence[JSONObject]) -> APIStatusError | None:
+    async def _sync_pods(self, found: _SyncContext, old: Sequence[JSONObject]) -> APIStatusError | None:
         """Have the right pods on all nodes; what went wrong."""
         owner = found.owner
         try:
-            found.pods = by_node(await self._pods.claim(owner, lambda: self._alive(owner)))
+            found.pods = by_node(await self._pods.claim(owner, lambda: self._can_adopt(owner)))
             await self._manage(found)
             if found.plan.rolling:
-                delete, nodes = update_step(found.plan, found.fits, found.pods, found.revision, self.clock.seconds())
+                delete, nodes = rolling_update(found.plan, found.fits, found.pods, found.revision, self.clock.seconds())
                 await self._apply(found, delete, nodes)
             if old:
-                used = {hash_of(pod) for pod in self._pods.owned(owner)}
-                live = [one["metadata"]["name"] for one in old if hash_of(one) in used]
+                used = {revision_hash(pod) for pod in self._pods.list_owned(owner)}
+                live = [one["metadata"]["name"] for one in old if revision_hash(one) in used]
                 await self._history.truncate(owner, old, live, counted=True)
         except APIStatusError as error:
             return None if is_namespace_terminating_error(error) else error
@@ -204,31 +204,31 @@ class DaemonSetController(Controller[str]):
 
     async def _revisions(self, owner: Owner) -> tuple[str, list[JSONObject]]:
         """The hash of the template of now, and the revisions of all others, the oldest first."""
-        every = await self._history.claim(owner, lambda: self._alive(owner))
+        every = await self._history.claim(owner, lambda: self._can_adopt(owner))
         for place, one in enumerate(every):
-            if not hash_of(one):
+            if not revision_hash(one):
                 every[place] = await self._history.label(one, one["metadata"]["name"])
         before = (owner.obj.get("status") or {}).get("collisionCount") or 0
-        newest, every, collisions = await self._history.newest(owner, every, before)
+        newest, every, collisions = await self._history.get_or_create_current(owner, every, before)
         if collisions != before:
             await self._set_status(owner, {"collisionCount": collisions})
         others = [one for one in every if one["metadata"]["uid"] != newest["metadata"]["uid"]]
         same = [one for one in others if one.get("data") == newest.get("data")]
         if same:
-            await self._merge(owner, newest, same)
-        return hash_of(newest), [one for one in others if one.get("data") != newest.get("data")]
+            await self._dedup_history(owner, newest, same)
+        return revision_hash(newest), [one for one in others if one.get("data") != newest.get("data")]
 
-    async def _merge(self, owner: Owner, newest: JSONObject, same: Sequence[JSONObject]) -> None:
+    async def _dedup_history(self, owner: Owner, newest: JSONObject, same: Sequence[JSONObject]) -> None:
         """Have one revision of a template only: pods of the others are of that one."""
-        names = {hash_of(one) for one in same}
-        for pod in self._pods.owned(owner):
+        names = {revision_hash(one) for one in same}
+        for pod in self._pods.list_owned(owner):
             meta = pod["metadata"]
-            if hash_of(pod) in names:
-                patch = {"metadata": {"labels": {REVISION_LABEL: hash_of(newest)}}}
+            if revision_hash(pod) in names:
+                patch = {"metadata": {"labels": {REVISION_LABEL: revision_hash(newest)}}}
                 await self.client.patch("", "pods", meta["namespace"], meta["name"], patch, uid=meta["uid"])
         await self._history.drop(same)
 
-    async def _manage(self, found: _Round) -> None:
+    async def _manage(self, found: _SyncContext) -> None:
         """Make pods that are missing, and delete those that are too many, misplaced, or over."""
         now, pods = self.clock.seconds(), found.pods
         create: list[str] = []
@@ -236,9 +236,9 @@ class DaemonSetController(Controller[str]):
         for number, (name, fit) in enumerate(found.fits.items()):
             if not number % _PORTION:
                 await self.yield_to_reactor()
-            step = step_on_node(found.plan, fit, pods.get(name, ()), found.revision, now)
+            step = pods_should_be_on_node(found.plan, fit, pods.get(name, ()), found.revision, now)
             delete += step.delete
-            gone = [pod for pod in step.over if self._may_go(found.owner, name, pod, now)]
+            gone = [pod for pod in step.over if self._should_delete_terminal(found.owner, name, pod, now)]
             delete += gone
             if step.create and len(gone) == len(step.over):
                 create.append(name)
@@ -252,7 +252,7 @@ class DaemonSetController(Controller[str]):
                 ]
         await self._apply(found, delete, create)
 
-    def _may_go(self, owner: Owner, node: str, pod: JSONObject, now: float) -> bool:
+    def _should_delete_terminal(self, owner: Owner, node: str, pod: JSONObject, now: float) -> bool:
         """Whether a pod that has ended is to be deleted now; tell of it."""
         meta, failed = pod["metadata"], phase_of(pod) == "Failed"
         if failed:
@@ -269,7 +269,7 @@ class DaemonSetController(Controller[str]):
         self._control.event(owner, kind, reason, text)
         return True
 
-    async def _apply(self, found: _Round, delete: Sequence[JSONObject], nodes: Sequence[str]) -> None:
+    async def _apply(self, found: _SyncContext, delete: Sequence[JSONObject], nodes: Sequence[str]) -> None:
         """
         Delete pods, and make others.
 
@@ -280,11 +280,11 @@ class DaemonSetController(Controller[str]):
         try:
             await self._write(found, delete, nodes)
         finally:
-            found.pods = by_node(self._pods.owned(found.owner))
+            found.pods = by_node(self._pods.list_owned(found.owner))
         if len(nodes) > _BURST or len(delete) > _BURST:
             self.queue.add(f"{found.owner.namespace}/{found.owner.name}")
 
-    async def _write(self, found: _Round, delete: Sequence[JSONObject], nodes: Sequence[str]) -> None:
+    async def _write(self, found: _SyncContext, delete: Sequence[JSONObject], nodes: Sequence[str]) -> None:
         owner = found.owner
         failure: APIStatusError | None = None
         for name in nodes[:_BURST]:
@@ -301,7 +301,7 @@ class DaemonSetController(Controller[str]):
 
     # The status.
 
-    async def _tell(self, found: _Round) -> None:
+    async def _update_status(self, found: _SyncContext) -> None:
         """Bring the status up to date."""
         owner, plan, now = found.owner, found.plan, self.clock.seconds()
         counts = dict.fromkeys(
@@ -330,7 +330,7 @@ class DaemonSetController(Controller[str]):
             counts["currentNumberScheduled"] += 1
             counts["numberReady"] += is_ready(first)
             counts["numberAvailable"] += plan.available(first, now)
-            counts["updatedNumberScheduled"] += hash_of(first) == found.revision
+            counts["updatedNumberScheduled"] += revision_hash(first) == found.revision
             later += [wait for pod in there if (wait := plan.wait(pod, now))]
         counts["numberUnavailable"] = counts["desiredNumberScheduled"] - counts["numberAvailable"]
         counts["observedGeneration"] = owner.obj["metadata"].get("generation") or 0

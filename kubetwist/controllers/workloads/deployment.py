@@ -30,36 +30,36 @@ from ..machinery.events import (
 )
 from ..machinery.metadata import controller_of
 from .pods import (
-    Dependents,
+    ControllerRefManager,
     Owner,
     phase_of,
 )
 from .replicaset import FAILURE
 from .rollout import (
     DESIRED,
-    DONE,
     HASH_LABEL,
+    NEW_RS_AVAILABLE_REASON,
     REVISION,
-    STUCK,
+    TIMED_OUT_REASON,
     age_order,
     annotations_of,
-    bounds,
     deadline_of,
     drop_condition,
     find_condition,
-    find_new,
-    has_moved,
+    find_new_replica_set,
     is_complete,
+    is_progressing,
     is_rolling,
+    max_surge_and_unavailable,
+    new_replica_set_replicas,
     proportions,
-    reported,
     revision_of,
     same_template,
-    seconds_left,
+    seconds_to_deadline,
     set_annotations,
     set_condition,
     size_annotations,
-    size_of_new,
+    status_count,
     template_hash,
     total,
     wanted,
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 _KIND: Final = GroupVersionKind("apps", "v1", "Deployment")
 
 
-class _AnotherRoundError(Exception):
+class _RequeueError(Exception):
     """Something that the rest of a round was built on has changed: a new round is due."""
 
 
@@ -111,8 +111,8 @@ class DeploymentController(Controller[str]):
         """Deployments, their ReplicaSets, and the end of pods."""
         self._deployments: Informer = self.watch("apps", "deployments")
         self._replica_sets: Informer = self.watch("apps", "replicasets", self._set_changed)
-        self._sets = Dependents(self._replica_sets, self.client, "apps", "replicasets")
-        self._pods = Dependents(self.watch("", "pods", self._pod_changed), self.client, "", "pods")
+        self._sets = ControllerRefManager(self._replica_sets, self.client, "apps", "replicasets")
+        self._pods = ControllerRefManager(self.watch("", "pods", self._pod_changed), self.client, "", "pods")
         self._recorder = self.context.recorder(self.name)
 
     def _set_changed(self, kind: str, record: Record, old: Record | None) -> None:
@@ -150,49 +150,49 @@ class DeploymentController(Controller[str]):
             text = "This deployment is selecting all pods. A non-empty selector is required."
             self._recorder.event(_KIND, obj, WARNING, "SelectingAll", text)
             return
-        sets = await self._sets.claim(owner, lambda: self._alive(owner))
-        new = find_new(obj, sets)
+        sets = await self._sets.claim(owner, lambda: self._can_adopt(owner))
+        new = find_new_replica_set(obj, sets)
         rollout = _Rollout(owner, new, [one for one in sets if one is not new])
         rollout.status = thawed(obj.get("status") or {})
         try:
-            await self._roll(rollout)
-        except _AnotherRoundError:
+            await self._rollout(rollout)
+        except _RequeueError:
             self.queue.add(key)
 
-    def _alive(self, owner: Owner) -> bool:
+    def _can_adopt(self, owner: Owner) -> bool:
         found = self._deployments.get(owner.namespace, owner.name)
         return found is not None and seen(found)["metadata"]["uid"] == owner.uid
 
-    async def _roll(self, rollout: _Rollout) -> None:
+    async def _rollout(self, rollout: _Rollout) -> None:
         """Take the step that is due."""
         obj = rollout.deployment
         if rollout.owner.deleted:
-            await self._tell(rollout)
+            await self._update_status(rollout)
             return
-        self._tell_pause(rollout)
+        self._check_paused_conditions(rollout)
         resized = any(
             wanted(one) and annotations_of(one).get(DESIRED) not in (None, str(wanted(obj))) for one in rollout.sets
         )
         if obj["spec"].get("paused") or resized:
             if rollout.new is not None:
-                await self._renew(rollout)
+                await self._get_new_replica_set(rollout)
             await self._scale(rollout)
             if obj["spec"].get("paused"):
                 await self._clean_up(rollout)
-            await self._tell(rollout)
+            await self._update_status(rollout)
         elif is_rolling(obj):
-            await self._roll_bit_by_bit(rollout)
+            await self._rollout_rolling(rollout)
         else:
             await self._recreate(rollout)
 
     # The new ReplicaSet.
 
-    async def _renew(self, rollout: _Rollout) -> None:
+    async def _get_new_replica_set(self, rollout: _Rollout) -> None:
         """Make the new ReplicaSet, or bring it up to date."""
         obj, new = rollout.deployment, rollout.new
         revision = max(map(revision_of, rollout.old), default=0) + 1
         if new is None:
-            new = await self._make(rollout, revision)
+            new = await self._create_new_replica_set(rollout, revision)
             rollout.new = new
         else:
             annotations = set_annotations(obj, annotations_of(new), revision, True)
@@ -207,17 +207,17 @@ class DeploymentController(Controller[str]):
             if deadline_of(obj) is not None and find_condition(rollout.status, "Progressing") is None:
                 text = f'Found new replica set "{new["metadata"]["name"]}"'
                 self._set(rollout, "Progressing", "True", "FoundNewReplicaSet", text)
-        await self._tell_revision(rollout, annotations_of(new).get(REVISION, ""))
+        await self._set_deployment_revision(rollout, annotations_of(new).get(REVISION, ""))
 
-    async def _make(self, rollout: _Rollout, revision: int) -> JSONObject:
+    async def _create_new_replica_set(self, rollout: _Rollout, revision: int) -> JSONObject:
         """Make the ReplicaSet of the template of now."""
         obj, owner = rollout.deployment, rollout.owner
         template = thawed(obj["spec"]["template"])
-        name_hash = template_hash(template, reported(obj, "collisionCount"))
+        name_hash = template_hash(template, status_count(obj, "collisionCount"))
         template.setdefault("metadata", {}).setdefault("labels", {})[HASH_LABEL] = name_hash
         selector = thawed(obj["spec"]["selector"])
         selector.setdefault("matchLabels", {})[HASH_LABEL] = name_hash
-        size = size_of_new(obj, rollout.sets, 0)
+        size = new_replica_set_replicas(obj, rollout.sets, 0)
         made = {
             "metadata": {
                 "name": f"{owner.name}-{name_hash}",
@@ -238,7 +238,7 @@ class DeploymentController(Controller[str]):
             new = seen(await self.client.create("apps", "replicasets", made))
         except APIStatusError as error:
             if error.reason == "AlreadyExists":
-                return await self._collided(rollout, str(name))
+                return await self._resolve_hash_collision(rollout, str(name))
             if not is_namespace_terminating_error(error):
                 text = f'Failed to create new replica set "{name}": {error.message}'
                 self._recorder.event(_KIND, obj, WARNING, "ReplicaSetCreateError", text)
@@ -253,7 +253,7 @@ class DeploymentController(Controller[str]):
             self._set(rollout, "Progressing", "True", "NewReplicaSetCreated", f'Created new replica set "{name}"')
         return new
 
-    async def _collided(self, rollout: _Rollout, name: str) -> JSONObject:
+    async def _resolve_hash_collision(self, rollout: _Rollout, name: str) -> JSONObject:
         """The ReplicaSet of a name that is taken, if it is ours; else the next round tries another name."""
         obj, owner = rollout.deployment, rollout.owner
         there = self._replica_sets.get(owner.namespace, name)
@@ -261,11 +261,11 @@ class DeploymentController(Controller[str]):
             found = seen(there)
             if same_template(found["spec"]["template"], obj["spec"]["template"]):
                 return found
-        rollout.status["collisionCount"] = reported(obj, "collisionCount") + 1
+        rollout.status["collisionCount"] = status_count(obj, "collisionCount") + 1
         await self._write(owner, rollout.status)
-        raise _AnotherRoundError
+        raise _RequeueError
 
-    async def _tell_revision(self, rollout: _Rollout, revision: str) -> None:
+    async def _set_deployment_revision(self, rollout: _Rollout, revision: str) -> None:
         if annotations_of(rollout.deployment).get(REVISION, "") == revision:
             return
 
@@ -288,7 +288,7 @@ class DeploymentController(Controller[str]):
         )
         return seen(record)
 
-    async def _resize(self, rollout: _Rollout, one: JSONObject, size: int) -> bool:
+    async def _scale_replica_set(self, rollout: _Rollout, one: JSONObject, size: int) -> bool:
         """
         Give a ReplicaSet a size.
 
@@ -322,83 +322,85 @@ class DeploymentController(Controller[str]):
             newest = rollout.new or max(rollout.old, key=revision_of, default=None)
             only = active[0] if active else newest
             if only is not None:
-                await self._resize(rollout, only, wanted(obj))
+                await self._scale_replica_set(rollout, only, wanted(obj))
             return
         new = rollout.new
         size = wanted(obj)
         if (
             new is not None
-            and wanted(new) == size == reported(new, "availableReplicas")
+            and wanted(new) == size == status_count(new, "availableReplicas")
             and annotations_of(new).get(DESIRED) == str(size)
         ):
             for one in [one for one in rollout.old if wanted(one)]:
-                await self._resize(rollout, one, 0)
+                await self._scale_replica_set(rollout, one, 0)
         elif is_rolling(obj):
             sizes = proportions(obj, active)
             for one in active:
-                await self._resize(rollout, one, sizes[one["metadata"]["name"]])
+                await self._scale_replica_set(rollout, one, sizes[one["metadata"]["name"]])
 
-    async def _roll_bit_by_bit(self, rollout: _Rollout) -> None:
-        await self._renew(rollout)
+    async def _rollout_rolling(self, rollout: _Rollout) -> None:
+        await self._get_new_replica_set(rollout)
         assert rollout.new is not None, "it was just made"
         obj = rollout.deployment
         current = wanted(rollout.new)
         if current > wanted(obj):
-            moved = await self._resize(rollout, rollout.new, wanted(obj))
+            moved = await self._scale_replica_set(rollout, rollout.new, wanted(obj))
         else:
-            moved = await self._resize(rollout, rollout.new, size_of_new(obj, rollout.sets, current))
+            moved = await self._scale_replica_set(
+                rollout, rollout.new, new_replica_set_replicas(obj, rollout.sets, current)
+            )
         if not moved:
-            await self._shrink_old(rollout)
+            await self._reconcile_old_replica_sets(rollout)
         if is_complete(rollout.deployment, rollout.deployment.get("status") or {}):
             await self._clean_up(rollout)
-        await self._tell(rollout)
+        await self._update_status(rollout)
 
-    async def _shrink_old(self, rollout: _Rollout) -> bool:
+    async def _reconcile_old_replica_sets(self, rollout: _Rollout) -> bool:
         """Take pods from old ReplicaSets, as many as can be missed: those first that do not work."""
         obj, new = rollout.deployment, rollout.new
         assert new is not None, "asked after it was made"
         if not total(rollout.old):
             return False
-        least = wanted(obj) - bounds(obj)[1]
-        room = total(rollout.sets) - least - (wanted(new) - reported(new, "availableReplicas"))
+        least = wanted(obj) - max_surge_and_unavailable(obj)[1]
+        room = total(rollout.sets) - least - (wanted(new) - status_count(new, "availableReplicas"))
         if room <= 0:
             return False
         done = 0
         for one in sorted(rollout.old, key=age_order):
-            broken = wanted(one) - reported(one, "availableReplicas")
+            broken = wanted(one) - status_count(one, "availableReplicas")
             if wanted(one) and broken > 0 and done < room:
                 part = min(room - done, broken)
                 done += part
-                await self._resize(rollout, one, wanted(one) - part)
-        spare = sum(reported(one, "availableReplicas") for one in rollout.sets) - least
+                await self._scale_replica_set(rollout, one, wanted(one) - part)
+        spare = sum(status_count(one, "availableReplicas") for one in rollout.sets) - least
         for one in sorted(rollout.old, key=age_order):
             if wanted(one) and spare > 0:
                 part = min(wanted(one), spare)
                 spare -= part
                 done += part
-                await self._resize(rollout, one, wanted(one) - part)
+                await self._scale_replica_set(rollout, one, wanted(one) - part)
         return done > 0
 
     async def _recreate(self, rollout: _Rollout) -> None:
         if rollout.new is not None:
-            await self._renew(rollout)
+            await self._get_new_replica_set(rollout)
         shrunk = False
         for one in [one for one in rollout.old if wanted(one)]:
-            shrunk = await self._resize(rollout, one, 0) or shrunk
+            shrunk = await self._scale_replica_set(rollout, one, 0) or shrunk
         if shrunk or self._old_pods_run(rollout):
-            await self._tell(rollout)
+            await self._update_status(rollout)
             return
         if rollout.new is None:
-            await self._renew(rollout)
+            await self._get_new_replica_set(rollout)
         assert rollout.new is not None, "it was just made"
-        await self._resize(rollout, rollout.new, wanted(rollout.deployment))
+        await self._scale_replica_set(rollout, rollout.new, wanted(rollout.deployment))
         if is_complete(rollout.deployment, rollout.deployment.get("status") or {}):
             await self._clean_up(rollout)
-        await self._tell(rollout)
+        await self._update_status(rollout)
 
     def _old_pods_run(self, rollout: _Rollout) -> bool:
         return any(
-            reported(one, "replicas")
+            status_count(one, "replicas")
             or any(
                 phase_of(seen(pod)) not in ("Succeeded", "Failed")
                 for pod in self._pods.by_owner.get(one["metadata"]["uid"])
@@ -411,10 +413,14 @@ class DeploymentController(Controller[str]):
         limit = rollout.deployment["spec"].get("revisionHistoryLimit")
         if limit is None or limit == 2**31 - 1:
             return
-        alive = sorted((one for one in rollout.old if "deletionTimestamp" not in one["metadata"]), key=revision_of)
-        for one in alive[: max(0, len(alive) - limit)]:
+        can_adopt = sorted((one for one in rollout.old if "deletionTimestamp" not in one["metadata"]), key=revision_of)
+        for one in can_adopt[: max(0, len(can_adopt) - limit)]:
             meta = one["metadata"]
-            if wanted(one) or reported(one, "replicas") or meta["generation"] > reported(one, "observedGeneration"):
+            if (
+                wanted(one)
+                or status_count(one, "replicas")
+                or meta["generation"] > status_count(one, "observedGeneration")
+            ):
                 continue
             try:
                 await self.client.delete("apps", "replicasets", meta["namespace"], meta["name"], uid=meta["uid"])
@@ -430,13 +436,13 @@ class DeploymentController(Controller[str]):
     def _set(self, rollout: _Rollout, kind: str, holds: str, reason: str, message: str) -> None:
         set_condition(rollout.status, kind, holds, reason, message, self._now())
 
-    def _tell_pause(self, rollout: _Rollout) -> None:
+    def _check_paused_conditions(self, rollout: _Rollout) -> None:
         """Stop the clock of progress while a Deployment is paused."""
         obj = rollout.deployment
         if deadline_of(obj) is None:
             return
         progress = find_condition(rollout.status, "Progressing") or {}
-        if progress.get("reason") == STUCK:
+        if progress.get("reason") == TIMED_OUT_REASON:
             return
         paused, said = bool(obj["spec"].get("paused")), progress.get("reason") == "DeploymentPaused"
         if paused and not said:
@@ -444,12 +450,12 @@ class DeploymentController(Controller[str]):
         elif not paused and said:
             self._set(rollout, "Progressing", "Unknown", "DeploymentResumed", "Deployment is resumed")
 
-    async def _tell(self, rollout: _Rollout) -> None:
+    async def _update_status(self, rollout: _Rollout) -> None:
         """Bring the status up to date."""
         obj, status = rollout.deployment, rollout.status
         before = thawed(status)
         self._count(rollout)
-        surge_free = wanted(obj) - bounds(obj)[1]
+        surge_free = wanted(obj) - max_surge_and_unavailable(obj)[1]
         if (status.get("availableReplicas") or 0) >= surge_free:
             text = "Deployment has minimum availability."
             self._set(rollout, "Available", "True", "MinimumReplicasAvailable", text)
@@ -457,22 +463,22 @@ class DeploymentController(Controller[str]):
             text = "Deployment does not have minimum availability."
             self._set(rollout, "Available", "False", "MinimumReplicasUnavailable", text)
         if not rollout.owner.deleted and not obj["spec"].get("paused"):
-            self._judge(rollout, before)
-        self._tell_failure(rollout)
+            self._sync_progress_condition(rollout, before)
+        self._sync_replica_failure(rollout)
         await self._write(rollout.owner, status)
-        left = seconds_left(obj, status, self.clock.seconds())
+        left = seconds_to_deadline(obj, status, self.clock.seconds())
         if left is not None:
             # A second more, so that it is over by then.
             self.queue.add_after(f"{rollout.owner.namespace}/{rollout.owner.name}", max(left, 0.0) + 1)
 
     def _count(self, rollout: _Rollout) -> None:
         status, sets = rollout.status, rollout.sets
-        available = sum(reported(one, "availableReplicas") for one in sets)
+        available = sum(status_count(one, "availableReplicas") for one in sets)
         counts = {
             "observedGeneration": rollout.deployment["metadata"].get("generation", 0),
-            "replicas": sum(reported(one, "replicas") for one in sets),
-            "updatedReplicas": reported(rollout.new, "replicas") if rollout.new is not None else 0,
-            "readyReplicas": sum(reported(one, "readyReplicas") for one in sets),
+            "replicas": sum(status_count(one, "replicas") for one in sets),
+            "updatedReplicas": status_count(rollout.new, "replicas") if rollout.new is not None else 0,
+            "readyReplicas": sum(status_count(one, "readyReplicas") for one in sets),
             "availableReplicas": available,
             "unavailableReplicas": max(0, total(sets) - available),
         }
@@ -481,9 +487,9 @@ class DeploymentController(Controller[str]):
                 status[name] = value
             else:
                 status.pop(name, None)
-        status["terminatingReplicas"] = sum(reported(one, "terminatingReplicas") for one in sets)
+        status["terminatingReplicas"] = sum(status_count(one, "terminatingReplicas") for one in sets)
 
-    def _judge(self, rollout: _Rollout, before: JSONObject) -> None:
+    def _sync_progress_condition(self, rollout: _Rollout, before: JSONObject) -> None:
         """Say how an update gets on."""
         obj, status = rollout.deployment, rollout.status
         if deadline_of(obj) is None:
@@ -491,15 +497,15 @@ class DeploymentController(Controller[str]):
             return
         progress = find_condition(status, "Progressing")
         is_done = (status.get("replicas") or 0) == (status.get("updatedReplicas") or 0)
-        if is_done and progress is not None and progress.get("reason") == DONE:
+        if is_done and progress is not None and progress.get("reason") == NEW_RS_AVAILABLE_REASON:
             return
         what = f'Deployment "{rollout.owner.name}"'
         if rollout.new is not None:
             what = f'ReplicaSet "{rollout.new["metadata"]["name"]}"'
-        left = seconds_left(obj, status, self.clock.seconds())
+        left = seconds_to_deadline(obj, status, self.clock.seconds())
         if is_complete(obj, status):
-            self._set(rollout, "Progressing", "True", DONE, f"{what} has successfully progressed.")
-        elif has_moved(before, status):
+            self._set(rollout, "Progressing", "True", NEW_RS_AVAILABLE_REASON, f"{what} has successfully progressed.")
+        elif is_progressing(before, status):
             if progress is not None:
                 # That it moved again counts from now on, even for the same reason.
                 drop_condition(status, "Progressing")
@@ -509,9 +515,9 @@ class DeploymentController(Controller[str]):
                 assert moved is not None, "just set"
                 moved["lastTransitionTime"] = progress["lastTransitionTime"]
         elif left is not None and left < 0:
-            self._set(rollout, "Progressing", "False", STUCK, f"{what} has timed out progressing.")
+            self._set(rollout, "Progressing", "False", TIMED_OUT_REASON, f"{what} has timed out progressing.")
 
-    def _tell_failure(self, rollout: _Rollout) -> None:
+    def _sync_replica_failure(self, rollout: _Rollout) -> None:
         failure = next(
             (
                 found

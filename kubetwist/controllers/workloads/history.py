@@ -13,7 +13,7 @@ from ...api.errors import APIStatusError
 from ...api.frozen import thawed
 from ...api.resource import JSONObject
 from ...registry.stores import seen
-from .pods import Dependents, Owner
+from .pods import ControllerRefManager, Owner
 from .rollout import template_hash
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _order(revision: JSONObject) -> tuple[int, str, str]:
     return revision.get("revision") or 0, meta.get("creationTimestamp") or "", meta["name"]
 
 
-class History:
+class ControllerHistory:
     """
     The revisions of the objects of one controller.
 
@@ -53,17 +53,17 @@ class History:
         self._informer = informer
         self._client = client
         self._hash_label = hash_label
-        self._all = Dependents(informer, client, "apps", "controllerrevisions")
+        self._all = ControllerRefManager(informer, client, "apps", "controllerrevisions")
 
-    async def claim(self, owner: Owner, alive: Callable[[], bool]) -> list[JSONObject]:
+    async def claim(self, owner: Owner, can_adopt: Callable[[], bool]) -> list[JSONObject]:
         """
         The revisions of an owner, the oldest first; those that it selects and nobody controls are its from now on.
 
-        @param alive: As for L{Dependents.claim}.
+        @param can_adopt: As for L{ControllerRefManager.claim}.
         """
-        return sorted(await self._all.claim(owner, alive), key=_order)
+        return sorted(await self._all.claim(owner, can_adopt), key=_order)
 
-    async def newest(
+    async def get_or_create_current(
         self, owner: Owner, revisions: Sequence[JSONObject], collisions: int
     ) -> tuple[JSONObject, list[JSONObject], int]:
         """

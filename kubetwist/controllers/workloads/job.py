@@ -47,19 +47,19 @@ from .jobindexes import (
     with_index,
 )
 from .jobpolicies import (
-    TRACKING,
+    TRACKING_FINALIZER,
     Backoff,
     delay_after,
     finished_at,
     has_failed,
     is_tracked,
-    judge,
+    match_pod_failure_policy,
     replaces_failed_only,
     restarts_exceed,
 )
 from .pods import (
     BURST,
-    Dependents,
+    ControllerRefManager,
     Owner,
     PodControl,
     deletion_rank,
@@ -108,7 +108,7 @@ class JobController(Controller[str]):
         """Jobs, and pods."""
         self._jobs: Informer = self.watch("batch", "jobs", self._job_changed)
         self._informer = self.context.informer("", "pods")
-        self.pods = Dependents(self._informer, self.client, "", "pods")
+        self.pods = ControllerRefManager(self._informer, self.client, "", "pods")
         self.watch("", "pods", self._pod_changed)
         self.control = PodControl(self.context, self.client, self.name)
 
@@ -132,8 +132,12 @@ class JobController(Controller[str]):
         owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
         mine = {one["uid"]: f"{record.namespace}/{one['name']}" for one in owners if one["kind"] == "Job"}
         for uid, key in mine.items():
-            self.pods.tell(self.queue, key, kind, uid)
-        if kind != DELETED and TRACKING.encode() in record.item and not any(map(self._jobs.by_key, mine.values())):
+            self.pods.enqueue_owner(self.queue, key, kind, uid)
+        if (
+            kind != DELETED
+            and TRACKING_FINALIZER.encode() in record.item
+            and not any(map(self._jobs.by_key, mine.values()))
+        ):
             self._left.add(record.key)
         if not owners and record.labels:
             # It may be taken by a job that selects it.
@@ -153,7 +157,7 @@ class JobController(Controller[str]):
                 job = self._jobs.get_decoded(record.namespace, owner["name"])
                 if job is not None and job["metadata"]["uid"] == owner["uid"] and not finished_as(job):
                     return
-            await self.untrack(pod)
+            await self.remove_tracking_finalizer(pod)
         except Exception as error:
             if not self._left.num_requeues(key) and not self.stopped:
                 self._log.warn("{name}: {key}: {error}", name=self.name, key=key, error=error)
@@ -161,14 +165,14 @@ class JobController(Controller[str]):
         else:
             self._left.forget(key)
 
-    async def untrack(self, pod: JSONObject) -> None:
+    async def remove_tracking_finalizer(self, pod: JSONObject) -> None:
         """Take the finalizer from a pod."""
         if not is_tracked(pod):
             return
         meta = pod["metadata"]
 
         def change(obj: JSONObject) -> None:
-            left = [one for one in obj["metadata"].get("finalizers") or () if one != TRACKING]
+            left = [one for one in obj["metadata"].get("finalizers") or () if one != TRACKING_FINALIZER]
             obj["metadata"].pop("finalizers", None)
             if left:
                 obj["metadata"]["finalizers"] = left
@@ -179,14 +183,14 @@ class JobController(Controller[str]):
             if error.code not in (404, 409):
                 raise
 
-    async def track(self, pod: JSONObject) -> None:
+    async def add_tracking_finalizer(self, pod: JSONObject) -> None:
         """Have a pod that was taken over stay until it is counted."""
         meta = pod["metadata"]
 
         def change(obj: JSONObject) -> None:
             finalizers = obj["metadata"].setdefault("finalizers", [])
-            if TRACKING not in finalizers and "deletionTimestamp" not in obj["metadata"]:
-                finalizers.append(TRACKING)
+            if TRACKING_FINALIZER not in finalizers and "deletionTimestamp" not in obj["metadata"]:
+                finalizers.append(TRACKING_FINALIZER)
 
         await self.client.update("", "pods", meta["namespace"], meta["name"], change, uid=meta["uid"])
 
@@ -203,15 +207,15 @@ class JobController(Controller[str]):
         if finished_as(job):
             self.backoffs.pop(key, None)
             for record in self.pods.by_owner.get(job["metadata"]["uid"]):
-                if TRACKING.encode() in record.item:
+                if TRACKING_FINALIZER.encode() in record.item:
                     self._left.add(record.key)
             return
         owner = Owner(JOB, job, label_selector_from_object(job["spec"].get("selector")))
         await self.pods.claim(owner, lambda: self._same(key, owner.uid))
-        for pod in self.pods.owned(owner):
+        for pod in self.pods.list_owned(owner):
             if is_active(pod) and not is_tracked(pod):
-                await self.track(pod)
-        await _Round(self, key, owner).run()
+                await self.add_tracking_finalizer(pod)
+        await _SyncContext(self, key, owner).run()
 
     def _view(self, key: str) -> JSONObject | None:
         record = self._jobs.by_key(key)
@@ -222,7 +226,7 @@ class JobController(Controller[str]):
         return job is not None and job["metadata"]["uid"] == uid
 
 
-class _Round:
+class _SyncContext:
     """One look at a job, and what is done about it."""
 
     def __init__(self, controller: JobController, key: str, owner: Owner) -> None:
@@ -236,7 +240,7 @@ class _Round:
         self._stamp = format_time(self._now)
         self._status: JSONObject = thawed(self._job.get("status") or {})
         self._uncounted: JSONObject = self._status.setdefault("uncountedTerminatedPods", {})
-        self._pods = controller.pods.owned(owner)
+        self._pods = controller.pods.list_owned(owner)
         self._active = [pod for pod in self._pods if is_active(pod)]
         self._ready = sum(map(is_ready, self._active))
         self._terminating = sum(
@@ -251,14 +255,14 @@ class _Round:
         self._before: set[int] = set()
         self._failed_indexes: set[int] | None = None
         #: By index: the failed pod that stays until it is replaced, so that its failures are known.
-        self._held: dict[int, JSONObject] = {}
+        self._delayed_deletion_per_index: dict[int, JSONObject] = {}
         self._finish: JSONObject | None = None
         self._error: Exception | None = None
 
     # --- the whole
 
     async def run(self) -> None:
-        self._tally()
+        self._count_terminated()
         status = self._status
         suspended = bool(self._spec.get("suspend"))
         if not status.get("startTime") and not suspended:
@@ -275,7 +279,7 @@ class _Round:
         status["active"] = self._count
         status["ready"] = self._ready
         status["terminating"] = self._terminating
-        await self._track()
+        await self._track_and_remove_finalizers()
         if self._error is not None:
             raise self._error
 
@@ -291,7 +295,7 @@ class _Round:
     def _valid(self, index: int | None) -> bool:
         return index is not None and index < (self._completions or 0)
 
-    def _tally(self) -> None:
+    def _count_terminated(self) -> None:
         """What has ended since."""
         known = {*self._uids("succeeded"), *self._uids("failed")}
         new = [pod for pod in self._pods if self._countable(pod) and pod["metadata"]["uid"] not in known]
@@ -300,7 +304,7 @@ class _Round:
         policy = self._spec.get("podFailurePolicy")
         status = self._status
         self._succeeded = (status.get("succeeded") or 0) + len(succeeded) + len(self._uids("succeeded"))
-        counted = sum(judge(policy, pod).counts for pod in failed)
+        counted = sum(match_pod_failure_policy(policy, pod).counts for pod in failed)
         self._failed = (status.get("failed") or 0) + counted + len(self._uids("failed"))
         self._backoff = self._controller.backoffs.get(self._key, Backoff()).after(succeeded, failed, self._now)
 
@@ -311,7 +315,7 @@ class _Round:
             return
         policy = self._spec.get("podFailurePolicy")
         for pod in self._pods if policy is not None else ():
-            message = judge(policy, pod).message if has_failed(pod, self._job) else ""
+            message = match_pod_failure_policy(policy, pod).message if has_failed(pod, self._job) else ""
             if message:
                 self._fail("PodFailurePolicy", message)
                 return
@@ -345,7 +349,7 @@ class _Round:
                     self._fail("MaxFailedIndexesExceeded", text)
                 elif failed and len(failed) + len(self._done) >= completions:
                     self._fail("FailedIndexes", "Job has failed indexes")
-            self._hold(new)
+            self._delay_deletion(new)
         if self._finish is None:
             met = success_rule(self._spec.get("successPolicy"), self._done, completions)
             if met is not None:
@@ -354,18 +358,18 @@ class _Round:
     def _index_failed(self, pod: JSONObject) -> bool:
         if not has_failed(pod, self._job):
             return False
-        verdict = judge(self._spec.get("podFailurePolicy"), pod)
+        verdict = match_pod_failure_policy(self._spec.get("podFailurePolicy"), pod)
         return verdict.action == "FailIndex" or (verdict.counts and failures_of(pod) >= (self._per_index or 0))
 
-    def _hold(self, pods: Sequence[JSONObject]) -> None:
+    def _delay_deletion(self, pods: Sequence[JSONObject]) -> None:
         over = self._done | (self._failed_indexes or set()) | {index_of(pod) for pod in self._active}
         for pod in pods:
             index = index_of(pod)
             if index is None or index in over or not has_failed(pod, self._job):
                 continue
-            other = self._held.get(index)
+            other = self._delayed_deletion_per_index.get(index)
             if other is None or self._later(pod) >= self._later(other):
-                self._held[index] = pod
+                self._delayed_deletion_per_index[index] = pod
 
     def _later(self, pod: JSONObject) -> tuple[int, float]:
         return failures_of(pod) + ignored_of(pod), finished_at(pod, self._now)
@@ -434,7 +438,7 @@ class _Round:
         """Delete pods that are not to be counted."""
         for pod in pods[:BURST]:
             try:
-                await self._controller.untrack(pod)
+                await self._controller.remove_tracking_finalizer(pod)
                 await self._control.delete(self._owner, pod)
             except Exception as error:
                 self._error = error
@@ -495,7 +499,7 @@ class _Round:
         now: list[int | None] = []
         waits = []
         for index in pending(taken, self._completions or 0, count):
-            held = self._held.get(index)
+            held = self._delayed_deletion_per_index.get(index)
             wait = 0.0
             if held is not None:
                 wait = finished_at(held, self._now) + delay_after(failures_of(held) + ignored_of(held) + 1) - self._now
@@ -512,7 +516,9 @@ class _Round:
         for index in indexes:
             pod = from_template(template, owner.reference(), f"{owner.name}-", owner.namespace)
             finalizers = list(pod["metadata"].get("finalizers") or ())
-            pod["metadata"]["finalizers"] = finalizers if TRACKING in finalizers else [*finalizers, TRACKING]
+            pod["metadata"]["finalizers"] = (
+                finalizers if TRACKING_FINALIZER in finalizers else [*finalizers, TRACKING_FINALIZER]
+            )
             if index is not None:
                 with_index(pod, owner.name, index, self._failures(index))
             error = await self._control.create(owner, pod)
@@ -526,18 +532,18 @@ class _Round:
     def _failures(self, index: int) -> tuple[int, int] | None:
         if self._per_index is None:
             return None
-        held = self._held.get(index)
+        held = self._delayed_deletion_per_index.get(index)
         if held is None:
             return 0, 0
-        counts = judge(self._spec.get("podFailurePolicy"), held).counts
+        counts = match_pod_failure_policy(self._spec.get("podFailurePolicy"), held).counts
         return failures_of(held) + counts, ignored_of(held) + (not counts)
 
     # --- counting
 
-    async def _track(self) -> None:
+    async def _track_and_remove_finalizers(self) -> None:
         """Count the pods that have ended, each once."""
         status = self._status
-        untracked = self._list_uncounted()
+        untracked = self._collect_uncounted()
         if self._indexed:
             status["succeeded"] = len(self._done)
             _set(status, "completedIndexes", format_indexes(self._done))
@@ -553,9 +559,9 @@ class _Round:
         await self._write()
         self._controller.backoffs[self._key] = self._backoff
         for pod in untracked:
-            await self._controller.untrack(pod)
+            await self._controller.remove_tracking_finalizer(pod)
             await self._controller.yield_to_reactor()
-        self._settle({pod["metadata"]["uid"] for pod in untracked})
+        self._flush_uncounted({pod["metadata"]["uid"] for pod in untracked})
         over = False
         if finish is not None and not any(self._uncounted.values()) and not self._terminating:
             over = self._ensure(finish)
@@ -563,19 +569,19 @@ class _Round:
                 status["completionTime"] = self._stamp
         await self._write()
         if over and finish is not None:
-            self._tell_end(finish)
+            self._record_job_finished(finish)
 
-    def _list_uncounted(self) -> list[JSONObject]:
+    def _collect_uncounted(self) -> list[JSONObject]:
         """Write down who has ended; give the pods that may lose their finalizer after that."""
         tracked = {pod["metadata"]["uid"] for pod in self._pods if is_tracked(pod)}
-        self._settle({*self._uids("succeeded"), *self._uids("failed")} - tracked)
+        self._flush_uncounted({*self._uids("succeeded"), *self._uids("failed")} - tracked)
         failed_job = self._finish is not None and self._finish["type"] == "FailureTarget"
         policy = self._spec.get("podFailurePolicy")
         known = {which: set(self._uids(which)) for which in ("succeeded", "failed")}
         ended: list[JSONObject] = []
         for pod in self._pods:
             failed = has_failed(pod, self._job)
-            if not is_tracked(pod) or not self._may_go(pod, failed):
+            if not is_tracked(pod) or not self._can_remove_finalizer(pod, failed):
                 continue
             if sum(map(len, known.values())) >= _UNCOUNTED:
                 # The rest has its turn when these are counted.
@@ -590,7 +596,7 @@ class _Round:
             elif (
                 (failed or failed_job)
                 and (not self._indexed or self._valid(index_of(pod)))
-                and judge(policy, pod).counts
+                and match_pod_failure_policy(policy, pod).counts
             ):
                 self._note("failed", uid, known)
         return ended
@@ -600,14 +606,14 @@ class _Round:
             known[which].add(uid)
             self._uncounted.setdefault(which, []).append(uid)
 
-    def _may_go(self, pod: JSONObject, failed: bool) -> bool:
+    def _can_remove_finalizer(self, pod: JSONObject, failed: bool) -> bool:
         if self._owner.deleted or self._finish is not None or phase_of(pod) == "Succeeded":
             return True
         index = index_of(pod)
-        held = self._held.get(index) if index is not None else None
+        held = self._delayed_deletion_per_index.get(index) if index is not None else None
         return failed and (held is None or held["metadata"]["uid"] != pod["metadata"]["uid"])
 
-    def _settle(self, uids: set[str]) -> None:
+    def _flush_uncounted(self, uids: set[str]) -> None:
         """Pods that have no finalizer any more become numbers."""
         for which in ("succeeded", "failed"):
             before = self._uids(which)
@@ -618,7 +624,7 @@ class _Round:
             if left:
                 self._uncounted[which] = left
 
-    def _tell_end(self, finish: JSONObject) -> None:
+    def _record_job_finished(self, finish: JSONObject) -> None:
         if finish["type"] == "Failed":
             self._control.event(self._owner, WARNING, finish["reason"], finish["message"])
             return

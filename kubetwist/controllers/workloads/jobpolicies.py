@@ -18,11 +18,11 @@ from .pods import condition_of, phase_of
 #: Seconds until the pod that replaces a failed one is made: the first time, and at most; it doubles in between.
 BACKOFF_FIRST: Final = 10.0
 BACKOFF_MOST: Final = 600.0
-TRACKING: Final = "batch.kubernetes.io/job-tracking"
+TRACKING_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 
 
 @frozen
-class Verdict:
+class FailurePolicyResult:
     """
     What a failure means.
 
@@ -36,10 +36,10 @@ class Verdict:
     message: str = ""
 
 
-_ORDINARY: Final = Verdict()
+_ORDINARY: Final = FailurePolicyResult()
 
 
-def judge(policy: JSONObject | None, pod: JSONObject) -> Verdict:
+def match_pod_failure_policy(policy: JSONObject | None, pod: JSONObject) -> FailurePolicyResult:
     """What the failure of a pod means: the first rule counts that is about it."""
     meta = pod["metadata"]
     for number, rule in enumerate((policy or {}).get("rules") or ()):
@@ -56,7 +56,7 @@ def judge(policy: JSONObject | None, pod: JSONObject) -> Verdict:
         if what:
             action = rule["action"]
             text = f"{what} matching {action} rule at index {number}" if action == "FailJob" else ""
-            return Verdict(action != "Ignore", action, text)
+            return FailurePolicyResult(action != "Ignore", action, text)
     return _ORDINARY
 
 
@@ -99,7 +99,7 @@ def has_failed(pod: JSONObject, job: JSONObject) -> bool:
 
 def is_tracked(pod: JSONObject) -> bool:
     """Whether it is still to be counted."""
-    return TRACKING in (pod["metadata"].get("finalizers") or ())
+    return TRACKING_FINALIZER in (pod["metadata"].get("finalizers") or ())
 
 
 def finished_at(pod: JSONObject, now: float) -> float:

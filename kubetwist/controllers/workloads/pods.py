@@ -62,14 +62,14 @@ def phase_of(pod: JSONObject) -> str:
     return (pod.get("status") or {}).get("phase") or ""
 
 
-def is_over(pod: JSONObject) -> bool:
+def is_terminal(pod: JSONObject) -> bool:
     """Whether all its containers have ended for good."""
     return phase_of(pod) in ("Succeeded", "Failed")
 
 
 def is_active(pod: JSONObject) -> bool:
     """Whether it runs, or may yet: not at its end, and not on its way out."""
-    return not is_over(pod) and "deletionTimestamp" not in pod["metadata"]
+    return not is_terminal(pod) and "deletionTimestamp" not in pod["metadata"]
 
 
 def is_ready(pod: JSONObject) -> bool:
@@ -182,7 +182,7 @@ class Owner:
         return controller_reference(self.gvk.kind, self.gvk.api_version, self.obj)
 
 
-class Dependents:
+class ControllerRefManager:
     """
     The objects of one resource that controllers own, or could.
 
@@ -197,7 +197,7 @@ class Dependents:
         self.by_owner: Index = informer.index("controller", controller_uid)
         self._orphans: Index = informer.index("orphans", _orphan)
 
-    def tell(self, queue: WorkQueue[str], key: str, kind: str, uid: str) -> None:
+    def enqueue_owner(self, queue: WorkQueue[str], key: str, kind: str, uid: str) -> None:
         """
         Have an owner worked on because one of these has changed.
 
@@ -211,7 +211,7 @@ class Dependents:
         else:
             queue.add(key)
 
-    def owned(self, owner: Owner) -> list[JSONObject]:
+    def list_owned(self, owner: Owner) -> list[JSONObject]:
         """What is an owner's now; frozen."""
         return [seen(record) for record in self.by_owner.get(owner.uid)]
 
@@ -219,11 +219,11 @@ class Dependents:
         """What nobody controls."""
         return self._orphans.get(namespace)
 
-    async def claim(self, owner: Owner, alive: Callable[[], bool]) -> list[JSONObject]:
+    async def claim(self, owner: Owner, can_adopt: Callable[[], bool]) -> list[JSONObject]:
         """
         What is an owner's, after it has taken what it selects and nobody controls, and let go of what it does not.
 
-        @param alive: Whether the owner is still there, asked before something is taken.
+        @param can_adopt: Whether the owner is still there, asked before something is taken.
         @return: Frozen.
         """
         mine: list[JSONObject] = []
@@ -236,7 +236,7 @@ class Dependents:
             return mine
         for record in self.orphans(owner.namespace):
             if owner.selector.matches(record.labels) and "deletionTimestamp" not in seen(record)["metadata"]:
-                if not alive():
+                if not can_adopt():
                     break
                 taken = await self._adopt(owner, record)
                 if taken is not None:

@@ -43,7 +43,7 @@ ENDED: Final = ("Succeeded", "Failed")
 
 
 @frozen
-class Place:
+class PodAddresses:
     """
     Where a pod runs.
 
@@ -56,7 +56,7 @@ class Place:
 
 
 @frozen
-class Plan:
+class SimulatedBehavior:
     """
     What a pod is to do.
 
@@ -80,7 +80,7 @@ class Plan:
         return self.codes[min(restarts, len(self.codes) - 1)]
 
 
-def plan_of(pod: JSONObject) -> Plan:
+def read_behavior(pod: JSONObject) -> SimulatedBehavior:
     """What is said of a pod; what makes no sense is taken for not said."""
     annotations, spec = pod["metadata"].get("annotations") or {}, pod["spec"]
     containers = spec.get("containers") or ()
@@ -91,7 +91,7 @@ def plan_of(pod: JSONObject) -> Plan:
     if seconds is None and (codes or said or _of_job(pod)):
         seconds = _JOB_SECONDS
     delays = [_delay(one) for one in (*containers, *_sidecars(spec))]
-    return Plan(
+    return SimulatedBehavior(
         seconds,
         codes or (max(said, default=0),),
         annotations.get(READY) != "false",
@@ -142,19 +142,19 @@ def stop_wait(pod: JSONObject, now: float) -> float:
         return 0.0
     grace = float(meta.get("deletionGracePeriodSeconds") or 0)
     told = seconds_since_epoch(meta["deletionTimestamp"]) - grace
-    return max(0.0, told + min(plan_of(pod).stop, grace) - now)
+    return max(0.0, told + min(read_behavior(pod).stop, grace) - now)
 
 
-class PodRun:
+class PodStatusSimulator:
     """One look at a pod: C{status} is what it should be, C{wait} in how many seconds to look again, if at all."""
 
-    def __init__(self, pod: JSONObject, place: Place, now: float) -> None:
+    def __init__(self, pod: JSONObject, place: PodAddresses, now: float) -> None:
         self._pod = pod
         self._spec: JSONObject = pod["spec"]
         self._place = place
         self._now = now
         self._stamp = format_time(now)
-        self._plan = plan_of(pod)
+        self._plan = read_behavior(pod)
         self._before: JSONObject = pod.get("status") or {}
         self.wait: float | None = None
         self.status: JSONObject = dict(self._before)

@@ -20,7 +20,7 @@ from ..machinery.client import Client
 from ..machinery.context import ControllerContext
 from ..machinery.controller import Controller
 from ..machinery.queue import WorkQueue
-from .podstatus import ENDED, Place, PodRun, stop_wait
+from .podstatus import ENDED, PodAddresses, PodStatusSimulator, stop_wait
 
 PREFIX: Final = "pretend-node-"
 #: What tells these nodes from others.
@@ -52,7 +52,7 @@ _CONDITIONS: Final = (
 )
 
 
-class PretendNode:
+class FakeNode:
     """
     One of them.
 
@@ -168,7 +168,7 @@ def _inside(address: str, network: IPv4Network) -> bool:
         return False
 
 
-class PretendNodes(Controller[str]):
+class FakeNodes(Controller[str]):
     """Keeps the nodes there and ready, and has pods run on them; keys are those of pods."""
 
     name: ClassVar[str] = "pretend-nodes"
@@ -178,9 +178,9 @@ class PretendNodes(Controller[str]):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         options = context.config.options
-        self.nodes: dict[str, PretendNode] = {}
+        self.nodes: dict[str, FakeNode] = {}
         for number in range(min(options["pretend-nodes"], LIMIT)):
-            node = PretendNode(context, number)
+            node = FakeNode(context, number)
             self.nodes[node.name] = node
         self._version = f"v{context.config.kubernetes_version}.0"
         #: When each told of its conditions last.
@@ -247,7 +247,7 @@ class PretendNodes(Controller[str]):
     async def _sync_node(self, name: str) -> None:
         node = self.nodes.get(name)
         if node is None:
-            await self._forsake(name)
+            await self._delete_node(name)
             return
         now = self.clock.seconds()
         record = self._nodes.get("", name)
@@ -267,7 +267,7 @@ class PretendNodes(Controller[str]):
         await self._renew(node, now)
         self._own.add_after(name, RENEWAL)
 
-    def _status(self, node: PretendNode, obj: JSONObject, now: float) -> JSONObject:
+    def _status(self, node: FakeNode, obj: JSONObject, now: float) -> JSONObject:
         before = obj.get("status") or {}
         return {**before, **node.status(before, self._version, now)}
 
@@ -285,7 +285,7 @@ class PretendNodes(Controller[str]):
 
         await self.client.update("", "nodes", "", name, change)
 
-    async def _renew(self, node: PretendNode, now: float) -> None:
+    async def _renew(self, node: FakeNode, now: float) -> None:
         record = self._nodes.get("", node.name)
         if record is None:
             return
@@ -308,7 +308,7 @@ class PretendNodes(Controller[str]):
 
         await node.client.update(group, resource, LEASES, node.name, change)
 
-    async def _forsake(self, name: str) -> None:
+    async def _delete_node(self, name: str) -> None:
         """A node that a start with more of them has left goes, with its lease."""
         for group, resource, namespace in (("", "nodes", ""), ("coordination.k8s.io", "leases", LEASES)):
             try:
@@ -339,12 +339,12 @@ class PretendNodes(Controller[str]):
         if (pod.get("status") or {}).get("phase") in ENDED:
             node.release(key)
             return
-        run = PodRun(pod, self._place(node, key, pod), self.clock.seconds())
+        run = PodStatusSimulator(pod, self._place(node, key, pod), self.clock.seconds())
 
         def change(obj: JSONObject) -> None:
             nonlocal run
             if "deletionTimestamp" not in obj["metadata"]:
-                run = PodRun(obj, self._place(node, key, obj), self.clock.seconds())
+                run = PodStatusSimulator(obj, self._place(node, key, obj), self.clock.seconds())
                 obj["status"] = run.status
 
         if run.status != pod.get("status"):
@@ -352,12 +352,12 @@ class PretendNodes(Controller[str]):
         if run.wait is not None:
             self.queue.add_after(key, run.wait)
 
-    def _place(self, node: PretendNode, key: str, pod: JSONObject) -> Place:
+    def _place(self, node: FakeNode, key: str, pod: JSONObject) -> PodAddresses:
         if pod["spec"].get("hostNetwork"):
-            return Place(node.ip, node.ip)
-        return Place(node.ip, node.address(key, (pod.get("status") or {}).get("podIP")))
+            return PodAddresses(node.ip, node.ip)
+        return PodAddresses(node.ip, node.address(key, (pod.get("status") or {}).get("podIP")))
 
-    async def _end(self, node: PretendNode, record: Record, pod: JSONObject) -> None:
+    async def _end(self, node: FakeNode, record: Record, pod: JSONObject) -> None:
         """Containers end; then the pod goes."""
         wait = stop_wait(pod, self.clock.seconds())
         if wait:
@@ -366,10 +366,10 @@ class PretendNodes(Controller[str]):
         meta = pod["metadata"]
         status = pod.get("status") or {}
         if status.get("phase") not in ENDED and status.get("containerStatuses"):
-            place = Place(status.get("hostIP") or node.ip, status.get("podIP") or node.ip)
+            place = PodAddresses(status.get("hostIP") or node.ip, status.get("podIP") or node.ip)
 
             def change(obj: JSONObject) -> None:
-                obj["status"] = PodRun(obj, place, self.clock.seconds()).stopped()
+                obj["status"] = PodStatusSimulator(obj, place, self.clock.seconds()).stopped()
 
             await node.client.update_status("", "pods", record.namespace, record.name, change, uid=meta["uid"])
         # With finalizers it stays, and is told so once.

@@ -26,14 +26,14 @@ from ..machinery.controller import Controller
 from ..machinery.metadata import controller_of
 from .pods import (
     BURST,
-    Dependents,
+    ControllerRefManager,
     Owner,
     PodControl,
     available_in,
     deletion_rank,
     is_active,
-    is_over,
     is_ready,
+    is_terminal,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class ReplicaSetController(Controller[str]):
     def register_handlers(self) -> None:
         """The sets, and pods."""
         self._sets: Informer = self.watch(self.kind.group, self.resource)
-        self._pods = Dependents(self.context.informer("", "pods"), self.client, "", "pods")
+        self._pods = ControllerRefManager(self.context.informer("", "pods"), self.client, "", "pods")
         self.watch("", "pods", self._pod_changed)
         self._control = PodControl(self.context, self.client, self.name)
 
@@ -62,7 +62,7 @@ class ReplicaSetController(Controller[str]):
         owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
         for owner in owners:
             if owner["kind"] == self.kind.kind:
-                self._pods.tell(self.queue, f"{record.namespace}/{owner['name']}", kind, owner["uid"])
+                self._pods.enqueue_owner(self.queue, f"{record.namespace}/{owner['name']}", kind, owner["uid"])
         if not owners:
             # It may be taken by whoever selects it.
             for candidate in self._sets.list(record.namespace):
@@ -85,17 +85,17 @@ class ReplicaSetController(Controller[str]):
             return
         obj = seen(record)
         owner = Owner(self.kind, obj, self.selector(obj))
-        pods = await self._pods.claim(owner, lambda: self._alive(owner))
+        pods = await self._pods.claim(owner, lambda: self._can_adopt(owner))
         failure: APIStatusError | None = None
         if not owner.deleted:
             failure = await self._manage(owner, [pod for pod in pods if is_active(pod)])
-            pods = self._pods.owned(owner)
+            pods = self._pods.list_owned(owner)
         active = [pod for pod in pods if is_active(pod)]
-        await self._tell(key, owner, active, pods, failure)
+        await self._update_status(key, owner, active, pods, failure)
         if failure is not None:
             raise failure
 
-    def _alive(self, owner: Owner) -> bool:
+    def _can_adopt(self, owner: Owner) -> bool:
         found = self._sets.get(owner.namespace, owner.name)
         return found is not None and seen(found)["metadata"]["uid"] == owner.uid
 
@@ -122,7 +122,7 @@ class ReplicaSetController(Controller[str]):
         now = self.clock.seconds()
         return sorted(active, key=lambda pod: deletion_rank(pod, nodes[pod["spec"].get("nodeName")], now))
 
-    async def _tell(
+    async def _update_status(
         self,
         key: str,
         owner: Owner,
@@ -143,7 +143,7 @@ class ReplicaSetController(Controller[str]):
             "readyReplicas": sum(map(is_ready, active)),
             "availableReplicas": sum(wait == 0 for wait in waits),
         }
-        terminating = sum("deletionTimestamp" in pod["metadata"] and not is_over(pod) for pod in pods)
+        terminating = sum("deletionTimestamp" in pod["metadata"] and not is_terminal(pod) for pod in pods)
         wanted = obj["spec"].get("replicas")
         surplus = len(active) > (1 if wanted is None else wanted)
         problem = (failure, "FailedDelete" if surplus else "FailedCreate") if failure is not None else None

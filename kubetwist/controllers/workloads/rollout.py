@@ -38,8 +38,8 @@ _HISTORY_LENGTH: Final = 2000
 _SAFE: Final = "bcdfghjklmnpqrstvwxz2456789"
 _NO_DEADLINE: Final = 2**31 - 1
 #: Reasons of the condition Progressing: all is done, and nothing has moved for too long.
-DONE: Final = "NewReplicaSetAvailable"
-STUCK: Final = "ProgressDeadlineExceeded"
+NEW_RS_AVAILABLE_REASON: Final = "NewReplicaSetAvailable"
+TIMED_OUT_REASON: Final = "ProgressDeadlineExceeded"
 
 
 def annotations_of(obj: JSONObject) -> Mapping[str, str]:
@@ -54,7 +54,7 @@ def wanted(obj: JSONObject) -> int:
     return 1 if found is None else int(found)
 
 
-def reported(obj: JSONObject, field: str) -> int:
+def status_count(obj: JSONObject, field: str) -> int:
     """A count of the status."""
     return int((obj.get("status") or {}).get(field) or 0)
 
@@ -95,7 +95,7 @@ def same_template(one: JSONObject, other: JSONObject) -> bool:
     return bool(bare_template(one) == bare_template(other))
 
 
-def find_new(deployment: JSONObject, sets: Iterable[JSONObject]) -> JSONObject | None:
+def find_new_replica_set(deployment: JSONObject, sets: Iterable[JSONObject]) -> JSONObject | None:
     """The ReplicaSet of the template of now: the oldest, should there be several."""
     template = deployment["spec"]["template"]
     return next((one for one in sorted(sets, key=age_order) if same_template(one["spec"]["template"], template)), None)
@@ -107,7 +107,7 @@ def is_rolling(deployment: JSONObject) -> bool:
     return bool(strategy.get("type", "RollingUpdate") == "RollingUpdate")
 
 
-def scaled(value: JSONValue, whole: int, up: bool) -> int:
+def scaled_value(value: JSONValue, whole: int, up: bool) -> int:
     """
     A number, or a percentage of one.
 
@@ -121,21 +121,21 @@ def scaled(value: JSONValue, whole: int, up: bool) -> int:
     return ceil(exact) if up else floor(exact)
 
 
-def bounds(deployment: JSONObject) -> tuple[int, int]:
+def max_surge_and_unavailable(deployment: JSONObject) -> tuple[int, int]:
     """How many pods there may be too many, and too few, while it is updated."""
     replicas = wanted(deployment)
     if not is_rolling(deployment):
         return 0, 0
     rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
-    surge = scaled(rolling.get("maxSurge"), replicas, True)
-    unavailable = scaled(rolling.get("maxUnavailable"), replicas, False)
+    surge = scaled_value(rolling.get("maxSurge"), replicas, True)
+    unavailable = scaled_value(rolling.get("maxUnavailable"), replicas, False)
     if not surge and not unavailable:
         # With neither it could never move.
         unavailable = 1
     return surge, min(unavailable, replicas)
 
 
-def size_of_new(deployment: JSONObject, sets: Iterable[JSONObject], new: int) -> int:
+def new_replica_set_replicas(deployment: JSONObject, sets: Iterable[JSONObject], new: int) -> int:
     """
     How many pods the new ReplicaSet may have by now.
 
@@ -144,7 +144,7 @@ def size_of_new(deployment: JSONObject, sets: Iterable[JSONObject], new: int) ->
     """
     if not is_rolling(deployment):
         return wanted(deployment)
-    room = wanted(deployment) + bounds(deployment)[0] - total(sets)
+    room = wanted(deployment) + max_surge_and_unavailable(deployment)[0] - total(sets)
     if room <= 0:
         return new
     return new + min(room, wanted(deployment) - new)
@@ -160,7 +160,10 @@ def revision_of(obj: JSONObject) -> int:
 
 def size_annotations(deployment: JSONObject) -> dict[str, str]:
     """What ReplicaSets are told about the size of the whole."""
-    return {DESIRED: str(wanted(deployment)), MAXIMUM: str(wanted(deployment) + bounds(deployment)[0])}
+    return {
+        DESIRED: str(wanted(deployment)),
+        MAXIMUM: str(wanted(deployment) + max_surge_and_unavailable(deployment)[0]),
+    }
 
 
 def set_annotations(deployment: JSONObject, found: Mapping[str, str], revision: int, exists: bool) -> dict[str, str]:
@@ -197,7 +200,7 @@ def proportions(deployment: JSONObject, sets: Sequence[JSONObject]) -> dict[str,
     @param sets: Those that have pods.
     @return: The new size of each by name.
     """
-    surge = bounds(deployment)[0]
+    surge = max_surge_and_unavailable(deployment)[0]
     allowed = wanted(deployment) + surge if wanted(deployment) else 0
     change = allowed - total(sets)
     if change > 0:
@@ -231,7 +234,7 @@ def _fraction(deployment: JSONObject, one: JSONObject, surge: int) -> int:
         before = int(annotations_of(one).get(MAXIMUM, "0"))
     except ValueError:
         before = 0
-    before = before or reported(deployment, "replicas")
+    before = before or status_count(deployment, "replicas")
     if not before:
         return 0
     exact = size * (wanted(deployment) + surge) / before
@@ -255,7 +258,7 @@ def is_complete(deployment: JSONObject, status: JSONObject) -> bool:
     )
 
 
-def has_moved(old: JSONObject, new: JSONObject) -> bool:
+def is_progressing(old: JSONObject, new: JSONObject) -> bool:
     """Whether one status is closer to the end of an update than another."""
 
     def count(status: JSONObject, name: str) -> int:
@@ -301,9 +304,9 @@ def drop_condition(status: JSONObject, kind: str) -> None:
         status.pop("conditions", None)
 
 
-def seconds_left(deployment: JSONObject, status: JSONObject, now: float) -> float | None:
+def seconds_to_deadline(deployment: JSONObject, status: JSONObject, now: float) -> float | None:
     """In how many seconds an update counts as stuck; below 0 if it does, L{None} if it is not under way."""
     deadline, progress = deadline_of(deployment), find_condition(status, "Progressing")
-    if deadline is None or progress is None or progress.get("reason") in (DONE, STUCK):
+    if deadline is None or progress is None or progress.get("reason") in (NEW_RS_AVAILABLE_REASON, TIMED_OUT_REASON):
         return None
     return seconds_since_epoch(progress["lastUpdateTime"]) + deadline - now

@@ -30,9 +30,9 @@ from ..machinery.events import (
 from .pods import condition_of
 from .podstatus import ENDED
 from .scheduling import (
-    NodeLoad,
-    decide,
+    NodeInfo,
     needs_of,
+    schedule_pod,
 )
 
 _POD: Final = GroupVersionKind("", "v1", "Pod")
@@ -50,7 +50,7 @@ class Scheduler(Controller[str]):
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
-        self._loads: dict[str, NodeLoad] = {}
+        self._loads: dict[str, NodeInfo] = {}
         #: By pod: the node that it counts for.
         self._where: dict[str, str] = {}
         #: What has changed since a pod was last bound: pods by key.
@@ -76,14 +76,14 @@ class Scheduler(Controller[str]):
     # --- what changes
 
     def _node_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        load = self._loads.setdefault(record.name, NodeLoad(record.name))
+        load = self._loads.setdefault(record.name, NodeInfo(record.name))
         if kind == DELETED:
             load.known = False
             if not load.pods:
                 del self._loads[record.name]
             return
         load.take(seen(record))
-        self._again()
+        self._schedule_retry()
 
     def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
         key = record.key
@@ -92,23 +92,23 @@ class Scheduler(Controller[str]):
             self._unschedulable.pop(key, None)
             if key in self._where or key in self._dirty:
                 self._dirty[key] = None
-                self._again()
+                self._schedule_retry()
         elif fields.get("spec.nodeName"):
             self._dirty[key] = record
             self._unschedulable.pop(key, None)
             if old is None or not old.fields.get("spec.nodeName"):
                 # Others may want to be near it.
-                self._again()
+                self._schedule_retry()
         elif fields.get("spec.schedulerName") == SCHEDULER:
             self.queue.add(key)
 
-    def _again(self) -> None:
+    def _schedule_retry(self) -> None:
         """Look at those again that no node would do for, soon."""
         if self._unschedulable and (self._retry is None or not self._retry.active()) and not self.stopped:
             wait = max(0.0, self._retried + _PAUSE - self.clock.seconds())
-            self._retry = self.clock.callLater(wait, self._all_again)
+            self._retry = self.clock.callLater(wait, self._retry_all)
 
-    def _all_again(self) -> None:
+    def _retry_all(self) -> None:
         self._retry = None
         self._retried = self.clock.seconds()
         for key in self._unschedulable:
@@ -127,7 +127,7 @@ class Scheduler(Controller[str]):
             if record is not None:
                 pod = seen(record)
                 node = self._where[key] = pod["spec"]["nodeName"]
-                self._loads.setdefault(node, NodeLoad(node)).add(needs_of(key, pod))
+                self._loads.setdefault(node, NodeInfo(node)).add(needs_of(key, pod))
 
     # --- work
 
@@ -143,7 +143,7 @@ class Scheduler(Controller[str]):
             return
         self._count()
         nodes = [load for load in self._loads.values() if load.known]
-        decision = decide(needs_of(key, pod), nodes)
+        decision = schedule_pod(needs_of(key, pod), nodes)
         if decision.node:
             await self._bind(key, pod, decision.node)
         else:

@@ -17,10 +17,10 @@ _MOST_STEPS: Final = 5000
 #: How far back the newest time is looked for, at first and so on.
 _WINDOWS: Final = (3600.0, 86400.0, 32 * 86400.0, 366 * 86400.0, 1900 * 86400.0)
 #: More missed times than these are worth a warning.
-MANY: Final = 100
+TOO_MANY_MISSED: Final = 100
 
 
-class Times:
+class CronSchedule:
     """
     When a schedule has its turns; times are POSIX seconds.
 
@@ -61,7 +61,7 @@ class Times:
                 return at.timestamp()
         return None
 
-    def following(self, since: float, now: float) -> float | None:
+    def next_after(self, since: float, now: float) -> float | None:
         """The first time after C{now}, where times are counted from C{since}."""
         every = self._fields.every
         if every:
@@ -79,20 +79,20 @@ class Times:
         weekday = local.isoweekday() % 7 in fields.weekdays
         return (day and weekday) if fields.any_day or fields.any_weekday else (day or weekday)
 
-    def newest(self, since: float, now: float) -> tuple[float | None, bool]:
+    def most_recent(self, since: float, now: float) -> tuple[float | None, bool]:
         """
         The last time after C{since} that is not after C{now}, and whether there were very many of them.
         """
         every = self._fields.every
         if every:
             count = int((now - int(since)) // every)
-            return (int(since) + float(count * every) if count > 0 else None), count > MANY
+            return (int(since) + float(count * every) if count > 0 else None), count > TOO_MANY_MISSED
         found, count = None, 0
         following = self.after(since)
-        while following is not None and following <= now and count <= MANY:
+        while following is not None and following <= now and count <= TOO_MANY_MISSED:
             found, count = following, count + 1
             following = self.after(following)
-        if count <= MANY:
+        if count <= TOO_MANY_MISSED:
             return found, False
         for window in _WINDOWS:
             following = self.after(max(since, now - window))

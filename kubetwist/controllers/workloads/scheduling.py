@@ -60,13 +60,13 @@ class AffinityTerm:
 
 
 @frozen
-class PodNeeds:
+class PodInfo:
     """
     What matters of a pod to the scheduler.
 
     @ivar requests: By name, in billionths.
     @ivar ports: Of hosts.
-    @ivar avoided: Which pods it must not be near.
+    @ivar required_anti_affinity: Which pods it must not be near.
     """
 
     key: str
@@ -76,11 +76,11 @@ class PodNeeds:
     requests: Mapping[str, int]
     ports: frozenset[Port]
     wanted: tuple[AffinityTerm, ...] = ()
-    avoided: tuple[AffinityTerm, ...] = ()
+    required_anti_affinity: tuple[AffinityTerm, ...] = ()
     terminating: bool = False
 
 
-def needs_of(key: str, pod: JSONObject) -> PodNeeds:
+def needs_of(key: str, pod: JSONObject) -> PodInfo:
     """Read a pod."""
     spec, meta = pod["spec"], pod["metadata"]
     namespace = meta["namespace"]
@@ -91,7 +91,7 @@ def needs_of(key: str, pod: JSONObject) -> PodNeeds:
             if port.get("hostPort"):
                 ports.add((port.get("protocol") or "TCP", port.get("hostIP") or "0.0.0.0", port["hostPort"]))
     affinity = spec.get("affinity") or {}
-    return PodNeeds(
+    return PodInfo(
         key,
         namespace,
         labels,
@@ -123,12 +123,12 @@ def _terms(affinity: JSONObject | None, namespace: str, labels: Mapping[str, str
 
 
 @define(eq=False)
-class NodeLoad:
+class NodeInfo:
     """
     A node, and what runs there.
 
     @ivar pods: By key.
-    @ivar avoiding: Those of them that do not want others near.
+    @ivar pods_with_required_anti_affinity: Those of them that do not want others near.
     @ivar used: What they request together, in billionths.
     @ivar counted: The same, with something assumed for those that do not say.
     """
@@ -138,8 +138,8 @@ class NodeLoad:
     labels: Mapping[str, str] = field(factory=dict)
     allocatable: Mapping[str, int] = field(factory=dict)
     taints: Sequence[JSONObject] = ()
-    pods: dict[str, PodNeeds] = field(factory=dict)
-    avoiding: dict[str, PodNeeds] = field(factory=dict)
+    pods: dict[str, PodInfo] = field(factory=dict)
+    pods_with_required_anti_affinity: dict[str, PodInfo] = field(factory=dict)
     used: Counter[str] = field(factory=Counter)
     counted: Counter[str] = field(factory=Counter)
     known: bool = False
@@ -158,12 +158,12 @@ class NodeLoad:
             taints.append(_UNSCHEDULABLE)
         self.taints = taints
 
-    def add(self, pod: PodNeeds) -> None:
+    def add(self, pod: PodInfo) -> None:
         """A pod runs here."""
         self.remove(pod.key)
         self.pods[pod.key] = pod
-        if pod.avoided:
-            self.avoiding[pod.key] = pod
+        if pod.required_anti_affinity:
+            self.pods_with_required_anti_affinity[pod.key] = pod
         self.used.update(pod.requests)
         self.counted.update({name: pod.requests.get(name) or least for name, least in _ASSUMED.items()})
 
@@ -171,13 +171,13 @@ class NodeLoad:
         """It does no more."""
         pod = self.pods.pop(key, None)
         if pod is not None:
-            self.avoiding.pop(key, None)
+            self.pods_with_required_anti_affinity.pop(key, None)
             self.used.subtract(pod.requests)
             self.counted.subtract({name: pod.requests.get(name) or least for name, least in _ASSUMED.items()})
 
 
 @define(eq=False)
-class Decision:
+class ScheduleResult:
     """
     Where a pod goes.
 
@@ -189,35 +189,35 @@ class Decision:
     message: str = ""
 
 
-def decide(pod: PodNeeds, nodes: Sequence[NodeLoad]) -> Decision:
+def schedule_pod(pod: PodInfo, nodes: Sequence[NodeInfo]) -> ScheduleResult:
     """Choose a node for a pod."""
     if not nodes:
-        return Decision(message="no nodes available to schedule pods")
-    surroundings = Surroundings(pod, nodes)
+        return ScheduleResult(message="no nodes available to schedule pods")
+    surroundings = InterPodState(pod, nodes)
     why: Counter[str] = Counter()
-    hopeless = 0
-    fitting: list[NodeLoad] = []
+    unresolvable_count = 0
+    fitting: list[NodeInfo] = []
     for node in nodes:
-        reasons, final = refusal(pod, node) or surroundings.refusal(node)
+        reasons, unresolvable = filter_node(pod, node) or surroundings.filter_node(node)
         if reasons:
             why.update(reasons)
-            hopeless += final
+            unresolvable_count += unresolvable
         else:
             fitting.append(node)
     if fitting:
-        best = min(fitting, key=lambda node: _rank(pod, node))
-        return Decision(best.name)
+        best = min(fitting, key=lambda node: _score(pod, node))
+        return ScheduleResult(best.name)
     total = len(nodes)
     reasons_text = ", ".join(sorted(f"{count} {reason}" for reason, count in why.items()))
     helpless = []
-    if total > hopeless:
-        helpless.append(f"{total - hopeless} No preemption victims found for incoming pod")
-    if hopeless:
-        helpless.append(f"{hopeless} Preemption is not helpful for scheduling")
+    if total > unresolvable_count:
+        helpless.append(f"{total - unresolvable_count} No preemption victims found for incoming pod")
+    if unresolvable_count:
+        helpless.append(f"{unresolvable_count} Preemption is not helpful for scheduling")
     preemption = f"preemption: 0/{total} nodes are available: {', '.join(sorted(helpless))}."
     if pod.spec.get("preemptionPolicy") == "Never":
         preemption = "preemption: not eligible due to preemptionPolicy=Never."
-    return Decision(message=f"0/{total} nodes are available: {reasons_text}. {preemption}")
+    return ScheduleResult(message=f"0/{total} nodes are available: {reasons_text}. {preemption}")
 
 
 #: Why a node will not do, and whether that is so even if all pods there went.
@@ -225,7 +225,7 @@ Refusal = tuple[Sequence[str], bool]
 _NO_REFUSAL: Final[Refusal] = ((), False)
 
 
-def refusal(pod: PodNeeds, node: NodeLoad) -> Refusal | None:
+def filter_node(pod: PodInfo, node: NodeInfo) -> Refusal | None:
     """What speaks against a node, seen by itself."""
     for taint in node.taints:
         if taint["effect"] != "PreferNoSchedule" and not tolerated(pod.spec.get("tolerations") or (), taint):
@@ -238,19 +238,19 @@ def refusal(pod: PodNeeds, node: NodeLoad) -> Refusal | None:
         _conflict(mine, other) for one in node.pods.values() for mine in pod.ports for other in one.ports
     ):
         return ("node(s) didn't have free ports for the requested pod ports",), False
-    return _too_much(pod, node)
+    return _insufficient_resources(pod, node)
 
 
-def _too_much(pod: PodNeeds, node: NodeLoad) -> Refusal | None:
-    reasons, final = [], False
+def _insufficient_resources(pod: PodInfo, node: NodeInfo) -> Refusal | None:
+    reasons, unresolvable = [], False
     if len(node.pods) + 1 > node.allocatable.get("pods", 0) // _BILLION:
         reasons.append("Too many pods")
     for name, amount in pod.requests.items():
         there = node.allocatable.get(name, 0)
         if amount > 0 and amount > there - node.used[name]:
             reasons.append(f"Insufficient {name}")
-            final = final or amount > there
-    return (reasons, final) if reasons else None
+            unresolvable = unresolvable or amount > there
+    return (reasons, unresolvable) if reasons else None
 
 
 def _conflict(mine: Port, other: Port) -> bool:
@@ -260,10 +260,10 @@ def _conflict(mine: Port, other: Port) -> bool:
     return same and (address == other_address or "0.0.0.0" in (address, other_address))
 
 
-class Surroundings:
+class InterPodState:
     """What speaks for or against a node because of the pods on other nodes: affinity, and the spread over zones."""
 
-    def __init__(self, pod: PodNeeds, nodes: Sequence[NodeLoad]) -> None:
+    def __init__(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> None:
         self._pod = pod
         #: Per wanted term: values of its label where there are such pods.
         self._near: list[set[str]] = []
@@ -276,18 +276,18 @@ class Surroundings:
             self._near = [self._places(term, nodes) for term in pod.wanted]
             # The first of a group that wants to be together may be anywhere.
             self._first = not any(self._near) and all(term.matches(pod.namespace, pod.labels) for term in pod.wanted)
-        if pod.avoided:
-            self._far = [self._places(term, nodes) for term in pod.avoided]
+        if pod.required_anti_affinity:
+            self._far = [self._places(term, nodes) for term in pod.required_anti_affinity]
         for node in nodes:
-            for other in node.avoiding.values():
-                for term in other.avoided:
+            for other in node.pods_with_required_anti_affinity.values():
+                for term in other.required_anti_affinity:
                     if term.topology in node.labels and term.matches(pod.namespace, pod.labels):
                         self._hostile.add((term.topology, node.labels[term.topology]))
         for constraint in pod.spec.get("topologySpreadConstraints") or ():
             if constraint.get("whenUnsatisfiable") == "DoNotSchedule":
                 self._spread.append(self._counted(constraint, nodes))
 
-    def _places(self, term: AffinityTerm, nodes: Sequence[NodeLoad]) -> set[str]:
+    def _places(self, term: AffinityTerm, nodes: Sequence[NodeInfo]) -> set[str]:
         return {
             node.labels[term.topology]
             for node in nodes
@@ -296,7 +296,7 @@ class Surroundings:
         }
 
     def _counted(
-        self, constraint: JSONObject, nodes: Sequence[NodeLoad]
+        self, constraint: JSONObject, nodes: Sequence[NodeInfo]
     ) -> tuple[JSONObject, LabelSelector, Counter[str]]:
         pod, key = self._pod, constraint["topologyKey"]
         described = dict(constraint.get("labelSelector") or {})
@@ -315,7 +315,7 @@ class Surroundings:
             )
         return constraint, selector, counts
 
-    def _eligible(self, constraint: JSONObject, node: NodeLoad) -> bool:
+    def _eligible(self, constraint: JSONObject, node: NodeInfo) -> bool:
         """Whether a node counts when pods are spread."""
         if (constraint.get("nodeAffinityPolicy") or "Honor") == "Honor" and not node_is_selected(
             self._pod.spec, node.name, node.labels
@@ -326,7 +326,7 @@ class Surroundings:
             return all(one["effect"] == "PreferNoSchedule" or tolerated(tolerations, one) for one in node.taints)
         return True
 
-    def refusal(self, node: NodeLoad) -> Refusal:
+    def filter_node(self, node: NodeInfo) -> Refusal:
         """What speaks against a node."""
         pod = self._pod
         for constraint, selector, counts in self._spread:
@@ -345,7 +345,7 @@ class Surroundings:
             there = node.labels.get(term.topology)
             if there is None or (there not in places and not self._first):
                 return ("node(s) didn't match pod affinity rules",), True
-        for term, places in zip(pod.avoided, self._far, strict=True):
+        for term, places in zip(pod.required_anti_affinity, self._far, strict=True):
             if node.labels.get(term.topology) in places:
                 return ("node(s) didn't match pod anti-affinity rules",), False
         if any(node.labels.get(key) == value for key, value in self._hostile):
@@ -353,7 +353,7 @@ class Surroundings:
         return _NO_REFUSAL
 
 
-def _rank(pod: PodNeeds, node: NodeLoad) -> tuple[bool, int, float, int, str]:
+def _score(pod: PodInfo, node: NodeInfo) -> tuple[bool, int, float, int, str]:
     """What to compare nodes by: the smallest is best."""
     unwelcome = untolerated_taint(node.taints, pod.spec.get("tolerations") or (), ("PreferNoSchedule",)) is not None
     affinity = (pod.spec.get("affinity") or {}).get("nodeAffinity") or {}

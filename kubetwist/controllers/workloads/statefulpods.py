@@ -27,14 +27,14 @@ def ordinal_of(set_name: str, name: str) -> int:
     return int(number)
 
 
-def first_ordinal(stateful: JSONObject) -> int:
+def start_ordinal(stateful: JSONObject) -> int:
     """The number of the first pod of a set."""
     return (stateful["spec"].get("ordinals") or {}).get("start") or 0
 
 
 def is_in_range(stateful: JSONObject, ordinal: int) -> bool:
     """Whether a set wants the pod of a number."""
-    start = first_ordinal(stateful)
+    start = start_ordinal(stateful)
     return start <= ordinal < start + wanted(stateful)
 
 
@@ -84,7 +84,7 @@ def claims_of(stateful: JSONObject, ordinal: int) -> list[JSONObject]:
     return made
 
 
-def give_identity(stateful: JSONObject, pod: JSONObject, ordinal: int) -> None:
+def update_identity(stateful: JSONObject, pod: JSONObject, ordinal: int) -> None:
     """Have a pod have the name, labels and volumes that are its number's."""
     meta, spec = pod["metadata"], pod["spec"]
     name = f"{stateful['metadata']['name']}-{ordinal}"
@@ -118,7 +118,7 @@ def new_pod(stateful: JSONObject, revision: str, ordinal: int, kind: str, api_ve
         "spec": template.get("spec") or {},
     }
     pod["metadata"]["ownerReferences"] = [controller_reference(kind, api_version, stateful)]
-    give_identity(stateful, pod, ordinal)
+    update_identity(stateful, pod, ordinal)
     pod["metadata"]["labels"][REVISION_LABEL] = revision
     pod["spec"]["hostname"] = pod["metadata"]["name"]
     if stateful["spec"].get("serviceName"):
@@ -126,7 +126,7 @@ def new_pod(stateful: JSONObject, revision: str, ordinal: int, kind: str, api_ve
     return pod
 
 
-def has_identity(stateful: JSONObject, pod: JSONObject, ordinal: int) -> bool:
+def identity_matches(stateful: JSONObject, pod: JSONObject, ordinal: int) -> bool:
     """Whether a pod has the labels of its number; what else says who it is can not change."""
     labels = pod["metadata"].get("labels") or {}
     return labels.get(NAME_LABEL) == pod["metadata"]["name"] and labels.get(INDEX_LABEL) == str(ordinal)

@@ -31,27 +31,25 @@ from ..machinery.metadata import (
 )
 from .history import (
     HASH_LABEL,
-    History,
+    ControllerHistory,
     restored,
 )
 from .pods import (
-    Dependents,
+    ControllerRefManager,
     Owner,
     available_in,
-    is_over,
+    is_terminal,
     phase_of,
 )
 from .rollout import (
-    reported,
-    scaled,
+    scaled_value,
+    status_count,
     wanted,
 )
 from .statefulpods import (
     claim_owner,
     claims_of,
-    first_ordinal,
-    give_identity,
-    has_identity,
+    identity_matches,
     is_in_range,
     is_monotonic,
     is_running,
@@ -60,6 +58,8 @@ from .statefulpods import (
     new_pod,
     ordinal_of,
     revision_of_pod,
+    start_ordinal,
+    update_identity,
 )
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ _KIND: Final = GroupVersionKind("apps", "v1", "StatefulSet")
 
 
 @define
-class _Round:
+class _SyncContext:
     """
     What one look at a StatefulSet works with.
 
@@ -99,9 +99,9 @@ class StatefulSetController(Controller[str]):
         """Sets, their pods, revisions and claims."""
         self._stateful: Informer = self.watch("apps", "statefulsets")
         self._pod_informer = self.watch("", "pods", self._pod_changed)
-        self._pods = Dependents(self._pod_informer, self.client, "", "pods")
+        self._pods = ControllerRefManager(self._pod_informer, self.client, "", "pods")
         revisions = self.watch("apps", "controllerrevisions", lambda kind, record, old: None)
-        self._history = History(revisions, self.client, HASH_LABEL)
+        self._history = ControllerHistory(revisions, self.client, HASH_LABEL)
         self._claims: Informer = self.watch("", "persistentvolumeclaims", lambda kind, record, old: None)
         self._recorder = self.context.recorder(self.name)
 
@@ -123,23 +123,25 @@ class StatefulSetController(Controller[str]):
         stateful = seen(record)
         owner = Owner(_KIND, stateful, label_selector_from_object(stateful["spec"].get("selector") or {}))
 
-        def alive() -> bool:
+        def can_adopt() -> bool:
             found = self._stateful.get(owner.namespace, owner.name)
             return found is not None and seen(found)["metadata"]["uid"] == owner.uid
 
-        revisions = await self._history.claim(owner, alive)
+        revisions = await self._history.claim(owner, can_adopt)
         before = stateful.get("status") or {}
-        update, revisions, collisions = await self._history.newest(owner, revisions, before.get("collisionCount") or 0)
+        update, revisions, collisions = await self._history.get_or_create_current(
+            owner, revisions, before.get("collisionCount") or 0
+        )
         named = before.get("currentRevision")
         current = next((one for one in revisions if one["metadata"]["name"] == named), update)
-        work = _Round(owner, current, update, collisions)
-        await self._pods.claim(owner, alive)
+        work = _SyncContext(owner, current, update, collisions)
+        await self._pods.claim(owner, can_adopt)
         failure: APIStatusError | None = None
         try:
             await self._converge(work)
         except APIStatusError as error:
             failure = error
-        await self._tell(key, work)
+        await self._update_status(key, work)
         used = {revision_of_pod(pod) for pod in self._own_pods(owner)}
         used |= {current["metadata"]["name"], update["metadata"]["name"]}
         await self._history.truncate(owner, revisions, used)
@@ -148,31 +150,31 @@ class StatefulSetController(Controller[str]):
 
     def _own_pods(self, owner: Owner) -> list[JSONObject]:
         """The pods of a set by their number."""
-        found = [pod for pod in self._pods.owned(owner) if ordinal_of(owner.name, pod["metadata"]["name"]) >= 0]
+        found = [pod for pod in self._pods.list_owned(owner) if ordinal_of(owner.name, pod["metadata"]["name"]) >= 0]
         return sorted(found, key=lambda pod: ordinal_of(owner.name, pod["metadata"]["name"]))
 
-    async def _converge(self, work: _Round) -> None:
+    async def _converge(self, work: _SyncContext) -> None:
         """Make, mend and delete pods, as far as it is their turn."""
         stateful, owner = work.stateful, work.owner
         if owner.deleted:
             return
         pods = {ordinal_of(owner.name, pod["metadata"]["name"]): pod for pod in self._own_pods(owner)}
-        start = first_ordinal(stateful)
+        start = start_ordinal(stateful)
         monotonic = is_monotonic(stateful)
         for ordinal in range(start, start + wanted(stateful)):
             await self.yield_to_reactor()
-            if await self._keep(work, ordinal, pods.get(ordinal)) and monotonic:
+            if await self._process_replica(work, ordinal, pods.get(ordinal)) and monotonic:
                 return
         condemned = [number for number in sorted(pods, reverse=True) if not is_in_range(stateful, number)]
         for number in condemned:
-            await self._match_claims(work, pods[number], number, True)
-        if await self._dismiss(work, pods, condemned):
+            await self._update_claim_owners(work, pods[number], number, True)
+        if await self._process_condemned(work, pods, condemned):
             return
         if (stateful["spec"].get("updateStrategy") or {}).get("type") != "OnDelete":
             kept = {number: pod for number, pod in pods.items() if is_in_range(stateful, number)}
             await self._replace_outdated(work, kept)
 
-    async def _keep(self, work: _Round, ordinal: int, pod: JSONObject | None) -> bool:
+    async def _process_replica(self, work: _SyncContext, ordinal: int, pod: JSONObject | None) -> bool:
         """
         Have the pod of a number be there, and be as it should.
 
@@ -182,7 +184,7 @@ class StatefulSetController(Controller[str]):
         if pod is None:
             await self._make(work, ordinal)
             return True
-        if is_over(pod):
+        if is_terminal(pod):
             if not is_terminating(pod):
                 failed = phase_of(pod) == "Failed"
                 how, reason = ("Failed", "RecreatingFailedPod") if failed else ("Terminated", "RecreatingTerminatedPod")
@@ -200,30 +202,30 @@ class StatefulSetController(Controller[str]):
             return True
         if is_terminating(pod):
             return False
-        if not has_identity(stateful, pod, ordinal):
+        if not identity_matches(stateful, pod, ordinal):
             meta = pod["metadata"]
             await self.client.update(
                 "",
                 "pods",
                 meta["namespace"],
                 meta["name"],
-                lambda live: give_identity(stateful, live, ordinal),
+                lambda live: update_identity(stateful, live, ordinal),
                 uid=meta["uid"],
             )
-        await self._match_claims(work, pod, ordinal, False)
+        await self._update_claim_owners(work, pod, ordinal, False)
         return False
 
-    def _is_held_back(self, work: _Round, ordinal: int) -> bool:
+    def _uses_current_revision(self, work: _SyncContext, ordinal: int) -> bool:
         """Whether a pod of a number is made of the template of before."""
         strategy = work.stateful["spec"].get("updateStrategy") or {}
         if strategy.get("type", "RollingUpdate") != "RollingUpdate":
             return False
         rolling = strategy.get("rollingUpdate")
-        kept = reported(work.stateful, "currentReplicas") if rolling is None else rolling.get("partition") or 0
-        return ordinal < first_ordinal(work.stateful) + kept
+        kept = status_count(work.stateful, "currentReplicas") if rolling is None else rolling.get("partition") or 0
+        return ordinal < start_ordinal(work.stateful) + kept
 
-    async def _make(self, work: _Round, ordinal: int) -> None:
-        revision = work.current if self._is_held_back(work, ordinal) else work.update
+    async def _make(self, work: _SyncContext, ordinal: int) -> None:
+        revision = work.current if self._uses_current_revision(work, ordinal) else work.update
         stateful = restored(work.stateful, revision)
         pod = new_pod(stateful, revision["metadata"]["name"], ordinal, _KIND.kind, _KIND.api_version)
         name, of = pod["metadata"]["name"], f"in StatefulSet {work.owner.name}"
@@ -236,7 +238,7 @@ class StatefulSetController(Controller[str]):
             raise
         self._recorder.event(_KIND, work.stateful, NORMAL, "SuccessfulCreate", f"create Pod {name} {of} successful")
 
-    async def _delete(self, work: _Round, pod: JSONObject) -> None:
+    async def _delete(self, work: _SyncContext, pod: JSONObject) -> None:
         meta, of = pod["metadata"], f"in StatefulSet {work.owner.name}"
         try:
             await self.client.delete("", "pods", meta["namespace"], meta["name"], uid=meta["uid"])
@@ -251,7 +253,7 @@ class StatefulSetController(Controller[str]):
 
     # Claims.
 
-    async def _make_claims(self, work: _Round, pod: str, ordinal: int) -> None:
+    async def _make_claims(self, work: _SyncContext, pod: str, ordinal: int) -> None:
         for claim in claims_of(work.stateful, ordinal):
             meta = claim["metadata"]
             there = self._claims.get(meta["namespace"], meta["name"])
@@ -274,7 +276,7 @@ class StatefulSetController(Controller[str]):
                 raise
             self._recorder.event(_KIND, work.stateful, NORMAL, "SuccessfulCreate", f"create {of} success")
 
-    async def _match_claims(self, work: _Round, pod: JSONObject, ordinal: int, condemned: bool) -> None:
+    async def _update_claim_owners(self, work: _SyncContext, pod: JSONObject, ordinal: int, condemned: bool) -> None:
         """Have claims go with whom the policy says."""
         owner = claim_owner(work.stateful, condemned)
         references = {"set": work.owner.reference(), "pod": controller_reference("Pod", "v1", pod)}
@@ -303,7 +305,9 @@ class StatefulSetController(Controller[str]):
 
     # Fewer pods, and newer ones.
 
-    async def _dismiss(self, work: _Round, pods: dict[int, JSONObject], condemned: Sequence[int]) -> bool:
+    async def _process_condemned(
+        self, work: _SyncContext, pods: dict[int, JSONObject], condemned: Sequence[int]
+    ) -> bool:
         """
         Delete pods that are too many, the last first.
 
@@ -326,12 +330,12 @@ class StatefulSetController(Controller[str]):
                 return True
         return False
 
-    async def _replace_outdated(self, work: _Round, pods: dict[int, JSONObject]) -> None:
+    async def _replace_outdated(self, work: _SyncContext, pods: dict[int, JSONObject]) -> None:
         """Delete pods of old templates, the last first, as many as may be missing at once."""
         stateful, now = work.stateful, self.clock.seconds()
         rolling = (stateful["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
-        partition = first_ordinal(stateful) + (rolling.get("partition") or 0)
-        missing = max(1, scaled(rolling.get("maxUnavailable", 1), wanted(stateful), True))
+        partition = start_ordinal(stateful) + (rolling.get("partition") or 0)
+        missing = max(1, scaled_value(rolling.get("maxUnavailable", 1), wanted(stateful), True))
         update = work.update["metadata"]["name"]
         room = missing
         if missing > 1:
@@ -348,7 +352,7 @@ class StatefulSetController(Controller[str]):
 
     # The status.
 
-    async def _tell(self, key: str, work: _Round) -> None:
+    async def _update_status(self, key: str, work: _SyncContext) -> None:
         """Bring the status up to date."""
         stateful, now = work.stateful, self.clock.seconds()
         pods = self._own_pods(work.owner)

@@ -15,7 +15,7 @@ from cryptography.x509.oid import NameOID
 
 from twisted.internet.defer import Deferred, maybeDeferred
 
-from kubetwist.controllers.csr.csrsigning import RequestSigning
+from kubetwist.controllers.csr.csrsigning import CSRSigningController
 from kubetwist.controllers.csr.requests import CLIENT, GROUP
 from kubetwist.server.credentials.certificates import Authority
 from tests.controllers.harness import ControllerTestCase
@@ -29,7 +29,7 @@ KEY = ec.generate_private_key(ec.SECP256R1())
 AUTHORITY = Authority.make("test")
 
 
-class Signing(RequestSigning):
+class Signing(CSRSigningController):
     """Without threads."""
 
     def in_thread(self, call: Callable[[], Any]) -> Deferred[Any]:

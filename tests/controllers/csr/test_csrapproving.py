@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubetwist.api.authorization import Decision, Verdict
-from kubetwist.controllers.csr.csrapproving import RETRY, RequestApproving
+from kubetwist.controllers.csr.csrapproving import RETRY, CSRApprovingController
 from kubetwist.controllers.csr.requests import GROUP, KUBELET_CLIENT
 from kubetwist.registry.rbac.ruleresolver import Grants
 from tests.controllers.csr.requestcase import NAME, SigningRequestTestCase
@@ -51,7 +51,7 @@ class RequestApprovingTests(SigningRequestTestCase):
     def test_allowed(self) -> None:
         """A node's request is approved when whoever asks may have it so."""
         self.authorizer.allowed.add("nodeclient")
-        self.start(RequestApproving)
+        self.start(CSRApprovingController)
         self.node("one")
         self.request("other")
         self.settle()
@@ -64,7 +64,7 @@ class RequestApprovingTests(SigningRequestTestCase):
 
     def test_not_yet(self) -> None:
         """Who may not now may later."""
-        self.start(RequestApproving)
+        self.start(CSRApprovingController)
         self.node("one")
         self.settle()
         self.assertEqual(self.status("one"), {})
@@ -78,9 +78,9 @@ class RequestApprovingTests(SigningRequestTestCase):
             self.node(f"r{number}")
         self.authorizer.allowed.add("nodeclient")
         self.backend.fails = lambda number: number % 10 == 0
-        self.start(RequestApproving)
+        self.start(CSRApprovingController)
         self.settle(60)
         self.backend.fails = lambda number: False
-        self.restart(RequestApproving)
+        self.restart(CSRApprovingController)
         for number in range(20):
             self.assertEqual(len(self.status(f"r{number}")["conditions"]), 1)

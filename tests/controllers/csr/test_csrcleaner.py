@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubetwist.api.times import use_clock
-from kubetwist.controllers.csr.csrcleaner import DECIDED, PENDING, RequestCleaner
+from kubetwist.controllers.csr.csrcleaner import DECIDED, PENDING, CSRCleaner
 from kubetwist.controllers.csr.requests import CLIENT, GROUP
 from tests.controllers.csr.requestcase import NAME, Signing, SigningRequestTestCase
 
@@ -34,7 +34,7 @@ class RequestCleanerTests(SigningRequestTestCase):
 
         Those that nobody decides on stay for a day, and those that wait for a signer longer still.
         """
-        self.start(Signing, RequestCleaner)
+        self.start(Signing, CSRCleaner)
         self.make_all()
         self.settle(1)
         self.assertEqual(len(self.names(NAME, "", GROUP)), 6)
@@ -47,10 +47,10 @@ class RequestCleanerTests(SigningRequestTestCase):
 
     def test_faults_and_restart(self) -> None:
         """With writes that fail, and after a kill, all that is to go is gone in the end."""
-        self.start(Signing, RequestCleaner)
+        self.start(Signing, CSRCleaner)
         self.make_all()
         self.settle(1)
-        self.restart(RequestCleaner)
+        self.restart(CSRCleaner)
         self.backend.fails = lambda number: number % 3 == 0
         self.settle(DECIDED + PENDING)
         self.assertEqual(self.names(NAME, "", GROUP), ["foreign"])

@@ -12,8 +12,8 @@ from kubetwist.api.options import DeleteOptions
 from kubetwist.api.storage import Write
 from kubetwist.controllers.endpointreconcilers.lease import (
     INTERVAL,
-    LIFE,
-    EndpointReconciler,
+    LEASE_TTL,
+    LeaseEndpointReconciler,
     endpoint_addresses,
     lease_value,
 )
@@ -50,14 +50,14 @@ class EndpointReconcilerTests(SharedStoresTestCase):
 
     resources = ("endpoints", "endpointslices")
 
-    def reconciler(self, stores: Any, address: str, port: int = 6443) -> EndpointReconciler:
+    def reconciler(self, stores: Any, address: str, port: int = 6443) -> LeaseEndpointReconciler:
         """That of a server which listens, and is not ready yet."""
-        reconciler = EndpointReconciler(stores, self.backend, "/registry/", self.clock, lambda: (address, port))
+        reconciler = LeaseEndpointReconciler(stores, self.backend, "/registry/", self.clock, lambda: (address, port))
         self.addCleanup(reconciler.end)
         self.done(reconciler.prepare())
         return reconciler
 
-    def started(self, stores: Any, address: str, port: int = 6443) -> EndpointReconciler:
+    def started(self, stores: Any, address: str, port: int = 6443) -> LeaseEndpointReconciler:
         """That of a server that is ready."""
         reconciler = self.reconciler(stores, address, port)
         reconciler.start()
@@ -114,7 +114,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         dead = self.started(self.one, "192.0.2.1")
         self.started(self.other, "192.0.2.2")
         dead.end()
-        for _ in range(int(LIFE) + 1):
+        for _ in range(int(LEASE_TTL) + 1):
             self.assertIn("192.0.2.2", self.addresses())
             self.clock.advance(1)
         self.assertEqual(self.addresses(), ["192.0.2.2"])

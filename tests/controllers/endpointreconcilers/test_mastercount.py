@@ -8,8 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.controllers.endpointreconcilers.lease import INTERVAL
 from kubetwist.controllers.endpointreconcilers.mastercount import (
-    CountedEndpoints,
-    counted_addresses,
+    MasterCountEndpointReconciler,
+    limit_addresses,
 )
 from tests.registry.sharedstores import SharedStoresTestCase
 
@@ -19,15 +19,15 @@ class PureTests(SynchronousTestCase):
 
     def test_room(self) -> None:
         """A server adds itself, in order; one that is there changes nothing."""
-        self.assertEqual(counted_addresses([], "b", 3), ["b"])
-        self.assertEqual(counted_addresses(["c", "a"], "b", 3), ["a", "b", "c"])
-        self.assertEqual(counted_addresses(["a", "b", "c"], "b", 1), ["a", "b", "c"])
+        self.assertEqual(limit_addresses([], "b", 3), ["b"])
+        self.assertEqual(limit_addresses(["c", "a"], "b", 3), ["a", "b", "c"])
+        self.assertEqual(limit_addresses(["a", "b", "c"], "b", 1), ["a", "b", "c"])
 
     def test_too_many(self) -> None:
         """Where there are too many, those behind it go first, and it never goes itself."""
-        self.assertEqual(counted_addresses(["a", "c", "d"], "b", 2), ["a", "b"])
-        self.assertEqual(counted_addresses(["b", "c"], "a", 2), ["a", "c"])
-        self.assertEqual(counted_addresses(["a", "b"], "c", 1), ["c"])
+        self.assertEqual(limit_addresses(["a", "c", "d"], "b", 2), ["a", "b"])
+        self.assertEqual(limit_addresses(["b", "c"], "a", 2), ["a", "c"])
+        self.assertEqual(limit_addresses(["a", "b"], "c", 1), ["c"])
 
 
 class CountedEndpointsTests(SharedStoresTestCase):
@@ -35,9 +35,11 @@ class CountedEndpointsTests(SharedStoresTestCase):
 
     resources = ("endpoints", "endpointslices")
 
-    def started(self, stores: Any, address: str, count: int) -> CountedEndpoints:
+    def started(self, stores: Any, address: str, count: int) -> MasterCountEndpointReconciler:
         """That of a server that is ready."""
-        reconciler = CountedEndpoints(stores, self.backend, "/registry/", self.clock, lambda: (address, 6443), count)
+        reconciler = MasterCountEndpointReconciler(
+            stores, self.backend, "/registry/", self.clock, lambda: (address, 6443), count
+        )
         self.addCleanup(reconciler.end)
         self.done(reconciler.prepare())
         reconciler.start()

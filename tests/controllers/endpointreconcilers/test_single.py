@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions
 from kubetwist.controllers.endpointreconcilers.lease import INTERVAL
-from kubetwist.controllers.endpointreconcilers.single import SoleEndpoint
+from kubetwist.controllers.endpointreconcilers.single import SingleEndpointReconciler
 from tests.registry.sharedstores import SharedStoresTestCase
 
 
@@ -18,9 +18,9 @@ class SoleEndpointTests(SharedStoresTestCase):
 
     resources = ("endpoints", "endpointslices")
 
-    def started(self, address: str) -> SoleEndpoint:
+    def started(self, address: str) -> SingleEndpointReconciler:
         """Return the address of a server that is ready."""
-        reconciler = SoleEndpoint(self.one, self.backend, "/registry/", self.clock, lambda: (address, 6443))
+        reconciler = SingleEndpointReconciler(self.one, self.backend, "/registry/", self.clock, lambda: (address, 6443))
         self.addCleanup(reconciler.end)
         self.done(reconciler.prepare())
         reconciler.start()

@@ -18,7 +18,7 @@ from kubetwist.controllers.endpoints.endpointslice import (
     GROUP,
     EndpointSliceController,
     _identity,
-    pack,
+    reconcile_slices,
 )
 from tests.controllers.services import ServiceTestCase
 
@@ -259,12 +259,12 @@ class PackTests(SynchronousTestCase):
             obj = {"metadata": {"name": f"s{index}"}, "endpoints": [_end(number, True) for number in mine]}
             records.append(Record(f"d/s{index}", 1, without_kind(obj), {}, {}))
         desired = {_identity(end): end for end in (_end(number, ready) for number, ready in wanted.items())}
-        slices, empty = pack(records, desired, "IPv4", ())
+        slices, empty = reconcile_slices(records, desired, "IPv4", ())
         there = [_identity(end) for one in slices for end in one.endpoints]
         self.assertEqual(sorted(there), sorted(desired))
         self.assertTrue(all(0 < len(one.endpoints) <= CAPACITY for one in slices))
         self.assertEqual(len([one for one in slices if one.record]) + len(empty), len(records))
-        again, _ = pack([one.record for one in slices if one.record and not one.changed], {}, "IPv4", ())
+        again, _ = reconcile_slices([one.record for one in slices if one.record and not one.changed], {}, "IPv4", ())
         self.assertEqual(again, [])
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from kubetwist.controllers.endpoints.endpointslice import GROUP
 from kubetwist.controllers.endpoints.endpointslicemirroring import (
     SKIP,
-    SliceMirroring,
+    EndpointSliceMirroringController,
 )
 from tests.controllers.services import ServiceTestCase
 
@@ -34,7 +34,7 @@ class SliceMirroringTests(ServiceTestCase):
 
     def test_mirrored(self) -> None:
         """Endpoints of a service without a selector have a slice for each family."""
-        self.start(SliceMirroring)
+        self.start(EndpointSliceMirroringController)
         self.service(selector=None)
         meta = {"labels": {"a": "b"}, "annotations": {"x": "y"}}
         made = self.make("endpoints", "web", "default", metadata=meta, subsets=[SUBSET])
@@ -55,7 +55,7 @@ class SliceMirroringTests(ServiceTestCase):
 
     def test_changes(self) -> None:
         """Slices follow the endpoints, in place; what others do to them is undone."""
-        self.start(SliceMirroring)
+        self.start(EndpointSliceMirroringController)
         self.service(selector=None)
         self.make("endpoints", "web", "default", subsets=[SUBSET])
         self.settle()
@@ -75,7 +75,7 @@ class SliceMirroringTests(ServiceTestCase):
 
     def test_not_mirrored(self) -> None:
         """Slices go with the endpoints, with the service, and when either says that there are to be none."""
-        self.start(SliceMirroring)
+        self.start(EndpointSliceMirroringController)
         endings: list[Any] = [
             lambda: self.remove("endpoints", "web", "default"),
             lambda: self.remove("services", "web", "default"),
@@ -98,7 +98,7 @@ class SliceMirroringTests(ServiceTestCase):
 
     def test_repacked(self) -> None:
         """Addresses that are in several subsets are in the slice that has all their ports."""
-        self.start(SliceMirroring)
+        self.start(EndpointSliceMirroringController)
         self.service(selector=None)
         first = {"addresses": [{"ip": "1.1.1.1"}, {"ip": "1.1.1.2"}], "ports": [{"name": "a", "port": 1}]}
         second = {"addresses": [{"ip": "1.1.1.1"}], "ports": [{"name": "b", "port": 2}]}
@@ -109,7 +109,7 @@ class SliceMirroringTests(ServiceTestCase):
 
     def test_faults_and_restart(self) -> None:
         """With writes that fail, and after a kill, the slices are right in the end."""
-        self.start(SliceMirroring)
+        self.start(EndpointSliceMirroringController)
         for number in range(20):
             self.service(f"s{number}", selector=None, clusterIP=f"10.0.0.{number + 1}")
             self.make("endpoints", f"s{number}", "default", subsets=[SUBSET])
@@ -121,7 +121,7 @@ class SliceMirroringTests(ServiceTestCase):
             subscription.stop()
         self.remove("services", "s0", "default")
         before = {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in self.slices()}
-        self.restart(SliceMirroring)
+        self.restart(EndpointSliceMirroringController)
         self.settle(1)
         after = {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in self.slices()}
         self.assertEqual((len(after), after.items() <= before.items()), (38, True))

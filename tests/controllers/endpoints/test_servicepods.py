@@ -7,12 +7,12 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.controllers.endpoints.servicepods import (
-    TriggerTimes,
+    TriggerTimeTracker,
     addresses,
     host_name,
     port_number,
-    published,
     selector_of,
+    should_be_in_endpoints,
 )
 
 
@@ -34,10 +34,10 @@ class PodTests(SynchronousTestCase):
             ({"podIP": "10.0.0.1", "phase": "Failed"}, False),
             ({"phase": "Running"}, False),
         ):
-            self.assertEqual(published(pod(**status), terminating=False), wanted, status)
+            self.assertEqual(should_be_in_endpoints(pod(**status), terminating=False), wanted, status)
         leaving = pod(podIP="10.0.0.1")
         leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        self.assertEqual([published(leaving, terminating=one) for one in (False, True)], [False, True])
+        self.assertEqual([should_be_in_endpoints(leaving, terminating=one) for one in (False, True)], [False, True])
 
     def test_addresses(self) -> None:
         """The list counts, where there is one; what is no address is left out."""
@@ -80,11 +80,11 @@ class PodTests(SynchronousTestCase):
 
 
 class TriggerTimeTests(SynchronousTestCase):
-    """Tests for L{TriggerTimes}."""
+    """Tests for L{TriggerTimeTracker}."""
 
     def test_changes(self) -> None:
         """It is told of the first change since the last time: at first of the service itself."""
-        times = TriggerTimes()
+        times = TriggerTimeTracker()
 
         def changed(made: str, *pods: Any) -> str:
             return times.changed("ns/s", {"metadata": {"creationTimestamp": made}}, pods)

@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupResource
 from kubetwist.controllers.namespaces.conditions import (
-    Outcome,
+    ContentDeletionResult,
     update_conditions,
 )
 
@@ -27,7 +27,7 @@ class ConditionTests(SynchronousTestCase):
     def test_well(self) -> None:
         """All of them are there when nothing is wrong, in the order of the reference."""
         namespace: dict[str, Any] = {}
-        update_conditions(namespace, Outcome(), "now")
+        update_conditions(namespace, ContentDeletionResult(), "now")
         conditions = namespace["status"]["conditions"]
         self.assertEqual({one["type"]: one["reason"] for one in conditions}, WELL)
         self.assertEqual([one["type"] for one in conditions], list(WELL))
@@ -35,7 +35,7 @@ class ConditionTests(SynchronousTestCase):
 
     def test_problems(self) -> None:
         """Each problem is told in its own condition, in a stable order."""
-        outcome = Outcome(discovery="no answer", failures=["z", "a"])
+        outcome = ContentDeletionResult(discovery="no answer", failures=["z", "a"])
         outcome.remaining.update({GroupResource("apps", "deployments"): 2, GroupResource("", "pods"): 1})
         outcome.finalizers.update({"example.com/b": 2, "example.com/a": 1})
         namespace: dict[str, Any] = {}
@@ -69,12 +69,12 @@ class ConditionTests(SynchronousTestCase):
     def test_transitions(self) -> None:
         """A transition is told of only when the status changes, and foreign conditions are left alone."""
         namespace: dict[str, Any] = {"status": {"conditions": [{"type": "Other", "status": "Unknown"}]}}
-        update_conditions(namespace, Outcome(failures=["a"]), "first")
-        update_conditions(namespace, Outcome(failures=["b"]), "second")
+        update_conditions(namespace, ContentDeletionResult(failures=["a"]), "first")
+        update_conditions(namespace, ContentDeletionResult(failures=["b"]), "second")
         by_type = {one["type"]: one for one in namespace["status"]["conditions"]}
         failure = by_type["NamespaceDeletionContentFailure"]
         self.assertEqual(failure["lastTransitionTime"], "first")
         self.assertIn("remaining: b", failure["message"])
-        update_conditions(namespace, Outcome(), "third")
+        update_conditions(namespace, ContentDeletionResult(), "third")
         self.assertEqual((failure["status"], failure["lastTransitionTime"]), ("False", "third"))
         self.assertEqual(by_type["Other"], {"type": "Other", "status": "Unknown"})

@@ -12,7 +12,7 @@ from kubetwist.controllers.serviceaccounts import legacytokentracking as legacyt
 from kubetwist.controllers.serviceaccounts.legacytokentracking import (
     CREATION,
     NAME,
-    TokenTracking,
+    LegacyTokenTracking,
 )
 from tests.registry.storetools import StoreTestCase
 
@@ -20,7 +20,7 @@ SCOPE = RequestScope("kube-system")
 
 
 class TokenTrackingTests(StoreTestCase):
-    """Tests for L{TokenTracking}."""
+    """Tests for L{LegacyTokenTracking}."""
 
     resources = ("configmaps", "namespaces")
 
@@ -29,7 +29,7 @@ class TokenTrackingTests(StoreTestCase):
         super().setUp()
         self.patch(legacytokens, "_today", lambda: "2026-11-22")
         self.clock = self.server.clock
-        self.tracking = TokenTracking(self.store("configmaps"), self.clock)
+        self.tracking = LegacyTokenTracking(self.store("configmaps"), self.clock)
 
     def start(self) -> None:
         """Begin."""

@@ -12,7 +12,7 @@ from kubetwist.controllers.serviceaccounts.serviceaccounttokens import (
     ACCOUNT_NAME,
     ACCOUNT_UID,
     TYPE,
-    AccountTokens,
+    TokensController,
 )
 from tests.controllers.harness import ControllerTestCase
 
@@ -77,7 +77,7 @@ class AccountTokensTests(ControllerTestCase):
         """A secret that asks for a token has it, and what comes with it; those that are there at the start as well."""
         before = self.secret("before")
         self.assertNotIn("data", before)
-        self.start(AccountTokens)
+        self.start(TokensController)
         for secret in (self.secret(), self.find("secrets", "before", "one")):
             meta = secret["metadata"]
             self.assertEqual(self.data(secret)["ca.crt"], "our certificate")
@@ -97,7 +97,7 @@ class AccountTokensTests(ControllerTestCase):
 
     def test_kept(self) -> None:
         """A token that is there stays, with whatever else a secret has; what is missing is added."""
-        self.start(AccountTokens)
+        self.start(TokensController)
         secret = self.secret(data={"token": "bWluZQ==", "more": "eQ==", "ca.crt": "b2xk"})
         self.assertEqual(
             self.data(secret), {"token": "mine", "more": "y", "ca.crt": "our certificate", "namespace": "one"}
@@ -112,21 +112,21 @@ class AccountTokensTests(ControllerTestCase):
 
     def test_other_secrets(self) -> None:
         """Secrets of other types are none of its business."""
-        self.start(AccountTokens)
+        self.start(TokensController)
         self.make("secrets", "plain", "one", metadata={"annotations": {ACCOUNT_NAME: "nobody"}})
         self.settle()
         self.assertNotIn("data", self.find("secrets", "plain", "one"))
 
     def test_no_account(self) -> None:
         """A token of an account that is not there, or that is another one of its name, is deleted."""
-        self.start(AccountTokens)
+        self.start(TokensController)
         self.assertIsNone(self.secret(account="nobody"))
         self.assertIsNone(self.secret(uid="another"))
         self.assertIsNotNone(self.secret(uid=self.uid))
 
     def test_account_goes(self) -> None:
         """With an account its tokens go; those of a new one of its name stay."""
-        self.start(AccountTokens)
+        self.start(TokensController)
         self.secret("a")
         self.secret("b")
         self.make("serviceaccounts", "other", "one")
@@ -141,18 +141,18 @@ class AccountTokensTests(ControllerTestCase):
 
     def test_account_goes_unseen(self) -> None:
         """Tokens of an account that was deleted while nobody looked are deleted afterwards."""
-        self.start(AccountTokens)
+        self.start(TokensController)
         self.secret()
         self.restart()
         self.remove("serviceaccounts", "robot", "one")
         self.settle()
         self.assertEqual(self.names("secrets"), ["token"])
-        self.start(AccountTokens)
+        self.start(TokensController)
         self.assertEqual(self.names("secrets"), [])
 
     def test_reference(self) -> None:
         """An account does not refer to a secret any more that is deleted."""
-        self.start(AccountTokens)
+        self.start(TokensController)
         self.secret("a")
         self.change("serviceaccounts", "robot", lambda obj: obj.update(secrets=[{"name": "a"}, {"name": "b"}]), "one")
         self.remove("secrets", "a", "one")
@@ -161,7 +161,7 @@ class AccountTokensTests(ControllerTestCase):
 
     def test_certificate(self) -> None:
         """When the server shows another certificate, all secrets say so, and keep their tokens."""
-        self.start(AccountTokens)
+        self.start(TokensController)
         before = self.data(self.secret())
         assert self.config is not None
         self.config.trust(b"another")
@@ -181,7 +181,7 @@ class AccountTokensTests(ControllerTestCase):
         self.killed_at_each_write(
             prepare,
             lambda: [sorted(self.data(self.find("secrets", name, "one"))) for name in self.names("secrets")],
-            AccountTokens,
+            TokensController,
         )
 
     def test_faults(self) -> None:
@@ -189,7 +189,7 @@ class AccountTokensTests(ControllerTestCase):
         for number in range(40):
             self.secret(f"s{number}", "nobody" if number % 4 == 0 else "robot")
         self.backend.fails = lambda number: number % 10 == 0
-        self.start(AccountTokens)
+        self.start(TokensController)
         self.settle(10)
         self.assertEqual(len(self.names("secrets")), 30)
         for name in self.names("secrets"):

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.controllers.workloads import daemonpods
-from kubetwist.controllers.workloads.daemonpods import DaemonPlan, FailureBackoff, Fit, daemon_tolerations, update_step
+from kubetwist.controllers.workloads.daemonpods import (
+    DaemonPlan,
+    FailureBackoff,
+    Fit,
+    daemon_tolerations,
+    rolling_update,
+)
 from kubetwist.controllers.workloads.history import REVISION_LABEL
 from tests.controllers.workloads.daemonsetcase import template
 
@@ -85,7 +91,7 @@ class PlanTests(SynchronousTestCase):
             there += [pod(f"new-{number}", new_works)] if kind in ("new", "both") else []
             if there:
                 pods[name] = there
-        delete, create = update_step(plan, fits, pods, "new", 0.0)
+        delete, create = rolling_update(plan, fits, pods, "new", 0.0)
         gone = {one["metadata"]["name"] for one in delete}
 
         def works(name: str, left: bool) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubetwist.api.times import format_time
 from kubetwist.controllers.workloads.job import JobController
-from tests.controllers.workloads.jobcase import TRACKING, JobTestCase
+from tests.controllers.workloads.jobcase import TRACKING_FINALIZER, JobTestCase
 
 
 class JobTests(JobTestCase):
@@ -15,7 +15,7 @@ class JobTests(JobTestCase):
         self.start(JobController)
         made = self.job()
         (pod,) = self.pods()
-        self.assertEqual(pod["metadata"]["finalizers"], [TRACKING])
+        self.assertEqual(pod["metadata"]["finalizers"], [TRACKING_FINALIZER])
         self.assertEqual(pod["metadata"]["ownerReferences"][0]["uid"], made["metadata"]["uid"])
         self.assertEqual(pod["metadata"]["labels"]["batch.kubernetes.io/job-name"], "a")
         status = self.status

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubetwist.controllers.workloads.job import JobController
-from tests.controllers.workloads.jobcase import TRACKING, JobTestCase
+from tests.controllers.workloads.jobcase import TRACKING_FINALIZER, JobTestCase
 
 
 class PolicyTests(JobTestCase):
@@ -15,7 +15,9 @@ class PolicyTests(JobTestCase):
         self.job(completionMode="Indexed", completions=2, parallelism=2, backoffLimitPerIndex=1)
         first, second = sorted(self.pods(), key=self.index)
         self.over(first, code=1)
-        self.assertEqual(self.find("pods", first["metadata"]["name"], "default")["metadata"]["finalizers"], [TRACKING])
+        self.assertEqual(
+            self.find("pods", first["metadata"]["name"], "default")["metadata"]["finalizers"], [TRACKING_FINALIZER]
+        )
         self.settle(10)
         (again,) = (pod for pod in self.pods() if self.index(pod) == 0)
         self.assertEqual(again["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"], "1")

@@ -12,13 +12,13 @@ from kubetwist.controllers.workloads.podstatus import (
     READY,
     RUN_SECONDS,
     STOP_SECONDS,
-    Place,
-    PodRun,
-    plan_of,
+    PodAddresses,
+    PodStatusSimulator,
+    read_behavior,
     stop_wait,
 )
 
-PLACE = Place("192.0.2.1", "10.0.0.1")
+PLACE = PodAddresses("192.0.2.1", "10.0.0.1")
 START = 1_800_000_000.0
 #: Everything that annotations can say.
 ALL = {"run_seconds": "3.5", "exit_code": "1,-1,0", "stop_seconds": "7", "ready": "false"}
@@ -32,7 +32,7 @@ def pod(image: str = "app", spec: Any = None, **annotations: str) -> dict[str, A
 
 
 class PlanTests(SynchronousTestCase):
-    """Tests for L{plan_of}."""
+    """Tests for L{read_behavior}."""
 
     def test_images(self) -> None:
         """The name of an image says how it ends, whatever its registry, tag and digest."""
@@ -42,31 +42,31 @@ class PlanTests(SynchronousTestCase):
             ("false@sha256:0", 1.0, 1, True),
             ("x/pull-error", None, 0, False),
         ):
-            plan = plan_of(pod(image))
+            plan = read_behavior(pod(image))
             self.assertEqual((plan.seconds, plan.code(0), plan.pulled), (seconds, code, pulled), image)
 
     def test_annotations(self) -> None:
         """Annotations say more than images; what makes no sense is not said."""
         self.assertEqual({RUN_SECONDS, EXIT_CODE, STOP_SECONDS, READY}, set(pod(**ALL)["metadata"]["annotations"]))
-        plan = plan_of(pod("true", **ALL))
+        plan = read_behavior(pod("true", **ALL))
         self.assertEqual((plan.seconds, plan.stop, plan.ready), (3.5, 7.0, False))
         self.assertEqual([plan.code(restarts) for restarts in range(4)], [1, 255, 0, 0])
-        odd = plan_of(pod("false", run_seconds="-1", exit_code="x", stop_seconds="nan", ready="x"))
+        odd = read_behavior(pod("false", run_seconds="-1", exit_code="x", stop_seconds="nan", ready="x"))
         self.assertEqual((odd.seconds, odd.code(0), odd.stop, odd.ready), (1.0, 1, 0.0, True))
 
     def test_jobs(self) -> None:
         """The pods of jobs end."""
         of_job = pod()
         of_job["metadata"]["ownerReferences"] = [{"kind": "Job", "controller": True}]
-        self.assertEqual(plan_of(of_job).seconds, 1.0)
+        self.assertEqual(read_behavior(of_job).seconds, 1.0)
 
 
 class RunTests(SynchronousTestCase):
-    """Tests for L{PodRun}."""
+    """Tests for L{PodStatusSimulator}."""
 
-    def look(self, obj: dict[str, Any], now: float) -> PodRun:
+    def look(self, obj: dict[str, Any], now: float) -> PodStatusSimulator:
         """Look at a pod, and keep its status."""
-        run = PodRun(obj, PLACE, START + now)
+        run = PodStatusSimulator(obj, PLACE, START + now)
         obj["status"] = run.status
         return run
 
@@ -144,7 +144,7 @@ class RunTests(SynchronousTestCase):
             obj["metadata"].update(deletionTimestamp=format_time(START + grace), deletionGracePeriodSeconds=grace)
             self.assertEqual(stop_wait(obj, START), wait)
             self.assertEqual(stop_wait(obj, START + wait + 1), 0.0)
-        stopped = PodRun(obj, PLACE, START + 1).stopped()
+        stopped = PodStatusSimulator(obj, PLACE, START + 1).stopped()
         self.assertEqual(stopped["containerStatuses"][0]["state"]["terminated"]["exitCode"], 143)
 
     def test_gates(self) -> None:

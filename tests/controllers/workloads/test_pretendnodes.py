@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kubetwist.api.times import seconds_since_epoch, use_clock
-from kubetwist.controllers.workloads.pretendnodes import PretendNodes
+from kubetwist.controllers.workloads.pretendnodes import FakeNodes
 from tests.controllers.harness import ControllerTestCase
 
 SPEC = {"containers": [{"name": "c", "image": "c:1"}]}
@@ -43,7 +43,7 @@ class PretendNodeTests(ControllerTestCase):
 
     def test_nodes(self) -> None:
         """There are as many nodes as were asked for: ready, with addresses, resources and a network for pods."""
-        self.start(PretendNodes)
+        self.start(FakeNodes)
         self.assertEqual(self.names("nodes"), ["pretend-node-0", "pretend-node-1", "pretend-node-2"])
         node = self.find("nodes", "pretend-node-1")
         status = node["status"]
@@ -58,7 +58,7 @@ class PretendNodeTests(ControllerTestCase):
 
     def test_leases(self) -> None:
         """Each node renews its lease every ten seconds, and tells of itself every five minutes."""
-        self.start(PretendNodes)
+        self.start(FakeNodes)
 
         def renewed() -> str:
             lease = self.find("leases", "pretend-node-0", "kube-node-lease", "coordination.k8s.io")
@@ -78,7 +78,7 @@ class PretendNodeTests(ControllerTestCase):
 
     def test_deleted_node(self) -> None:
         """A node that is deleted registers itself again."""
-        self.start(PretendNodes)
+        self.start(FakeNodes)
         self.remove("nodes", "pretend-node-0")
         self.settle()
         self.assertEqual(len(self.names("nodes")), 3)
@@ -86,7 +86,7 @@ class PretendNodeTests(ControllerTestCase):
 
     def test_runs(self) -> None:
         """A pod on such a node runs at once, is ready, and has addresses of that node."""
-        self.start(PretendNodes)
+        self.start(FakeNodes)
         pod = self.pod()
         status = pod["status"]
         self.assertEqual((status["phase"], status["podIP"], status["hostIP"]), ("Running", "10.244.1.2", "172.18.0.3"))
@@ -107,12 +107,12 @@ class PretendNodeTests(ControllerTestCase):
     def test_other_nodes(self) -> None:
         """Pods on real nodes are left alone."""
         self.make("nodes", "real")
-        self.start(PretendNodes)
+        self.start(FakeNodes)
         self.assertEqual(self.pod(node="real")["status"]["phase"], "Pending")
 
     def test_init_containers(self) -> None:
         """Init containers have ended well when a pod runs; sidecars run beside it."""
-        self.start(PretendNodes)
+        self.start(FakeNodes)
         side = {"name": "s", "image": "s", "restartPolicy": "Always"}
         pod = self.pod(spec={"initContainers": [{"name": "i", "image": "i"}, side]})
         first, second = pod["status"]["initContainerStatuses"]
@@ -121,7 +121,7 @@ class PretendNodeTests(ControllerTestCase):
 
     def test_readiness(self) -> None:
         """A probe's initialDelaySeconds passes before a pod is ready."""
-        self.start(PretendNodes)
+        self.start(FakeNodes)
         probe = {"httpGet": {"port": 80}, "initialDelaySeconds": 5}
         self.pod(spec={"containers": [{"name": "c", "image": "c", "readinessProbe": probe}]})
         self.assertEqual(self.conditions()["Ready"], "False")
@@ -130,7 +130,7 @@ class PretendNodeTests(ControllerTestCase):
 
     def test_readiness_gates(self) -> None:
         """A readiness gate keeps a pod from being ready until its condition is true."""
-        self.start(PretendNodes)
+        self.start(FakeNodes)
         pod = self.pod(spec={"readinessGates": [{"conditionType": "example.com/up"}]})
         (ready,) = (one for one in pod["status"]["conditions"] if one["type"] == "Ready")
         self.assertEqual((ready["status"], ready["reason"]), ("False", "ReadinessGatesNotReady"))
@@ -144,7 +144,7 @@ class PretendNodeTests(ControllerTestCase):
 
     def test_annotations(self) -> None:
         """A pod that is not restarted ends when its annotations say so, and as they say."""
-        self.start(PretendNodes)
+        self.start(FakeNodes)
         said = {"kubetwist.dev/run-seconds": "20", "kubetwist.dev/exit-code": "3"}
         self.pod(metadata={"annotations": said}, spec={"restartPolicy": "Never"})
         self.settle(19)
@@ -158,7 +158,7 @@ class PretendNodeTests(ControllerTestCase):
 
     def test_images(self) -> None:
         """Images called true and false end as these programs do; pull-error is not to be had."""
-        self.start(PretendNodes)
+        self.start(FakeNodes)
         for image, phase in (("x.io/true:1", "Succeeded"), ("false", "Failed"), ("x/pull-error", "Pending")):
             name = image.replace("/", "-").replace(":", "-")
             self.pod(name, spec={"containers": [{"name": "c", "image": image}], "restartPolicy": "Never"})
@@ -167,7 +167,7 @@ class PretendNodeTests(ControllerTestCase):
 
     def test_restarts(self) -> None:
         """Containers that end are started again, after a pause that grows."""
-        self.start(PretendNodes)
+        self.start(FakeNodes)
         said = {"kubetwist.dev/run-seconds": "1", "kubetwist.dev/exit-code": "1,0"}
         self.pod(metadata={"annotations": said}, spec={"restartPolicy": "OnFailure"})
         self.settle(1)
@@ -182,7 +182,7 @@ class PretendNodeTests(ControllerTestCase):
 
     def test_deadline(self) -> None:
         """A pod that is active for too long fails."""
-        self.start(PretendNodes)
+        self.start(FakeNodes)
         self.pod(spec={"activeDeadlineSeconds": 7})
         self.settle(7)
         status = self.seen()["status"]
@@ -190,7 +190,7 @@ class PretendNodeTests(ControllerTestCase):
 
     def test_deletion(self) -> None:
         """A pod that is deleted ends, in the time that it takes but within its grace period, and is gone."""
-        self.start(PretendNodes)
+        self.start(FakeNodes)
         self.pod()
         self.remove("pods", "a", "default")
         self.settle()
@@ -209,7 +209,7 @@ class PretendNodeTests(ControllerTestCase):
 
     def test_addresses_return(self) -> None:
         """The address of a pod that is gone is there for others, in time."""
-        controller = self.start(PretendNodes)
+        controller = self.start(FakeNodes)
         for number in range(300):
             name = f"p{number}"
             self.pod(name)
@@ -220,7 +220,7 @@ class PretendNodeTests(ControllerTestCase):
     def test_faults(self) -> None:
         """With every tenth write failing all pods run and end in the end."""
         self.backend.fails = lambda number: number % 10 == 0
-        self.start(PretendNodes)
+        self.start(FakeNodes)
         self.settle(5)
         self.backend.fails = lambda number: False
         for number in range(30):
@@ -241,13 +241,13 @@ class PretendNodeTests(ControllerTestCase):
 
     def test_restart(self) -> None:
         """After a kill pods keep their addresses and go on, and nodes that are wanted no more are gone."""
-        self.start(PretendNodes)
+        self.start(FakeNodes)
         said = {"kubetwist.dev/run-seconds": "20"}
         before = self.pod(metadata={"annotations": said}, spec={"restartPolicy": "Never"})
         self.pod("lost", node="pretend-node-2")
         self.settle(5)
         self.config = SimpleNamespace(options={"pretend-nodes": 2}, kubernetes_version="1.36")
-        self.restart(PretendNodes)
+        self.restart(FakeNodes)
         self.assertEqual(self.names("nodes"), ["pretend-node-0", "pretend-node-1"])
         self.assertEqual(self.seen(), before)
         self.assertNotEqual(self.pod("b")["status"]["podIP"], before["status"]["podIP"])

@@ -46,7 +46,7 @@ class ArithmeticTests(ControllerTestCase):
     @given(sized, st.integers(0, 100), st.integers(0, 100))
     def test_bounds(self, replicas: int, surge: int, unavailable: int) -> None:
         """An update can always move: something may be too many, or missing."""
-        most, missing = rollout.bounds(deployment(replicas, f"{surge}%", f"{unavailable}%"))
+        most, missing = rollout.max_surge_and_unavailable(deployment(replicas, f"{surge}%", f"{unavailable}%"))
         self.assertTrue(most + missing > 0 or not replicas)
         self.assertLessEqual(missing, replicas)
 

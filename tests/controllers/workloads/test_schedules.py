@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.controllers.workloads.schedules import Times
+from kubetwist.controllers.workloads.schedules import CronSchedule
 from kubetwist.registry.batch.schedule import CronError
 from tests.controllers.harness import START
 
@@ -21,7 +21,7 @@ class TimesTests(SynchronousTestCase):
 
     def check(self, schedule: str, since: str, *expected: str, zone: str | None = None) -> None:
         """Compare the first times after a moment."""
-        times, moment, found = Times(schedule, zone), at(since), []
+        times, moment, found = CronSchedule(schedule, zone), at(since), []
         for _ in expected:
             following = times.after(moment)
             assert following is not None
@@ -58,8 +58,8 @@ class TimesTests(SynchronousTestCase):
 
     def test_never(self) -> None:
         """A day that does not come has no time."""
-        self.assertIsNone(Times("0 0 31 2 *", None).after(START))
-        self.assertEqual(Times("0 0 31 2 *", None).newest(START - 1e9, START), (None, False))
+        self.assertIsNone(CronSchedule("0 0 31 2 *", None).after(START))
+        self.assertEqual(CronSchedule("0 0 31 2 *", None).most_recent(START - 1e9, START), (None, False))
 
     def test_zones(self) -> None:
         """Times are those of a zone; an hour that is left out in spring has none."""
@@ -70,13 +70,13 @@ class TimesTests(SynchronousTestCase):
 
     def test_newest(self) -> None:
         """The last of the missed times is found, however many they are."""
-        minutely = Times("* * * * *", None)
+        minutely = CronSchedule("* * * * *", None)
         now = at("2026-06-01 10:30") + 12
-        self.assertEqual(minutely.newest(now - 300, now), (at("2026-06-01 10:30"), False))
-        self.assertEqual(minutely.newest(now - 1e8, now), (at("2026-06-01 10:30"), True))
-        self.assertEqual(minutely.newest(now - 10, now), (None, False))
-        self.assertEqual(Times("@every 10s", None).newest(100.0, 135.0), (130.0, False))
-        self.assertEqual(Times("@every 10s", None).following(100.0, 135.0), 140.0)
+        self.assertEqual(minutely.most_recent(now - 300, now), (at("2026-06-01 10:30"), False))
+        self.assertEqual(minutely.most_recent(now - 1e8, now), (at("2026-06-01 10:30"), True))
+        self.assertEqual(minutely.most_recent(now - 10, now), (None, False))
+        self.assertEqual(CronSchedule("@every 10s", None).most_recent(100.0, 135.0), (130.0, False))
+        self.assertEqual(CronSchedule("@every 10s", None).next_after(100.0, 135.0), 140.0)
 
     def test_no_schedule(self) -> None:
         """What is no schedule is refused."""
@@ -85,7 +85,7 @@ class TimesTests(SynchronousTestCase):
             ("90m/x", 'time: unknown unit "m/x" in duration "90m/x"'),
             ("5", 'time: missing unit in duration "5"'),
         ):
-            error = self.assertRaises(ValueError, Times, f"@every {text}", None)
+            error = self.assertRaises(ValueError, CronSchedule, f"@every {text}", None)
             self.assertEqual(str(error), f"failed to parse duration @every {text}: {why}")
         for text in ("", "* * * *", "60 * * * *", "@never", "@every x", "*/0 * * * *", "5-1 * * * *"):
-            self.assertRaises(CronError, Times, text, None)
+            self.assertRaises(CronError, CronSchedule, text, None)

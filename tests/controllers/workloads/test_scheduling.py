@@ -6,12 +6,12 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.controllers.workloads.scheduling import Decision, NodeLoad, PodNeeds, decide, needs_of
+from kubetwist.controllers.workloads.scheduling import NodeInfo, PodInfo, ScheduleResult, needs_of, schedule_pod
 
 
-def node(name: str, cpu: str = "4", spec: Any = None, **labels: str) -> NodeLoad:
+def node(name: str, cpu: str = "4", spec: Any = None, **labels: str) -> NodeInfo:
     """An empty node."""
-    load = NodeLoad(name)
+    load = NodeInfo(name)
     allocatable = {"cpu": cpu, "memory": "8Gi", "pods": "2"}
     load.take(
         {"metadata": {"name": name, "labels": labels}, "spec": spec or {}, "status": {"allocatable": allocatable}}
@@ -19,7 +19,7 @@ def node(name: str, cpu: str = "4", spec: Any = None, **labels: str) -> NodeLoad
     return load
 
 
-def needs(name: str, cpu: str = "1", port: int = 0, labels: Any = None, **spec: Any) -> PodNeeds:
+def needs(name: str, cpu: str = "1", port: int = 0, labels: Any = None, **spec: Any) -> PodInfo:
     """A pod that asks for something."""
     container = {"name": "c", "resources": {"requests": {"cpu": cpu}}, "ports": [{"hostPort": port}]}
     meta = {"name": name, "namespace": "ns", "labels": labels or {}}
@@ -33,9 +33,9 @@ def near(app: str, topology: str = "zone") -> dict[str, Any]:
 
 
 class DecisionTests(SynchronousTestCase):
-    """Tests for L{decide}."""
+    """Tests for L{schedule_pod}."""
 
-    def refused(self, decision: Decision, *why: str) -> None:
+    def refused(self, decision: ScheduleResult, *why: str) -> None:
         """There is no node for a pod, and it is told why."""
         self.assertEqual(decision.node, "")
         for text in why:
@@ -44,65 +44,65 @@ class DecisionTests(SynchronousTestCase):
     def test_room(self) -> None:
         """A pod goes where most is left; where nothing is left it goes nowhere, until something goes."""
         small, large = node("a", "2"), node("b", "4")
-        self.assertEqual(decide(needs("p"), [small, large]).node, "b")
+        self.assertEqual(schedule_pod(needs("p"), [small, large]).node, "b")
         large.add(needs("q", "4"))
-        self.assertEqual(decide(needs("p"), [small, large]).node, "a")
+        self.assertEqual(schedule_pod(needs("p"), [small, large]).node, "a")
         message = "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: "
-        self.refused(decide(needs("p"), [large]), f"{message}1 No preemption victims found for incoming pod.")
-        self.refused(decide(needs("p", "5"), [large]), f"{message}1 Preemption is not helpful for scheduling.")
+        self.refused(schedule_pod(needs("p"), [large]), f"{message}1 No preemption victims found for incoming pod.")
+        self.refused(schedule_pod(needs("p", "5"), [large]), f"{message}1 Preemption is not helpful for scheduling.")
         large.remove("ns/q")
-        self.assertEqual(decide(needs("p"), [large]).node, "b")
+        self.assertEqual(schedule_pod(needs("p"), [large]).node, "b")
 
     def test_many_pods(self) -> None:
         """A node takes no more pods than it says, and one pod that is told of twice counts once."""
         one = node("a")
         for name in ("p", "p", "q"):
-            self.assertEqual(decide(needs("x"), [one]).node, "a")
+            self.assertEqual(schedule_pod(needs("x"), [one]).node, "a")
             one.add(needs(name))
-        self.refused(decide(needs("x"), [one]), "1 Too many pods")
+        self.refused(schedule_pod(needs("x"), [one]), "1 Too many pods")
 
     def test_none(self) -> None:
         """Without nodes there is nothing to choose from."""
-        self.refused(decide(needs("p"), []), "no nodes available to schedule pods")
+        self.refused(schedule_pod(needs("p"), []), "no nodes available to schedule pods")
 
     def test_taints(self) -> None:
         """What a node does not want stays away, unless it tolerates that."""
         tainted = node("a", spec={"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]})
-        self.refused(decide(needs("p"), [tainted]), "1 node(s) had untolerated taint(s)")
+        self.refused(schedule_pod(needs("p"), [tainted]), "1 node(s) had untolerated taint(s)")
         tolerant = needs("p", tolerations=[{"key": "k", "operator": "Exists"}])
-        self.assertEqual(decide(tolerant, [tainted]).node, "a")
-        self.refused(decide(tolerant, [node("a", spec={"unschedulable": True})]), "1 node(s) were unschedulable")
-        avoided = node("a", spec={"taints": [{"key": "k", "effect": "PreferNoSchedule"}]})
-        self.assertEqual(decide(needs("p"), [avoided]).node, "a")
-        self.assertEqual(decide(needs("p"), [avoided, node("b", "2")]).node, "b")
+        self.assertEqual(schedule_pod(tolerant, [tainted]).node, "a")
+        self.refused(schedule_pod(tolerant, [node("a", spec={"unschedulable": True})]), "1 node(s) were unschedulable")
+        required_anti_affinity = node("a", spec={"taints": [{"key": "k", "effect": "PreferNoSchedule"}]})
+        self.assertEqual(schedule_pod(needs("p"), [required_anti_affinity]).node, "a")
+        self.assertEqual(schedule_pod(needs("p"), [required_anti_affinity, node("b", "2")]).node, "b")
 
     def test_ports(self) -> None:
         """A port of a node is had once."""
         one = node("a")
         one.add(needs("p", port=80))
-        self.refused(decide(needs("q", port=80), [one]), "1 node(s) didn't have free ports")
-        self.assertEqual(decide(needs("q", port=81), [one]).node, "a")
+        self.refused(schedule_pod(needs("q", port=80), [one]), "1 node(s) didn't have free ports")
+        self.assertEqual(schedule_pod(needs("q", port=81), [one]).node, "a")
 
     def test_affinity(self) -> None:
         """A pod goes where those are that it wants near; the first of a group goes anywhere."""
         nodes = [node("a", zone="1"), node("b", zone="2"), node("c", "8")]
         first = needs("p", labels={"app": "x"}, affinity={"podAffinity": near("x")})
-        self.assertIn(decide(first, nodes).node, ("a", "b"))
+        self.assertIn(schedule_pod(first, nodes).node, ("a", "b"))
         nodes[1].add(first)
         second = needs("q", labels={"app": "x"}, affinity={"podAffinity": near("x")})
-        self.assertEqual(decide(second, nodes).node, "b")
+        self.assertEqual(schedule_pod(second, nodes).node, "b")
         stranger = needs("s", affinity={"podAffinity": near("y")})
-        self.refused(decide(stranger, nodes), "3 node(s) didn't match pod affinity rules")
+        self.refused(schedule_pod(stranger, nodes), "3 node(s) didn't match pod affinity rules")
 
     def test_anti_affinity(self) -> None:
         """A pod goes neither near those that it avoids, nor near those that avoid it."""
         nodes = [node("a", "8", zone="1"), node("b", zone="2")]
         nodes[0].add(needs("p", labels={"app": "x"}, affinity={"podAntiAffinity": near("x")}))
-        self.assertEqual(decide(needs("q", labels={"app": "x"}), nodes).node, "b")
-        self.refused(decide(needs("q", labels={"app": "x"}), nodes[:1]), "existing pods anti-affinity rules")
-        avoiding = needs("r", affinity={"podAntiAffinity": near("x")})
-        self.assertEqual(decide(avoiding, nodes).node, "b")
-        self.refused(decide(avoiding, nodes[:1]), "didn't match pod anti-affinity rules")
+        self.assertEqual(schedule_pod(needs("q", labels={"app": "x"}), nodes).node, "b")
+        self.refused(schedule_pod(needs("q", labels={"app": "x"}), nodes[:1]), "existing pods anti-affinity rules")
+        pods_with_required_anti_affinity = needs("r", affinity={"podAntiAffinity": near("x")})
+        self.assertEqual(schedule_pod(pods_with_required_anti_affinity, nodes).node, "b")
+        self.refused(schedule_pod(pods_with_required_anti_affinity, nodes[:1]), "didn't match pod anti-affinity rules")
 
     def test_spread(self) -> None:
         """Pods of a set are spread over zones, as far as the skew allows."""
@@ -116,8 +116,8 @@ class DecisionTests(SynchronousTestCase):
         placed = []
         for name in ("p", "q"):
             pod = needs(name, labels={"app": "x"}, topologySpreadConstraints=[constraint])
-            placed.append(decide(pod, nodes).node)
+            placed.append(schedule_pod(pod, nodes).node)
             next(one for one in nodes if one.name == placed[-1]).add(pod)
         self.assertEqual(placed, ["a", "b"])
         alone = needs("r", labels={"app": "x"}, topologySpreadConstraints=[constraint])
-        self.refused(decide(alone, nodes[2:]), "(missing required label)")
+        self.refused(schedule_pod(alone, nodes[2:]), "(missing required label)")
