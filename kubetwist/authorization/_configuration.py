@@ -94,12 +94,12 @@ _VERSIONS: Final = {f"apiserver.config.k8s.io/{version}": _CONFIGURATION for ver
 @frozen
 class AuthorizerConfiguration:
     """
-    One authorizer of the file.
+    An entry of AuthorizationConfiguration.
 
-    @ivar kind: Its type, which is its mode.
-    @ivar name: What it is called in the file.
-    @ivar rules: Of a webhook; L{None} for others.
-    @ivar settings: How that webhook is called.
+    @ivar kind: The type of the authorizer.
+    @ivar name: Its name in the file.
+    @ivar rules: The rules of a webhook; L{None} for other types.
+    @ivar settings: The connection settings of a webhook.
     """
 
     kind: str
@@ -111,9 +111,9 @@ class AuthorizerConfiguration:
 @frozen
 class AuthorizationConfiguration:
     """
-    What the file says.
+    The content of --authorization-config.
 
-    @ivar files: Other files that it is made of.
+    @ivar files: The kubeconfig files that it refers to.
     """
 
     authorizers: tuple[AuthorizerConfiguration, ...]

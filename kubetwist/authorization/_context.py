@@ -1,4 +1,4 @@
-"""What authorizers use of the server that they are made for."""
+"""The context of authorizer factories."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class AuthorizationContext(Protocol):
     """
-    What factories of authorizers are given.
+    The parts of the server that authorizers use.
 
     @see: L{kubetwist.server.context.PluginContext}, which implements it.
     """

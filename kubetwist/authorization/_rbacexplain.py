@@ -1,4 +1,4 @@
-"""Which rule and which binding of RBAC allow something; and where none does, which come near."""
+"""Explains RBAC decisions: the rule and binding that allow a request, or near misses."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from ..registry.rbac.ruleresolver import (
 )
 from ._rbacremedies import bind
 
-#: Of a list in a rule, what is shown.
+#: Maximum number of listed items of a rule's field.
 _MAX_LISTED: Final = 20
 
-#: How far what is missing keeps a rule of the user's own from allowing.
+#: Distance (sort key) of a rule of the user, by what is missing.
 _OWN: Final = {"verb": 1, "resourceName": 1, "subresource": 1, "apiGroup": 2, "path": 2}
 _ROLE_MISSING: Final = 0
 _OTHER_NAMESPACE: Final = 2
@@ -51,7 +51,7 @@ _TEXTS: Final = {
 
 
 def explain(grants: Grants, attributes: AuthorizerAttributes) -> JSONObject | None:
-    """The first rule that allows what is asked for, and how the user comes by it."""
+    """Return the first rule that allows the request, with its binding and subject; L{None} if there is none."""
     user = attributes.user
     for binding in grants.bindings_of(user, attributes.namespace):
         try:
@@ -166,7 +166,7 @@ def _unbound_role_near_misses(
     try:
         rules = grants.role(role, namespace).rules
     except UnknownRole:
-        return  # Gone meanwhile.
+        return  # Deleted since.
     for index, rule in enumerate(rules):
         if allows(rule, attributes):
             shown: JSONObject = {"kind": role[0], "name": role[1]}
@@ -200,7 +200,7 @@ def _remedy(attributes: AuthorizerAttributes, role: tuple[str, str], rules: Sequ
 
 
 def _source(binding: Binding, index: int = -1, rule: Rule | None = None) -> JSONObject:
-    """A binding, its role, and perhaps one rule of that, as objects."""
+    """Return a binding, its role and optionally one of its rules as JSON."""
     namespaced = {"namespace": binding.namespace} if binding.namespace else {}
     found: JSONObject = {
         "binding": {"kind": "RoleBinding" if namespaced else CLUSTER, **namespaced, "name": binding.name},
@@ -226,7 +226,7 @@ def _clipped(rule: Rule) -> JSONObject:
 
 
 def _describe_values(rule: Rule, what: str) -> str:
-    """What a rule says of what is not as asked."""
+    """Describe the values of the rule's field that does not match."""
     field = {
         "verb": "verbs",
         "resourceName": "resourceNames",
@@ -249,7 +249,7 @@ def _role(role: tuple[str, str]) -> str:
 
 
 def _resembles(subject: JSONObject, namespace: str, user: UserInfo) -> bool:
-    """Whether whoever wrote a subject may have meant this user, and wrote something else."""
+    """Return whether a subject resembles the user: another kind, case or namespace."""
     kind, name = subject.get("kind", ""), subject.get("name", "")
     account = split_service_account(user.name)
     if account is not None:

@@ -1,5 +1,5 @@
 """
-Attribute-based access control: each line of a file lets somebody do something.
+Attribute-based access control: each line of the policy file allows a subject some requests.
 
 @see: kubernetes, C{pkg/auth/authorizer/abac/abac.go} and C{pkg/apis/abac}.
 """
@@ -135,7 +135,7 @@ def read_policies(path: str, content: bytes) -> Policies:
     """
     Read a file: an object a line, but for those that are blank or begin with C{#}.
 
-    @raise BadPolicy: One line is none; the text tells its number.
+    @raise BadPolicy: A line is invalid; the message has its number.
     """
     policies = []
     unversioned = 0
@@ -159,7 +159,7 @@ def read_policies(path: str, content: bytes) -> Policies:
 
 def _policy(text: bytes, number: int) -> tuple[Policy, bool]:
     """
-    One line, and whether it tells its version.
+    Parse one line; return the policy and whether the line has a version.
 
     @raise ValueError: It is none.
     """

@@ -1,4 +1,4 @@
-"""Authorizers that say the same to everyone: C{AlwaysAllow}, C{AlwaysDeny}."""
+"""The authorizers C{AlwaysAllow} and C{AlwaysDeny}."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @implementer(IAuthorizer, IRuleResolver)
 class Always:
-    """Has one verdict."""
+    """Returns the same verdict for every request."""
 
     def __init__(self, name: str, verdict: Verdict) -> None:
         self.name = name
@@ -50,10 +50,10 @@ class Always:
 
 
 def make_allow(options: FlagValues, server: AuthorizationContext) -> Always:
-    """C{AlwaysAllow}."""
+    """Return the authorizer C{AlwaysAllow}."""
     return Always("AlwaysAllow", Verdict(Decision.ALLOW))
 
 
 def make_deny(options: FlagValues, server: AuthorizationContext) -> Always:
-    """C{AlwaysDeny}; it has no opinion rather than a veto, as in the reference."""
+    """Return the authorizer C{AlwaysDeny}. It returns NoOpinion, as in the reference."""
     return Always("AlwaysDeny", Verdict(Decision.NO_OPINION, "Everything is forbidden."))

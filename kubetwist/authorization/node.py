@@ -1,8 +1,8 @@
 """
-What kubelets may do: read what the pods on their node need, report on their node and its pods, and little more.
+The node authorizer: kubelets may read the objects that pods on their node need, and write their node and its pods.
 
-Whose pods need what is known to L{kubetwist.registry.core.node.graph}. What a request writes is not looked at here:
-that is what the admission plugin C{NodeRestriction} is for.
+L{kubetwist.registry.core.node.graph} maps objects to nodes. The content of writes is checked by the admission plugin
+C{NodeRestriction}.
 
 @see: kubernetes, C{plugin/pkg/auth/authorizer/node/node_authorizer.go}.
 """
@@ -47,7 +47,7 @@ _ALLOW: Final = Verdict(Decision.ALLOW)
 _NO_OPINION: Final = Verdict(Decision.NO_OPINION)
 _OWN_VERBS: Final = frozenset(("get", "create", "update", "patch", "delete"))
 
-#: A decision about a kind of its own: what is asked, and the node that asks.
+#: Authorizes requests for one resource, by attributes and node name.
 _AuthorizeResource = Callable[["NodeAuthorizer", AuthorizerAttributes, str], Any]
 
 
@@ -58,7 +58,7 @@ def _no(reason: str) -> Verdict:
 @implementer(IAuthorizer, IRuleResolver, IRuleExplainer)
 @define(eq=False)
 class NodeAuthorizer:
-    """Allows kubelets what they need for their own node; holds no opinion about the rest, nor about anyone else."""
+    """Allows kubelets the requests for their own node; has no opinion about other requests and users."""
 
     name: ClassVar[str] = "Node"
     graph: NodeGraph
@@ -79,7 +79,7 @@ class NodeAuthorizer:
         return _ALLOW if self._rules.allow(attributes) else _NO_OPINION
 
     def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
-        """See L{IRuleResolver.rules_for}; what a node may do depends on objects, which is not told."""
+        """See L{IRuleResolver.rules_for}; always incomplete, as the permissions of a node depend on its pods."""
         status: JSONObject = {"resourceRules": [], "nonResourceRules": [], "incomplete": False}
         if node_of(user) is not None:
             status["incomplete"] = True
@@ -87,7 +87,7 @@ class NodeAuthorizer:
         return status
 
     def explain(self, attributes: AuthorizerAttributes) -> JSONObject | None:
-        """See L{IRuleExplainer.explain}: the pod that leads the node to an object, where one does."""
+        """See L{IRuleExplainer.explain}: the pod on the node that refers to the object."""
         node = node_of(attributes.user)
         for pod, where in self._pods_for(attributes):
             if where == node:
@@ -95,7 +95,7 @@ class NodeAuthorizer:
         return None
 
     def near_misses(self, attributes: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
-        """See L{IRuleExplainer.near_misses}: pods that need it on other nodes."""
+        """See L{IRuleExplainer.near_misses}: pods on other nodes that refer to the object."""
         node = node_of(attributes.user)
         if not node:
             return
@@ -116,10 +116,10 @@ class NodeAuthorizer:
         ):
             yield from self.graph.pods_that_need(attributes.resource, attributes.namespace, attributes.name)
 
-    # --- by what an object has to do with the node
+    # --- by relationship of the object to the node
 
     def _authorize_related(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
-        """Whether the node needs the object."""
+        """Allow if a pod on the node refers to the object."""
         if not attributes.name:
             return _no("No Object name found")
         return self._authorize_when_ready(attributes, node)
@@ -137,7 +137,7 @@ class NodeAuthorizer:
     def _authorize_read_namespaced_object(
         self, attributes: AuthorizerAttributes, node: str
     ) -> Verdict | Deferred[Verdict]:
-        """Secrets and config maps, which are also watched one by one."""
+        """Authorize reads of Secrets and ConfigMaps, including single-object list and watch."""
         if attributes.verb not in ("get", "list", "watch"):
             return _no("can only read resources of this type")
         if attributes.subresource:
@@ -174,7 +174,7 @@ class NodeAuthorizer:
             return _no("can only get, create, update, patch, or delete a node lease")
         if attributes.namespace != LEASES_NAMESPACE:
             return _no(f"can only access leases in the {quoted(LEASES_NAMESPACE)} system namespace")
-        # The name of what is created is in its body.
+        # A create request has the name in its body.
         if attributes.verb != "create" and attributes.name != node:
             return _no("can only access node lease with the same name as the requesting node")
         return _ALLOW
@@ -251,7 +251,7 @@ class NodeAuthorizer:
         return _no("can only list/watch podcertificaterequests with nodeName field selector")
 
 
-#: What a kubelet does to pods: mirror those that it runs from files, report, evict.
+#: Writes to pods: mirror pods, status, eviction.
 _POD_WRITES: Final = frozenset(
     (("", "create"), ("", "delete"), ("status", "update"), ("status", "patch"), ("eviction", "create"))
 )
@@ -273,7 +273,7 @@ _AUTHORIZERS: Final[Mapping[tuple[str, str], _AuthorizeResource]] = {
 }
 
 
-#: Kinds that pods lead to.
+#: Authorizers of resources that pods refer to.
 _BY_PODS: Final = (
     NodeAuthorizer._authorize_read_namespaced_object,
     NodeAuthorizer._authorize_pvc,
@@ -283,7 +283,7 @@ _BY_PODS: Final = (
 
 
 def _selects(attributes: AuthorizerAttributes, node: str) -> bool:
-    """Whether a list or watch is one of what is on the node alone."""
+    """Return whether a list or watch selects objects of the node by field selector."""
     return ("spec.nodeName", node, True) in attributes.field_terms
 
 

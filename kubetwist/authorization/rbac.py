@@ -1,8 +1,8 @@
 """
-Role-based access control: roles grant, bindings say to whom; nothing is ever denied, only not granted.
+Role-based access control. RBAC allows or has no opinion; it never denies.
 
-Who holds which rules is known to L{kubetwist.registry.rbac.ruleresolver}. Decisions are remembered until any role or
-binding changes.
+L{kubetwist.registry.rbac.ruleresolver} finds the rules of a user. Decisions are cached until a role or binding
+changes.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from ..registry.rbac.ruleresolver import Grants, UnknownRole
 if TYPE_CHECKING:
     from ._context import AuthorizationContext
 
-#: Decisions that are remembered; all are forgotten when there are more.
+#: Maximum number of cached decisions. The cache is cleared when it is full.
 CACHE_SIZE = 65536
-#: How much of a question a client may have made up, in characters, for its answer to be remembered: anybody may ask.
+#: Decisions about attributes that are longer, in characters, are not cached, as any client can send them.
 MAX_CACHED_LENGTH: Final = 1024
 
 _RESOURCE_RULE = ("verbs", "apiGroups", "resources", "resourceNames")
@@ -47,7 +47,7 @@ _PATH_RULE = ("verbs", "nonResourceURLs")
 @implementer(IAuthorizer, IRuleResolver, IGrantExplainer)
 @define(eq=False)
 class RBAC:
-    """Allows what a role of the user allows; holds no opinion about the rest."""
+    """Allows requests that a role of the user allows; has no opinion about others."""
 
     name: ClassVar[str] = "RBAC"
     grants: Grants
@@ -132,7 +132,7 @@ class RBAC:
 
 
 def _length(attributes: AuthorizerAttributes) -> int:
-    """How long all the texts of a question are."""
+    """Return the total length of the attributes, in characters."""
     user = attributes.user
     where = (
         attributes.verb,
@@ -151,7 +151,7 @@ def _part(rule: Rule, names: tuple[str, ...]) -> JSONObject:
 
 
 def aggregated(errors: list[UnknownRole]) -> str:
-    """Several errors as one text, each once."""
+    """Return the text of several errors, without duplicates."""
     texts = list(dict.fromkeys(map(str, errors)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 

@@ -1,4 +1,4 @@
-"""The authorizers of --authorization-config, as the file has them at the time."""
+"""The authorizers of --authorization-config, reloaded when the file changes."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from .union import (
 from .webhook import WebhookAuthorizer
 from .webhookmetrics import WebhookMetrics
 
-#: Makes the authorizer of a type that is no webhook.
+#: Creates an authorizer of a type other than webhook.
 Make = Callable[[str], IAuthorizer]
 
 
 @implementer(IAuthorizerUnion, IRuleResolver)
 class ReloadableAuthorizer:
     """
-    Asks whom the file names, in its order.
+    Calls the authorizers of the file, in its order (Go: reloadableAuthorizerResolver).
 
-    What is no webhook is made once and lives on; the file must go on naming it.
+    Authorizers other than webhooks are created once; the file must keep them.
     """
 
     name = "union"
@@ -60,8 +60,8 @@ class ReloadableAuthorizer:
         metrics: WebhookMetrics | None = None,
     ) -> None:
         """
-        @param known: The types of authorizers that there are.
-        @param metrics: Where webhooks are counted.
+        @param known: The known types of authorizers.
+        @param metrics: The metrics of webhooks.
         """
         self._metrics = metrics or WebhookMetrics()
         self._reactor = reactor
@@ -71,7 +71,7 @@ class ReloadableAuthorizer:
         self._made: dict[str, IAuthorizer] = {}
         self._clients: list[WebhookClient] = []
         self._current = AuthorizerUnion([PrivilegedGroup()])
-        #: What those decided that were asked before the file changed.
+        #: Counts of decisions before the last reload.
         self._decided: dict[tuple[str, str, str], int] = {}
         self._started = False
 
@@ -84,15 +84,15 @@ class ReloadableAuthorizer:
 
     @property
     def authorizers(self) -> Sequence[IAuthorizer]:
-        """Whom it asks at the moment, in that order."""
+        """The current authorizers, in order."""
         return self._current.authorizers
 
     def read(self, files: FileWatcher, path: str) -> None:
         """
-        Read the file, and watch it from then on.
+        Read the file and watch it.
 
         @param files: L{kubetwist.server.watchedfiles.WatchedFiles}.
-        @raise ValueError: It can not be read, or not be used.
+        @raise ValueError: The file cannot be read or is invalid.
         """
         try:
             found = files.watch([path], self._load, self._use, "--authorization-config", also=lambda found: found.files)

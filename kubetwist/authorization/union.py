@@ -1,4 +1,4 @@
-"""Several authorizers as one, with the group that no mode can lock out in front."""
+"""A union of authorizers, and the authorizer of the privileged group."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class PrivilegedGroup:
 @implementer(IAuthorizerUnion, IRuleResolver)
 class AuthorizerUnion:
     """
-    Asks one after the other; the first with an opinion decides, and nobody's opinion is a refusal.
+    Calls authorizers in order. The first verdict other than NoOpinion is returned.
     """
 
     name = "union"
 
     def __init__(self, authorizers: Sequence[IAuthorizer], names: Sequence[tuple[str, str]] = ()) -> None:
         """
-        @param names: The type and the name of each for which is counted what it decides, those in front left out.
+        @param names: Type and name of the authorizers whose decisions are counted: the last ones of C{authorizers}.
         """
         self._asked = [authorizer.authorize for authorizer in authorizers]
         self.authorizers = authorizers
@@ -82,12 +82,12 @@ class AuthorizerUnion:
                     yield (kind, name, decision), counts[place]
 
     def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
-        """@see: L{IRuleResolver.rules_for}; incomplete when someone who decides can not list what he goes by."""
+        """@see: L{IRuleResolver.rules_for}; incomplete if an authorizer cannot list its rules."""
         union: JSONObject = {"resourceRules": [], "nonResourceRules": [], "incomplete": False}
         errors: list[str] = []
         for authorizer in self.authorizers:
             if isinstance(authorizer, PrivilegedGroup):
-                continue  # Not told by the reference either.
+                continue  # The reference does not list it either.
             if not IRuleResolver.providedBy(authorizer):
                 union["incomplete"] = True
                 errors.append(f"{authorizer.name} does not support user rule resolution")
@@ -109,7 +109,7 @@ class AuthorizerUnion:
         no_opinions: list[Verdict],
         attributes: AuthorizerAttributes,
     ) -> Verdict:
-        """Go on from where somebody had to wait."""
+        """Continue from the authorizer that returned a Deferred."""
         for place, ask in enumerate(self._asked[number:], number):
             verdict = first if place == number else ask(attributes)
             if isinstance(verdict, Deferred):
@@ -123,7 +123,7 @@ class AuthorizerUnion:
 
 
 def _no_opinion(no_opinions: list[Verdict]) -> Verdict:
-    """Nobody's opinion, with all that those who have none said."""
+    """Return NoOpinion with the reasons and errors of all verdicts."""
     errors = list(dict.fromkeys(verdict.error for verdict in no_opinions if verdict.error))
     return Verdict(
         _NO_OPINION,

@@ -1,5 +1,5 @@
 """
-Somebody else decides: a webhook is asked with a C{SubjectAccessReview}, and what it says is remembered for a while.
+Authorization by a webhook: sends a C{SubjectAccessReview} and caches the decision.
 
 @see: kubernetes/apiserver, C{plugin/pkg/authorizer/webhook/webhook.go}.
 """
@@ -48,11 +48,11 @@ from .webhookmetrics import WebhookMetrics
 if TYPE_CHECKING:
     from ._context import AuthorizationContext
 
-#: What the webhook is called that flags describe, and no file.
+#: The name of the webhook that flags configure.
 DEFAULT_NAME: Final = "default"
-#: Decisions of one webhook that are remembered.
+#: Maximum number of cached decisions of a webhook.
 CACHE_SIZE: Final = 8192
-#: Characters that a client chooses; a decision about more of them is not remembered.
+#: Decisions about attributes that are longer, in characters, are not cached.
 _MAX_CACHED_LENGTH: Final = 10000
 
 _SKIPPED: Final = Verdict(Decision.NO_OPINION)
@@ -68,30 +68,30 @@ _OPERATORS: Final = {
 
 
 class WebhookClientProtocol(Protocol):
-    """What a webhook is called by."""
+    """The client that calls the webhook."""
 
     async def post(self, body: bytes, *, timeout: float) -> Answer:
         """@see: L{kubetwist.client.httpclient.WebhookClient.post}."""
 
 
 class Conditions(Protocol):
-    """Whether a webhook is to be asked at all: L{kubetwist.cel.authorization.MatchConditions}."""
+    """Decides whether a webhook is called: L{kubetwist.cel.authorization.MatchConditions}."""
 
     def matches(self, spec: JSONObject) -> bool:
-        """@raise kubetwist.cel.authorization.MatchConditionError: It can not be told."""
+        """@raise kubetwist.cel.authorization.MatchConditionError: A condition cannot be evaluated."""
 
 
 @frozen
 class WebhookRules:
     """
-    How one webhook is asked.
+    The configuration of a webhook.
 
     @ivar version: Of C{authorization.k8s.io}: C{"v1"} or C{"v1beta1"}.
     @ivar timeout: Seconds for one try.
-    @ivar authorized_ttl: For how long it is remembered what was allowed; 0 for not at all.
-    @ivar unauthorized_ttl: Likewise, what was not.
-    @ivar deny_on_error: Whether a webhook that fails refuses; it has no opinion otherwise.
-    @ivar conditions: Which requests it is asked about; L{None} for all.
+    @ivar authorized_ttl: Seconds that an allowed decision is cached; 0 for never.
+    @ivar unauthorized_ttl: Likewise for other decisions.
+    @ivar deny_on_error: Whether a failure of the webhook denies the request; otherwise there is no opinion.
+    @ivar conditions: The requests that it is called for; L{None} for all.
     """
 
     version: str = "v1beta1"
@@ -104,7 +104,7 @@ class WebhookRules:
 
 @implementer(IAuthorizer, IRuleResolver)
 class WebhookAuthorizer:
-    """Says what a webhook says."""
+    """Returns the decisions of a webhook."""
 
     name: ClassVar[str] = "Webhook"
     _log = Logger()
@@ -155,7 +155,7 @@ class WebhookAuthorizer:
         return self._calls.ask(key, lambda: self._ask(spec, key, remember))
 
     def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
-        """See L{IRuleResolver.rules_for}; nobody can tell."""
+        """See L{IRuleResolver.rules_for}; always incomplete."""
         return {
             "resourceRules": [],
             "nonResourceRules": [],
@@ -198,7 +198,7 @@ class WebhookAuthorizer:
 
 
 def _result(error: Exception) -> str:
-    """What metrics call it when there is no decision."""
+    """Return the label value of a failure in metrics."""
     if isinstance(error, CancelledError):
         return "canceled"
     return "timeout" if isinstance(error, CallError) and error.timed_out else "error"

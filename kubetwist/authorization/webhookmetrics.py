@@ -1,4 +1,4 @@
-"""What is counted of webhooks that decide."""
+"""Metrics of authorization webhooks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PREFIX: Final = "apiserver_authorization_webhook_"
 
 
 class WebhookMetrics:
-    """Numbers of all webhooks of one server, by their names, which outlive a change of the file that names them."""
+    """Metrics of all authorization webhooks by name. They are kept when the configuration is reloaded."""
 
     def __init__(self) -> None:
         self._seconds: dict[tuple[str, str], Histogram] = {}
@@ -24,11 +24,11 @@ class WebhookMetrics:
 
     def observe(self, name: str, result: str, took: float, *, ignored: bool = False) -> None:
         """
-        One was asked.
+        Count a call.
 
         @param result: C{"success"}, C{"timeout"}, C{"error"} or C{"canceled"}.
-        @param took: In seconds.
-        @param ignored: Whether others decide, as it could not.
+        @param took: Duration in seconds.
+        @param ignored: Whether the call failed and the webhook had no opinion (fail open).
         """
         key = (name, result)
         seconds = self._seconds.get(key)
@@ -39,12 +39,14 @@ class WebhookMetrics:
             self._opened[key] = self._opened.get(key, 0) + 1
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """All of it."""
+        """Yield all metrics."""
         seconds = list(self._seconds.items())
         counts = [(key, float(one.count)) for key, one in seconds]
-        yield MetricSnapshot(f"{_PREFIX}evaluations_total", "counter", "Questions to such webhooks.", _LABELS, counts)
-        text = "How long such webhooks took to answer."
+        yield MetricSnapshot(
+            f"{_PREFIX}evaluations_total", "counter", "Number of requests to authorization webhooks.", _LABELS, counts
+        )
+        text = "Duration of requests to authorization webhooks in seconds."
         yield MetricSnapshot(f"{_PREFIX}duration_seconds", "histogram", text, _LABELS, seconds)
         opened = [(key, float(count)) for key, count in self._opened.items()]
-        text = "Questions that others decided, as the webhook could not."
+        text = "Number of authorization requests for which the webhook failed and had no opinion (fail open)."
         yield MetricSnapshot(f"{_PREFIX}evaluations_fail_open_total", "counter", text, _LABELS, opened)

@@ -1,5 +1,5 @@
 """
-Keeps priority and fairness as flow schemas and priority levels say; and tells flow schemas that lead nowhere.
+Applies flow schemas and priority levels, and sets the condition Dangling of flow schemas (Go: apf_controller.go).
 
 Part of the server, whatever controllers are on: it goes by what is there when it begins to listen, and follows.
 """
@@ -77,10 +77,12 @@ class APFConfigController:
         self._flow.configure(self._levels.list_decoded(), self._schemas.list_decoded())
         if self._writing is None:
             self._writing = Deferred.fromCoroutine(self._update_status())
-            self._writing.addErrback(lambda failure: self._log.failure("telling flow schemas failed", failure))
-            self._writing.addBoth(self._told)
+            self._writing.addErrback(
+                lambda failure: self._log.failure("cannot update conditions of flow schemas", failure)
+            )
+            self._writing.addBoth(self._status_written)
 
-    def _told(self, result: object) -> None:
+    def _status_written(self, result: object) -> None:
         self._writing = None
 
     async def _update_status(self) -> None:

@@ -1,7 +1,7 @@
 """
-How this server knows users, for servers behind it that have to know them as well: a config map tells it.
+Publishes the CAs and request headers by which this server authenticates users, for aggregated API servers.
 
-Several servers may share it, so each adds what it knows, and nobody takes away what another one has added.
+Several servers share the config map: each adds its values and removes none.
 
 @see: kubernetes, C{pkg/controlplane/controller/clusterauthenticationtrust}.
 """
@@ -103,7 +103,7 @@ def cluster_authentication_info(
             for name, usual in _USUAL.items():
                 if usual.lower() not in (value.lower() for value in lists[name]):
                     lists[name].append(usual)
-            # Where nobody is named all are allowed, and so are we.
+            # An empty list allows all names, also ours.
             if not authorities or lists[_ALLOWED]:
                 lists[_ALLOWED].append(FRONT_PROXY)
         found[_PROXIES] = authorities + own

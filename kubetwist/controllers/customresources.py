@@ -138,7 +138,7 @@ class CRDController:
         try:
             self._changed(kind, record)
         except Exception:
-            # What is stored may be damaged, or written by somebody else: no reason not to serve the others.
+            # A corrupt or foreign definition must not affect the other ones.
             self._log.failure("{name} is no definition that can be served", name=record.name)
 
     def _changed(self, kind: str, record: Record) -> None:
@@ -260,7 +260,7 @@ class CRDController:
             await self._write(name, crd)
 
     async def _write(self, name: str, crd: JSONObject, *, finalizers: bool = False) -> None:
-        """Write the status, and where it is asked for the finalizers, of a definition that nobody changed meanwhile."""
+        """Write the status, and optionally the finalizers, of a definition unless it has changed since."""
 
         def change(stored: JSONObject | None) -> JSONObject:
             assert stored is not None
@@ -279,7 +279,7 @@ class CRDController:
     # --- names
 
     def _sync_names(self, crd: JSONObject) -> bool:
-        """Accept the names that nobody has; tell whether anything changed."""
+        """Accept the names that are free, and return whether anything changed."""
         wanted: JSONObject = crd["spec"]["names"]
         status = crd.setdefault("status", {})
         accepted: JSONObject = {name: value for name, value in (status.get("acceptedNames") or {}).items() if value}

@@ -50,7 +50,7 @@ class Key(NamedTuple):
 
 
 class Unknown(Exception):
-    """How many pods there should be can not be told; the text says why, in the reference's words."""
+    """The expected number of pods is unknown. The message is that of the reference."""
 
 
 class DisruptionController(Controller[Key]):
@@ -144,9 +144,9 @@ class DisruptionController(Controller[Key]):
 
     async def _expected_pod_count(self, budget: JSONObject, pods: Sequence[JSONObject]) -> tuple[int, int, bool]:
         """
-        How many pods there should be, how many of them healthy, and whether some have no owner who could tell.
+        Return the expected and the desired healthy number of pods, and whether some have no scalable owner.
 
-        @raise Unknown: Owners do not tell.
+        @raise Unknown: The scale of an owner is unknown.
         """
         spec = budget["spec"]
         most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
@@ -223,13 +223,13 @@ class DisruptionController(Controller[Key]):
         self, budget: JSONObject, pods: Sequence[JSONObject], now: float
     ) -> tuple[dict[str, str], float | None]:
         """The pods whose eviction was allowed, and that will be deleted yet; and in how many seconds to look again."""
-        told = (budget.get("status") or {}).get("disruptedPods") or {}
+        disrupted = (budget.get("status") or {}).get("disruptedPods") or {}
         meta = budget["metadata"]
         left: dict[str, str] = {}
         next_look = None
-        for pod in pods if told else ():
+        for pod in pods if disrupted else ():
             name = pod["metadata"]["name"]
-            since = told.get(name)
+            since = disrupted.get(name)
             if since is None or "deletionTimestamp" in pod["metadata"]:
                 continue
             wait = seconds_since_epoch(since) + DELETION_TIMEOUT - now
@@ -241,12 +241,12 @@ class DisruptionController(Controller[Key]):
             next_look = wait if next_look is None else min(wait, next_look)
         return left, next_look
 
-    async def _write(self, record: Record, told: JSONObject, reason: str, message: str) -> None:
+    async def _write(self, record: Record, disrupted: JSONObject, reason: str, message: str) -> None:
         """Bring the status of a budget up to date, if it is as it was looked at: evictions write it, too."""
 
         def change(budget: JSONObject) -> None:
             status = budget.setdefault("status", {})
-            status.update(told)
+            status.update(disrupted)
             if not status.get("disruptedPods"):
                 status.pop("disruptedPods", None)
             conditions = status.setdefault("conditions", [])

@@ -138,7 +138,7 @@ class ResourceQuotaController(Controller[str]):
         for name in _hard(quota):
             amount = counted.get(name)
             if amount is None:
-                # Nobody knows what that is: whoever wrote it may.
+                # Unknown resources are ignored.
                 if name in before:
                     used[name] = before[name]
             elif name in before and Quantity.parse(before[name]) == amount:

@@ -1,5 +1,5 @@
 """
-A Lease for each server, by which it is seen which ones there are; and the end of those that nobody renews.
+A Lease for each API server, and the removal of expired ones (Go: apiserverleasegc).
 
 @see: kubernetes, C{pkg/controlplane/apiserver/server.go} and C{controller/apiserverleasegc}.
 """
@@ -44,7 +44,7 @@ def server_name(hostname: str) -> str:
 
 
 def is_expired(lease: JSONObject) -> bool:
-    """Whether nobody renews a Lease any more; one that does not tell counts as such."""
+    """Return whether a Lease has expired. One without a time or duration counts as expired."""
     spec = lease.get("spec") or {}
     renewed, duration = spec.get("renewTime"), spec.get("leaseDurationSeconds")
     if not renewed or duration is None:
@@ -73,7 +73,7 @@ class PeriodicTask:
         raise NotImplementedError
 
     def start(self) -> None:
-        """Begin; nobody waits for the first time."""
+        """Start, without waiting for the first run."""
         self._call = None
         Deferred.fromCoroutine(self._try()).addErrback(
             lambda failure: self._log.failure("the Leases of servers could not be kept", failure)

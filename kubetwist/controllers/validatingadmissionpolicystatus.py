@@ -1,5 +1,5 @@
 """
-What the types of their objects say of the expressions of ValidatingAdmissionPolicies, told in their status.
+Type-checks the expressions of ValidatingAdmissionPolicies and writes the warnings to their status.
 
 @see: kubernetes, C{pkg/controller/validatingadmissionpolicystatus/controller.go}.
 """

@@ -116,7 +116,7 @@ class DecisionTests(RBACTestCase):
 
     def test_many_questions(self) -> None:
         """No more than a fixed number of decisions is remembered, whatever is asked."""
-        self.patch(rbac, "REMEMBERED", 10)
+        self.patch(rbac, "CACHE_SIZE", 10)
         for number in range(25):
             self.rbac.authorize(AuthorizerAttributes(USERS["bob"], "get", resource="pods", name=str(number)))
         self.assertLessEqual(len(self.rbac._decisions), 10)

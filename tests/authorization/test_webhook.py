@@ -186,7 +186,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
 
     def test_bounded(self) -> None:
         """However many questions are asked, no more than a fixed number of answers is kept."""
-        self.patch(webhook, "REMEMBERED", 50)
+        self.patch(webhook, "CACHE_SIZE", 50)
         authorizer = self.make(lambda spec: {"allowed": True})
         for number in range(200):
             self.ask(authorizer, pods(f"pod-{number}"))

@@ -268,7 +268,7 @@ class AggregatedServer:
     @property
     def origin(self) -> str:
         """
-        What it is told that it is called: where it is.
+        The origin (scheme, host and port) of its requests.
 
         @raise Unreachable: Nowhere.
         """
@@ -336,7 +336,7 @@ class AggregatedServer:
         timeout: float = 30.0,
     ) -> Answer:
         """
-        Have it do something in a user's name; L{fetch} tells the rest.
+        Send a request on behalf of a user. For the other parameters and errors see L{fetch}.
 
         @param user: It is not asked again what he may do.
         """
@@ -474,7 +474,7 @@ class Aggregation:
             try:
                 listener(group_version, remote)
             except Exception:
-                self._log.failure("somebody who follows {one} failed", one=str(group_version))
+                self._log.failure("listener failed: {one}", one=str(group_version))
 
 
 def api_service_name(group_version: GroupVersion) -> str:

@@ -1,5 +1,5 @@
 """
-Keeps an APIService for each group-version that is served here: they order discovery, and tell who serves what.
+Keeps an APIService for each group-version that this server serves. APIServices define the order of discovery.
 
 @see: kubernetes/kube-aggregator, C{pkg/controllers/autoregister}.
 """
@@ -55,10 +55,10 @@ class _DesiredAPIService:
 
 class AutoRegisterController:
     """
-    Makes, corrects and deletes the APIServices that follow from what is served.
+    Creates, updates and deletes the APIServices of the served group-versions.
 
-    Those of what is built in are seen to once, at the start; those of custom resources always. What somebody has taken
-    the label off is his.
+    Those of built-in groups are synced once, at the start; those of custom resources continuously. An APIService
+    whose label a user has removed is left alone.
     """
 
     _log = Logger()
@@ -75,7 +75,7 @@ class AutoRegisterController:
     ) -> None:
         """
         @param store: Of APIServices.
-        @param informer: Likewise; it is started by somebody else.
+        @param informer: Likewise; the caller starts it.
         @param built_in: The group-versions that the server brings along.
         @param custom: Those of custom resources, at the time.
         @param subscribe: Has a function called after every change of these.

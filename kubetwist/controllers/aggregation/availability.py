@@ -46,7 +46,7 @@ HEDGE_DELAY: Final = 1.0
 #: Seconds until a check that failed is repeated: the first time, and at most.
 _RETRY_INITIAL: Final = 0.005
 _RETRY_MAX: Final = 30.0
-#: Seconds until a condition is looked at that somebody else has written.
+#: Seconds until a condition that another client wrote is checked.
 _PATIENCE: Final = 1.0
 _WORKERS: Final = 5
 
@@ -102,7 +102,7 @@ class AvailableConditionController:
     def _all(self) -> None:
         for remote in self._aggregation.aggregated_servers.values():
             self._queue.add(remote.name)
-        # Whether a server can be reached changes without anybody being told.
+        # No event announces that a server became unreachable.
         self._resync = self._clock.callLater(RESYNC, self._all)
 
     def _remote_changed(self, group_version: GroupVersion, remote: AggregatedServer | None) -> None:
@@ -114,7 +114,7 @@ class AvailableConditionController:
             self._known[name] = remote, self._aggregation.identity
             self._queue.add(name)
         elif self._written.get(name) != remote.condition:
-            # Somebody else has told something else. That may be another server that does as we do: not at once.
+            # Another client wrote another condition, possibly another server's controller: delay the check.
             self._queue.add_after(name, _PATIENCE)
 
     def _service_changed(self, namespace: str, name: str) -> None:
@@ -133,7 +133,7 @@ class AvailableConditionController:
         except (APIStatusError, StorageError) as error:
             # Somebody else wrote first, or it is gone: that is everyday life.
             if not (isinstance(error, APIStatusError) and error.code in (404, 409)):
-                self._log.warn("the availability of {name} could not be told: {error}", name=name, error=error)
+                self._log.warn("cannot update APIService condition: name={name} error={error}", name=name, error=error)
             failed = True
         except Exception:
             self._log.failure("the availability of {name} could not be found out", name=name)
@@ -168,7 +168,7 @@ class AvailableConditionController:
         return None if said is None else self._aggregation.aggregated_servers.get(said.group_version)
 
     def _service_condition(self, service: ServiceReference) -> Condition | None:
-        """What is wrong with a service, before anybody is asked; L{None} if nothing is."""
+        """Return the condition for an invalid service, before any request; L{None} if the service is valid."""
         where = f"service/{service.name} in {quoted(service.namespace)}"
         found = self._backends.service(service.namespace, service.name)
         if found is None:

@@ -61,7 +61,7 @@ def with_condition(conditions: Sequence[JSONObject], condition: Condition) -> li
 
 
 async def keep_local(store: Store, name: str) -> None:
-    """Tell again that the server itself answers for what an APIService says, if somebody has said otherwise."""
+    """Reset the condition of a local APIService if another client changed it."""
     try:
         await set_available(store, name, LOCAL, remote=False)
     except APIStatusError as error:

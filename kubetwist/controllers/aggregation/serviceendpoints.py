@@ -105,7 +105,7 @@ class ServiceEndpoints:
 
 
 def has_ready_endpoint(slices: Iterable[JSONObject], port_name: str) -> bool:
-    """Whether anybody is ready, in a slice that has a port of that name."""
+    """Return whether a slice with a port of that name has a ready endpoint."""
     return any(any(map(_is_ready, one.get("endpoints") or ())) and _port(one, port_name) is not None for one in slices)
 
 
@@ -134,7 +134,7 @@ def ready_endpoints(
 def _port(one: JSONObject, name: str) -> int | None:
     for port in one.get("ports") or ():
         number: int | None = port.get("port")
-        # One without a name at all is nobody's.
+        # A slice without a service name belongs to no service.
         if number is not None and port.get("name") == name:
             return number
     return None

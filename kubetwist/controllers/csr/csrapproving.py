@@ -1,7 +1,7 @@
 """
-Approves requests for certificates of nodes, where whoever asks may have one.
+Approves CSRs of kubelets for client certificates if the requester is authorized.
 
-Everything else is for somebody to decide.
+Other CSRs need manual approval.
 
 @see: kubernetes, C{pkg/controller/certificates/approver/sarapprove.go}.
 """
@@ -34,7 +34,7 @@ from .requests import (
     parse_request,
 )
 
-#: Seconds until it is asked again whether somebody may.
+#: Seconds until authorization is checked again.
 RETRY: Final = 60.0
 
 
@@ -88,7 +88,7 @@ class CSRApprovingController(Controller[str]):
         await self.client.update(GROUP, REQUESTS, "", key, change, subresource="approval", revision=record.revision)
 
     async def _may(self, spec: JSONObject, subresource: str) -> bool:
-        """Whether whoever asks may have it without anybody looking at it."""
+        """Return whether the requester is authorized for automatic approval."""
         authorizer = self.context.registry.context.authorizer
         if authorizer is None:
             return False

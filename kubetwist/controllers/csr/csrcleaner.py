@@ -1,5 +1,5 @@
 """
-Deletes requests for certificates that nobody needs any more.
+Deletes old CertificateSigningRequests.
 
 @see: kubernetes, C{pkg/controller/certificates/cleaner/cleaner.go}.
 """
@@ -20,7 +20,7 @@ from .requests import (
     has_certificate,
 )
 
-#: Seconds that requests stay after somebody has said something of them, and those of which nobody has.
+#: Seconds that decided and pending CSRs are kept.
 DECIDED: Final = 3600.0
 PENDING: Final = 24 * 3600.0
 
@@ -52,7 +52,7 @@ class CSRCleaner(Controller[str]):
 
 
 def cleanup_time(obj: JSONObject) -> float | None:
-    """When a request is not needed any more, as a POSIX time; L{None} if nobody knows yet."""
+    """Return when a CSR can be deleted, as a POSIX time; L{None} if unknown."""
     conditions = conditions_of(obj)
     if not conditions:
         return seconds_since_epoch(obj["metadata"]["creationTimestamp"]) + PENDING

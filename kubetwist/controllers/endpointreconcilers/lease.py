@@ -105,7 +105,7 @@ class LeaseEndpointReconciler:
     # --- life
 
     async def prepare(self) -> None:
-        """Take away what is left of a life before: nobody is to come here as long as this server is not ready."""
+        """Remove the endpoint of an earlier run, so that clients do not connect before this server is ready."""
         if self._endpoint()[0]:
             await self._tolerant(self._remove_self())
 
@@ -172,7 +172,7 @@ class LeaseEndpointReconciler:
     async def _sync_once(self, renew: bool) -> None:
         if renew:
             address, _ = self._endpoint()
-            # A value that changes is an event for whoever follows the keys, as the reference's.
+            # The generation changes the value, so that watches of the keys get an event, as in the reference.
             self._generation += 1
             value = lease_value(address, self._generation)
             endpoints = self._stores.get("", "endpoints")
@@ -191,7 +191,7 @@ class LeaseEndpointReconciler:
     async def _reconcile(self) -> None:
         addresses = await self._addresses()
         if not addresses:
-            self._log.info("no server is left: the endpoints of the service kubernetes stay as they are")
+            self._log.info("no API server lease found, keeping endpoints unchanged: service=default/kubernetes")
             return
         own, port = self._endpoint()
         # The others are to have the same port; where there are none, it is ours for sure.

@@ -68,7 +68,7 @@ class EndpointsController(ServicePodsController):
             self.queue.add(record.key)
 
     def _begin(self) -> None:
-        # Some may be left over from services that have gone while nobody looked.
+        # Endpoints of services that were deleted while the controller was down may remain.
         for record in self._endpoints.list():
             if record.key != _OWN and self.services.by_key(record.key) is None:
                 self.queue.add(record.key)

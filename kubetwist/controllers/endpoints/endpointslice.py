@@ -1,7 +1,7 @@
 """
 EndpointSlices: the addresses of the pods behind a service, a hundred in each.
 
-A slice is changed only where that must be: who follows slices is told of little.
+Slices are changed only if necessary, to keep the number of watch events low.
 
 @see: kubernetes, C{staging/src/k8s.io/endpointslice/reconciler.go}.
 """
@@ -49,7 +49,7 @@ _ZONE: Final = "topology.kubernetes.io/zone"
 _SAME_ZONE: Final = ("PreferClose", "PreferSameZone")
 _SAME_NODE: Final = "PreferSameNode"
 
-#: What tells an endpoint from others: addresses, host name, and the pod.
+#: Return the identity of an endpoint: addresses, host name and pod.
 _Identity = tuple[tuple[str, ...], str, str]
 #: The ports of slices, comparable.
 Ports = tuple[tuple[str, int, str, str], ...]
@@ -173,7 +173,7 @@ class EndpointSliceController(ServicePodsController):
 
     def _slice_changed(self, kind: str, record: Record, old: Record | None) -> None:
         if old is not None and self._writing.get(record.key) == old.revision:
-            # That is ours: if somebody else had been first, it would have failed.
+            # A conflict would have raised.
             return
         for one in (record, old):
             if one is not None:
@@ -222,7 +222,7 @@ class EndpointSliceController(ServicePodsController):
             where = pod["spec"].get("nodeName") or ""
             node = self._nodes.get("", where) if where else None
             if node is None and not everybody:
-                # Whoever gets its address could not tell where it is; it is published once the node is there.
+                # The zone is unknown until the node exists; the endpoint is published then.
                 if where:
                     self._awaited.setdefault(where, set()).add(key)
                 continue

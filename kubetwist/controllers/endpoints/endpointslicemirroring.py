@@ -1,5 +1,5 @@
 """
-EndpointSlices for the endpoints that somebody writes for services without a selector.
+Mirrors custom Endpoints of services without a selector to EndpointSlices.
 
 @see: kubernetes, C{pkg/controller/endpointslicemirroring}.
 """
@@ -88,7 +88,7 @@ class EndpointSliceMirroringController(Controller[str]):
             else:
                 await self._update(one, endpoints, found)
         for place, found in wanted.items():
-            # Nobody is told of less in between where an old slice can be had.
+            # Reusing an old slice avoids a state with missing endpoints.
             reused = next((one for one in surplus if seen(one).get("addressType") == place[0]), None)
             if reused is not None:
                 surplus.remove(reused)

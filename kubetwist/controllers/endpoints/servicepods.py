@@ -91,7 +91,7 @@ def reference_to(pod: JSONObject) -> JSONObject:
 
 
 def selector_of(service: JSONObject) -> Mapping[str, str] | None:
-    """The labels of a service's pods; L{None} where somebody else says what is behind it."""
+    """Return the selector of a service; L{None} if its endpoints are managed otherwise."""
     spec = service["spec"]
     if spec.get("type") == "ExternalName":
         return None
@@ -148,15 +148,15 @@ class ServicePodsController(Controller[str]):
             return
         labels = record.labels
         before = labels if old is None else old.labels
-        told = kind == DELETED or old is None or labels != before
+        handled = kind == DELETED or old is None or labels != before
         for service in services:
             selector = (selector_of(seen(service)) or {}).items()
             if selector <= labels.items() or selector <= before.items():
-                if not told:
+                if not handled:
                     assert old is not None
                     if _shown(seen(old)) == _shown(seen(record)):
                         return
-                    told = True
+                    handled = True
                 self.queue.add(service.key)
 
     async def pods_of(self, namespace: str, selector: Mapping[str, str]) -> list[JSONObject]:

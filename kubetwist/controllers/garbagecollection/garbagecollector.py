@@ -34,7 +34,7 @@ from ..machinery.informer import Informer
 from ..machinery.parallel import parallelize
 from .ownergraph import Node, ObjectKey, OwnerGraph, Reference
 
-#: Resources whose objects are nobody's dependents.
+#: Resources that the garbage collector ignores.
 IGNORED: Final = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
 #: How many owners that are not there are remembered.
 ABSENT_OWNER_CACHE_SIZE: Final = 500
@@ -131,7 +131,7 @@ class GarbageCollector(Controller[_Task]):
         self._kinds: dict[tuple[str, str], _Kind | None] = {}
         #: Owners that are not there, and whether something else has their uid in another namespace.
         self._absent_owners: OrderedDict[tuple[Reference, str], bool] = OrderedDict()
-        #: Objects with owners of kinds that nobody knows now.
+        #: Objects with owners of unknown kinds.
         self._unmapped: set[ObjectKey] = set()
         self._call: IDelayedCall | None = None
         self._patience = self.clock.seconds() + SYNC_TIMEOUT

@@ -1,8 +1,8 @@
 """
-Who depends on whom, as far as anybody depends on anybody.
+The graph of owner references.
 
 Only objects that name owners are nodes, and only uids that are named as owners have a list of dependents; all others
-cost nothing. That an owner exists is not known here: whoever uses the graph looks it up. No I/O, no clock.
+cost nothing. Whether an owner exists is not known here: the garbage collector looks it up. No I/O, no clock.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class ObjectKey(NamedTuple):
     """
     Where an object is.
 
-    @ivar resource: What tells resources apart.
-    @ivar key: Of its record.
+    @ivar resource: The identity of the resource.
+    @ivar key: The key of its record.
     """
 
     resource: Hashable

@@ -1,4 +1,4 @@
-"""How controllers write: as themselves, through admission and all rules, without HTTP."""
+"""The client of controllers: writes to the stores in process, with admission and validation, without HTTP."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...registry.assembly import ResourceRegistry
     from ...registry.stores import Stores
 
-#: Who owns the fields that controllers write, as in the reference.
+#: The field manager of controllers' writes, as in kube-controller-manager.
 DEFAULT_FIELD_MANAGER: Final = "kube-controller-manager"
 _RULES: Final[dict[str, Callable[[Store], UpdateRules]]] = {
     "status": status_rules,
@@ -36,7 +36,7 @@ _RULES: Final[dict[str, Callable[[Store], UpdateRules]]] = {
 
 def controller_user(service_account: str) -> UserInfo:
     """
-    Who a controller is: a service account in C{kube-system}, for which the built-in roles are.
+    Return the user of a controller: its service account in C{kube-system}, which the built-in roles refer to.
 
     @param service_account: The name of the account, or of one of the system's own users.
     """
@@ -49,7 +49,7 @@ def controller_user(service_account: str) -> UserInfo:
 
 
 def is_namespace_terminating_error(error: APIStatusError) -> bool:
-    """Whether something can not be made because its namespace is on its way out: then it need not be tried again."""
+    """Return whether a create failed because the namespace is terminating; then there is no need to retry."""
     causes = (error.details or {}).get("causes") or ()
     return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
 
@@ -75,12 +75,12 @@ class ClientContext(Protocol):
 
 class Client:
     """
-    Writes to the stores.
+    Writes objects to the stores.
 
-    Objects are in the version that is stored, and need neither C{kind} nor C{apiVersion}. All methods raise an
-    L{APIStatusError} as a request would be answered with it: 404, 409 (C{AlreadyExists} or C{Conflict}), 422, 403.
+    Objects are in the stored version and need neither C{kind} nor C{apiVersion}. All methods raise the
+    L{APIStatusError} that a request would be answered with: 404, 409 (C{AlreadyExists} or C{Conflict}), 422, 403.
 
-    @ivar user: Whom admission and audit see.
+    @ivar user: The user that admission sees.
     """
 
     def __init__(self, context: ClientContext, user: UserInfo, field_manager: str = DEFAULT_FIELD_MANAGER) -> None:
@@ -92,15 +92,15 @@ class Client:
         return RequestScope(namespace, self.user, user_agent=DEFAULT_FIELD_MANAGER)
 
     def get(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """A copy of an object as it is now, to be changed at will; L{None} where there is none."""
+        """Return a private copy of the current object; L{None} if it does not exist."""
         return self._context.stores.lookup(group, resource, namespace, name)
 
     async def create(self, group: str, resource: str, obj: JSONObject) -> Record:
         """
-        Make an object.
+        Create an object.
 
-        @param obj: Is not changed; its metadata says the namespace, and C{name} or C{generateName}.
-        @return: What was made.
+        @param obj: The object, which is not modified. Its metadata has the namespace and C{name} or C{generateName}.
+        @return: The record of the created object.
         """
         store = await self._context.store(group, resource)
         made = thawed(obj)
@@ -123,14 +123,14 @@ class Client:
         revision: int = 0,
     ) -> Record:
         """
-        Change an object; nothing is written where nothing changes.
+        Update an object. Nothing is written if nothing changes.
 
-        @param change: Changes what it is given, a copy of the newest state, or returns another object; called again
-            when somebody else writes in between. It may raise to give up.
+        @param change: Modifies its argument, a copy of the newest state, or returns another object. It is called again
+            after a conflict. If it raises, the update is given up.
         @param subresource: C{""} for the object, or C{"status"}, C{"approval"}, C{"finalize"}.
-        @param uid: That the object must have; another one is a conflict.
-        @param revision: That it must be at (a record's C{revision}); then it is not tried again.
-        @return: What is stored now.
+        @param uid: Precondition: the uid of the object; another uid is a conflict.
+        @param revision: Precondition: the C{revision} of the record; then a conflict is not retried.
+        @return: The record that is stored now.
         """
         store = await self._context.store(group, resource)
 
@@ -141,7 +141,7 @@ class Client:
                 raise other_uid(store, store.key(namespace, name), {"uid": uid, "name": name}, meta)
             if revision and meta.get("resourceVersion") != str(revision):
                 raise APIStatusError.modified(store.group_resource, name)
-            # What is given to those who change it is theirs; ownership compares with what was there.
+            # C{change} gets a private copy: managed fields are computed against the stored object.
             new = thawed(stored)
             new = change(new) or new
             if not subresource:
@@ -165,7 +165,7 @@ class Client:
         uid: str = "",
         revision: int = 0,
     ) -> Record:
-        """As L{update}, for the status."""
+        """Update the subresource C{status} with L{update}, whose parameters these are."""
         return await self.update(
             group, resource, namespace, name, change, subresource="status", uid=uid, revision=revision
         )
@@ -181,7 +181,7 @@ class Client:
         subresource: str = "",
         uid: str = "",
     ) -> Record:
-        """Change an object by a JSON merge patch."""
+        """Update an object with a JSON merge patch. For the parameters see L{update}."""
         return await self.update(
             group, resource, namespace, name, lambda obj: merge_patch(obj, patch), subresource=subresource, uid=uid
         )
@@ -190,7 +190,7 @@ class Client:
         """
         Apply an object with force, as server-side apply does. L{field_manager} then owns exactly the fields in C{obj}.
 
-        @param obj: In the stored version; what is not there is made. Only built-in resources have this.
+        @param obj: The object in the stored version. It is created if it does not exist. Built-in resources only.
         """
         store = await self._context.store(group, resource)
         definitions = self._context.registry.context.definitions
@@ -227,11 +227,11 @@ class Client:
         """
         Delete an object.
 
-        @param uid: That it must have.
-        @param revision: That it must be at.
-        @param propagation: C{Background}, C{Foreground} or C{Orphan}.
-        @param grace: Seconds that a pod has.
-        @return: Whether it is gone already.
+        @param uid: Precondition: the uid of the object.
+        @param revision: Precondition: the revision of the record.
+        @param propagation: The propagation policy: C{Background}, C{Foreground} or C{Orphan}.
+        @param grace: The grace period of a pod, in seconds.
+        @return: Whether the object is removed from storage already.
         """
         store = await self._context.store(group, resource)
         options = DeleteOptions(

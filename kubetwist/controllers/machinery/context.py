@@ -1,4 +1,4 @@
-"""What controllers are given: informers, a client, the clock, the server's configuration."""
+"""The context of controllers: informers, clients, the clock, the server's configuration."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class ICustomResources(Protocol):
         """All that is served now."""
 
     def follow(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Have C{changed} called after every change of these; what is returned ends that."""
+        """Call C{changed} after every change of the served resources. The returned function ends that."""
 
 
 class _CustomResourceSource:
-    """Where the objects of a custom resource are: in another place whenever its definition has changed."""
+    """The source of a custom resource. Its store changes with each change of the definition."""
 
     _log = Logger()
 
@@ -57,18 +57,20 @@ class _CustomResourceSource:
         served = self._custom.served(self._name)
         if served is not None:
             served.start().addErrback(
-                lambda failure: self._log.warn("{name} can not be read: {why}", name=self._name, why=failure.value)
+                lambda failure: self._log.warn(
+                    "cannot read custom resource: resource={name} error={error}", name=self._name, error=failure.value
+                )
             )
 
 
 class ControllerContext:
     """
-    What controllers share.
+    What the controllers of a server share (kube-controller-manager: ControllerContext).
 
     @ivar registry: The stores of the server, and what they share.
     @ivar stores: The stores of the server.
     @ivar clock: The reactor, or a clock in tests. All times of controllers come from it.
-    @ivar aggregation: What other servers answer for; L{None} where none can be named.
+    @ivar aggregation: The aggregated API servers; L{None} if aggregation is off.
     """
 
     def __init__(
@@ -96,18 +98,18 @@ class ControllerContext:
         self._stopped = False
 
     def now(self) -> datetime:
-        """The time of the day, by the clock."""
+        """Return the wall time."""
         return datetime.fromtimestamp(self.clock.seconds(), UTC)
 
     # --- the server's certificates
 
     @property
     def root_ca(self) -> str:
-        """What pods verify this server by, in PEM; C{""} where it is not known."""
+        """The CA bundle by which pods verify this server, PEM; C{""} if unknown."""
         return "" if self._config is None else self._config.credentials.trust.decode()
 
     def on_root_ca_changed(self, changed: Callable[[], object]) -> None:
-        """Have C{changed} called whenever L{root_ca} is another."""
+        """Call C{changed} whenever L{root_ca} changes."""
         if self._config is not None:
             self._config.credentials.trust_followers.append(changed)
 
@@ -122,27 +124,27 @@ class ControllerContext:
     # --- resources
 
     def served(self, group: str, resource: str) -> bool:
-        """Whether there is such a resource now."""
+        """Return whether the resource is served."""
         if self.stores.find(group, resource) is not None:
             return True
         return self._custom is not None and self._custom.served(str(GroupResource(group, resource))) is not None
 
     def resources(self) -> list[ResourceInfo]:
-        """Every resource that has objects: those that are built in, and custom ones as they are defined now."""
+        """Return the built-in and the custom resources that are served."""
         found = [store.info for store in self.stores]
         if self._custom is not None:
             found += [served.definition.info for served in self._custom.all_served()]
         return found
 
     def is_cached(self, group: str, resource: str) -> bool:
-        """Whether the objects of a resource are in memory; those of custom ones are from the first question on."""
+        """Return whether a resource is cached. Custom resources are cached from the first request on."""
         if self.stores.find(group, resource) is not None:
             return True
         served = None if self._custom is None else self._custom.served(str(GroupResource(group, resource)))
         return served is not None and served.ready
 
     def on_resources_changed(self, changed: Callable[[], object]) -> None:
-        """Have C{changed} called whenever L{resources} or L{is_cached} may give something else."""
+        """Call C{changed} when the results of L{resources} or L{is_cached} may have changed."""
         self._resource_listeners.append(changed)
         self._follow_custom()
 
@@ -162,7 +164,7 @@ class ControllerContext:
 
     async def store(self, group: str, resource: str) -> Store:
         """
-        The store of a resource, whose objects are in memory then.
+        Return the store of a resource, after its cache is ready.
 
         @raise APIStatusError: There is no such resource (404).
         """
@@ -179,10 +181,10 @@ class ControllerContext:
 
     def informer(self, group: str, resource: str) -> Informer:
         """
-        The informer of a resource, the same one for all who ask; it is started.
+        Return the shared, started informer of a resource.
 
-        That of a custom resource ends, after telling that its objects are gone, when it is served no more; ask for
-        another one when it comes back.
+        The informer of a custom resource that is no longer served notifies its handlers of deletions, and stops. Call
+        this again when the resource is served again.
 
         @raise KeyError: There is no such resource.
         """
@@ -204,7 +206,7 @@ class ControllerContext:
         return Informer(_CustomResourceSource(served.definition.info, self._custom), self.clock)
 
     def when_handlers_synced(self, done: Callable[[], object]) -> None:
-        """Call C{done} when all informers have caught up: see L{Informer.when_handlers_synced}."""
+        """Call C{done} when the handlers of all informers have synced: see L{Informer.when_handlers_synced}."""
         for informer in self._informers.values():
             if not informer.handlers_synced:
                 informer.when_handlers_synced(lambda: self.when_handlers_synced(done))
@@ -215,16 +217,16 @@ class ControllerContext:
 
     def client(self, service_account: str, field_manager: str = "") -> Client:
         """
-        What a controller writes with.
+        Return a client that writes as a controller.
 
         @param service_account: Of its service account, as the built-in roles name it: C{"namespace-controller"}.
-        @param field_manager: Who owns the fields that it writes; the reference's usual name without it.
+        @param field_manager: The field manager of its writes; by default that of kube-controller-manager.
         """
         user = controller_user(service_account)
         return Client(self, user, field_manager) if field_manager else Client(self, user)
 
     def recorder(self, component: str) -> EventRecorder:
-        """What records events in the name of a component: C{"deployment-controller"}."""
+        """Return the event recorder of a component: C{"deployment-controller"}."""
         recorder = self._recorders.get(component)
         if recorder is None:
             from .events import EventRecorder
@@ -233,7 +235,7 @@ class ControllerContext:
         return recorder
 
     async def stop(self) -> None:
-        """Tell nobody any more; controllers are stopped before."""
+        """Stop the informers and event recorders. Controllers must be stopped before."""
         self._stopped = True
         if self._stop_following is not None:
             self._stop_following()

@@ -1,4 +1,4 @@
-"""What controllers have in common: they follow objects, and bring them, key by key, to where they should be."""
+"""The base class of controllers: event handlers that fill a work queue of keys, and a reconcile function."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 @implementer(IController)
 class Controller(Generic[Key]):
     """
-    Follows objects, and works off a queue of keys.
+    Watches objects and reconciles the keys in its work queue.
 
     A controller overrides L{register_handlers} and L{sync}.
 
-    @cvar name: As kube-controller-manager spells it.
-    @cvar service_account: Its service account, where that is not its name.
-    @cvar field_manager: Who owns the fields that it writes.
-    @cvar workers: How many keys are worked on at the same time.
-    @ivar queue: What is to be done.
-    @ivar client: Writes in its name.
+    @cvar name: Its name, as in kube-controller-manager.
+    @cvar service_account: Its service account in kube-system; by default its name.
+    @cvar field_manager: The field manager of its writes.
+    @cvar workers: Maximum number of keys that are reconciled concurrently.
+    @ivar queue: Keys to reconcile.
+    @ivar client: Writes objects as its service account.
     """
 
     name: ClassVar[str]
@@ -69,10 +69,10 @@ class Controller(Generic[Key]):
 
     async def sync(self, key: Key) -> None:
         """
-        Do what is to be done about a key, and nothing where nothing is.
+        Reconcile the object of a key.
 
-        It must be safe to repeat, from wherever an earlier call was cut short. It is called again, later and later,
-        if it raises something.
+        It must be idempotent, also after a call that was interrupted. If it raises, it is called again with
+        exponential backoff.
         """
         raise NotImplementedError
 
@@ -80,9 +80,9 @@ class Controller(Generic[Key]):
 
     def watch(self, group: str, resource: str, handler: Handler | None = None) -> Informer:
         """
-        Have a handler told of the objects of a resource, those that are there first.
+        Register a handler for the events of a resource. It is called for the existing objects first.
 
-        @param handler: Puts keys in the queue; without one, the key of each object that changes.
+        @param handler: Adds keys to the queue. By default, the key of each changed object is added.
         @raise KeyError: There is no such resource.
         """
         informer = self.context.informer(group, resource)
@@ -91,7 +91,7 @@ class Controller(Generic[Key]):
         return informer
 
     def enqueue(self, kind: str, record: Record, old: Record | None) -> None:
-        """Have the key of an object worked on."""
+        """Add the key of an object to the queue."""
         self.queue.add(record.key)  # type: ignore[arg-type]
 
     async def yield_to_reactor(self) -> None:
@@ -106,7 +106,7 @@ class Controller(Generic[Key]):
     # --- life
 
     def start(self) -> None:
-        """Begin to follow; the work begins when all objects are there."""
+        """Register the event handlers. The queue starts when all informers have synced."""
         self.register_handlers()
         left = [informer for informer in self._waiting if not informer.called]
         self._waiting.clear()
@@ -132,7 +132,7 @@ class Controller(Generic[Key]):
             self.queue.start()
 
     async def stop(self) -> None:
-        """Begin nothing more, and wait for what is under way."""
+        """Stop, and wait for the keys that are being processed."""
         self.stopped = True
         for registration in self._registrations:
             registration.stop()
@@ -151,11 +151,13 @@ class Controller(Generic[Key]):
             self.queue.forget(key)
 
     def _failed(self, key: Key, error: Exception) -> None:
-        # Somebody else wrote first, or the object is gone: that is everyday life.
+        # Conflicts and deleted objects are expected: retry without a log line.
         quiet = isinstance(error, APIStatusError) and error.code in (404, 409)
         if not quiet and not self.queue.num_requeues(key) and not self.stopped:
             if isinstance(error, (APIStatusError, StorageError)):
-                self._log.warn("{name}: {key}: {error}", name=self.name, key=key, error=error)
+                self._log.warn(
+                    "reconcile failed: controller={name} key={key} error={error}", name=self.name, key=key, error=error
+                )
             else:
-                self._log.failure("{name}: {key} could not be seen to", name=self.name, key=key)
+                self._log.failure("reconcile failed: controller={name} key={key}", name=self.name, key=key)
         self.queue.add_rate_limited(key)

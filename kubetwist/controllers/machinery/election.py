@@ -1,5 +1,5 @@
 """
-Which of several servers over one storage runs the controllers: the one that holds a Lease.
+Leader election: of several servers with one storage, the holder of a Lease runs the controllers.
 
 @see: client-go, C{tools/leaderelection/leaderelection.go}; its durations are kube-controller-manager's.
 """
@@ -24,11 +24,10 @@ from .manager import ControllerManager
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
 
-#: Where the Lease is. Not kube-controller-manager's own: that would keep a real one from the controllers that are not
-#: here.
+#: The Lease. Not the one of kube-controller-manager, so that a real one can run the controllers that are missing here.
 NAMESPACE: Final = "kube-system"
 NAME: Final = "kubetwist-controllers"
-#: Seconds that others wait since they last saw it renewed, that the holder tries to renew it, and between two attempts.
+#: In seconds: time until an unrenewed Lease expires, time in which the holder must renew it, time between attempts.
 LEASE_DURATION: Final = 15
 RENEW_DEADLINE: Final = 10.0
 RETRY_PERIOD: Final = 2.0
@@ -36,12 +35,11 @@ RETRY_PERIOD: Final = 2.0
 
 class LeaderElector:
     """
-    Tries to get a Lease, and then to keep it.
+    Acquires a Lease and renews it.
 
-    Clocks of servers are never compared: that a Lease is not renewed any more is told by how long it has looked the
-    same here.
+    Clocks of servers are not compared: a Lease has expired when it has not changed for its duration, as observed here.
 
-    @ivar is_leader: Whether the Lease is ours.
+    @ivar is_leader: Whether this server holds the Lease.
     """
 
     _log = Logger()
@@ -54,9 +52,9 @@ class LeaderElector:
         on_stopped_leading: Callable[[], Deferred[None]],
     ) -> None:
         """
-        @param identity: Who we are; nobody else's.
-        @param on_started_leading: Called when the Lease is ours.
-        @param on_stopped_leading: Called when it is no longer; it is tried for again once that has fired.
+        @param identity: The unique identity of this server.
+        @param on_started_leading: Called when the Lease is acquired.
+        @param on_stopped_leading: Called when the Lease is lost. The next attempt starts when its Deferred fires.
         """
         self._clock: IReactorTime = context.clock
         self._client = context.client("leader-election")
@@ -72,7 +70,7 @@ class LeaderElector:
         self.is_leader = False
 
     def start(self) -> None:
-        """Try from now on."""
+        """Start trying to acquire the Lease."""
         self._call = None
         self._trying = Deferred.fromCoroutine(self._sync_once())
         self._trying.addErrback(lambda failure: self._log.failure("the election failed", failure))
@@ -84,7 +82,7 @@ class LeaderElector:
             self._call = self._clock.callLater(RETRY_PERIOD, self.start)
 
     async def stop(self) -> None:
-        """Try no longer, and let others have the Lease at once."""
+        """Stop, and release the Lease."""
         self._stopped = True
         if self._call is not None:
             self._call.cancel()
@@ -124,7 +122,7 @@ class LeaderElector:
         return others or self._clock.seconds() - self._renewed_at >= RENEW_DEADLINE
 
     async def _try_acquire_or_renew(self) -> bool:
-        """Get or renew the Lease; whether that went well."""
+        """Acquire or renew the Lease, and return whether that succeeded."""
         try:
             lease = self._client.get("coordination.k8s.io", "leases", NAMESPACE, NAME)
             if lease is None:
@@ -145,7 +143,7 @@ class LeaderElector:
                 changes["leaseTransitions"] = (spec.get("leaseTransitions") or 0) + 1
             await self._write(changes, int(lease["metadata"]["resourceVersion"]))
         except (APIStatusError, StorageError) as error:
-            self._log.debug("the lease can not be held: {error}", error=error)
+            self._log.debug("cannot acquire or renew the lease: {error}", error=error)
             return False
         return True
 
@@ -166,7 +164,7 @@ class LeaderElector:
 
         def change(lease: JSONObject) -> None:
             if not revision and (lease.get("spec") or {}).get("holderIdentity") != self._identity:
-                # Somebody else's by now.
+                # Another server has acquired it.
                 return
             lease.setdefault("spec", {}).update(changes, renewTime=now)
 
@@ -175,10 +173,10 @@ class LeaderElector:
 
 class LeaderElectedControllerManager:
     """
-    As L{ControllerManager}, where other servers have controllers for the same storage.
+    Runs a L{ControllerManager} while this server is the leader.
 
-    @ivar running: Those of now; L{None} while another server has them.
-    @ivar lease_name: What is held by who has them.
+    @ivar running: The running manager; L{None} while another server leads.
+    @ivar lease_name: The name of the Lease.
     """
 
     lease_name: Final = NAME
@@ -187,7 +185,7 @@ class LeaderElectedControllerManager:
         self, make_context: Callable[[], ControllerContext], factories: Sequence[IControllerFactory], identity: str
     ) -> None:
         """
-        @param make_context: Makes what controllers share, anew for each time that they run.
+        @param make_context: Creates the context of controllers, each time that they start.
         """
         self.context = make_context()
         self.running: ControllerManager | None = None
@@ -196,7 +194,7 @@ class LeaderElectedControllerManager:
         self._elector = LeaderElector(self.context, identity, self._begin, self._end)
 
     def start(self) -> None:
-        """Begin to try."""
+        """Start the election."""
         self._elector.start()
 
     def _begin(self) -> None:
@@ -209,6 +207,6 @@ class LeaderElectedControllerManager:
         return Deferred.fromCoroutine(running.stop())
 
     async def stop(self) -> None:
-        """Stop all, and let another server go on at once."""
+        """Stop the controllers and release the Lease."""
         await self._elector.stop()
         await self.context.stop()

@@ -1,4 +1,4 @@
-"""What controllers tell of objects, for people to read: v1 Events, few of them however often something happens."""
+"""Records v1 Events about objects, with the rate limit and aggregation of client-go."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .queue import WorkQueue
 if TYPE_CHECKING:
     from .client import Client
 
-#: How many different events are remembered, to count them.
+#: Maximum number of cached events, whose repetitions are counted.
 CACHE_SIZE: Final = 4096
-#: Of one object, so many at once; after that one in so many seconds.
+#: Rate limit per object: burst size, and seconds per further event.
 BURST: Final = 25
 REFILL_INTERVAL: Final = 300.0
-#: So many that differ in their messages only, within so many seconds, become one.
+#: Events that differ only in their messages are aggregated above this number within this interval in seconds.
 MAX_SIMILAR_EVENTS: Final = 10
 AGGREGATE_INTERVAL: Final = 600.0
 #: The longest message.
@@ -48,7 +48,7 @@ _Value = TypeVar("_Value")
 
 @define(eq=False)
 class _EventLog:
-    """An event that is there: under which name, how often it happened."""
+    """A written event and its count."""
 
     namespace: str
     name: str
@@ -71,7 +71,7 @@ class EventRecorder:
     """
     Records events in the name of one component.
 
-    An event that is lost is no error: it is for people to read, and nothing waits for it.
+    A failed write is only logged: nothing depends on events.
     """
 
     _log = Logger()
@@ -79,8 +79,8 @@ class EventRecorder:
     def __init__(self, client: Client, component: str, clock: IReactorTime) -> None:
         """
         @param client: Writes the events.
-        @param component: Who reports the events: C{"deployment-controller"}.
-        @param clock: Tells when they happen, and when writes are tried again.
+        @param component: The source component: C{"deployment-controller"}.
+        @param clock: The clock for timestamps and retries.
         """
         self._clock = clock
         self._component = component
@@ -90,15 +90,15 @@ class EventRecorder:
         self._aggregates: OrderedDict[_Series, _AggregateRecord] = OrderedDict()
         self._waiting: dict[int, tuple[_Event, JSONObject]] = {}
         self._number = self._stamp = 0
-        # One after the other: the second of the same kind is to find the first.
+        # Writes are serialized, so that a repeated event finds the first one.
         self._queue: WorkQueue[int] = WorkQueue(clock, self._write)
         self._queue.start()
 
     def event(self, kind: GroupVersionKind, obj: JSONObject, type: str, reason: str, message: str) -> None:
         """
-        Tell of something.
+        Record an event about an object.
 
-        @param kind: Of the object, which itself may lack it.
+        @param kind: The kind of the object, which C{obj} itself may lack.
         @param type: L{NORMAL} or L{WARNING}.
         @param reason: A word: C{ScalingReplicaSet}.
         """
@@ -118,7 +118,7 @@ class EventRecorder:
         message = message if len(message) <= MAX_MESSAGE_LENGTH else message[: MAX_MESSAGE_LENGTH - 3] + "..."
         message = self._aggregate((involved, type, reason), message, now)
         time = format_time(now)
-        # Names tell the time in nanoseconds; no two are the same.
+        # The name ends with the time in nanoseconds; it must be unique.
         self._stamp = max(self._stamp + 1, int(now * 1e9))
         event: JSONObject = {
             "metadata": {
@@ -167,10 +167,10 @@ class EventRecorder:
         try:
             await self._record(what, event)
         except (APIStatusError, StorageError) as error:
-            # A namespace that goes takes no events, nor does a storage that is away.
-            self._log.debug("an event is lost: {error}", error=error)
+            # Expected in a terminating namespace, or when the storage is unavailable.
+            self._log.debug("event was not recorded: {error}", error=error)
         except Exception:
-            self._log.failure("an event is lost")
+            self._log.failure("event was not recorded")
 
     async def _record(self, what: _Event, event: JSONObject) -> None:
         if what[3].startswith("(combined"):

@@ -1,9 +1,8 @@
 """
-What controllers know of the objects: the watch caches themselves, and who is told when they change.
+Informers: read access to the watch caches, indexes, and event handlers.
 
-An informer costs nothing per object: it asks the cache, and passes on what the cache sends. It is told of changes in
-the reactor's thread, while the write that made them is being finished, so what handlers do must be little: put a key
-in a queue.
+An informer keeps no objects: it reads the watch cache and forwards its events. Handlers are called in the reactor
+thread while the write is being finished, so they must be short: add a key to a queue.
 """
 
 from __future__ import annotations
@@ -32,33 +31,33 @@ from ...storage.cache.window import ADDED, DELETED, MODIFIED, CacheEvent
 from ...storage.errors import StorageError
 from .queue import MAX_BLOCKING_SECONDS
 
-#: Objects that are seen to before it is asked how late it is.
+#: Objects that are processed between two readings of the clock.
 ITEMS_PER_CLOCK_CHECK: Final = 64
-#: Seconds until a cache that is not filled is looked at again.
+#: Seconds between checks of a cache that is not ready.
 RETRY_INTERVAL: Final = 0.25
 
-#: Told what happened, the new state (of a deleted object, its last), and the state before or L{None}.
+#: Called with the event type, the new state (the last one if deleted) and the previous state or L{None}.
 Handler = Callable[[str, Record, Record | None], object]
-#: The values by which a record is found in an index; none where it is not to be found.
+#: Returns the index values of a record; empty if it is not indexed.
 IndexFunction = Callable[[Record], Iterable[Hashable]]
 
 
 class ISource(Protocol):
-    """Where the objects of one resource are."""
+    """The source of the objects of one resource."""
 
     @property
     def info(self) -> ResourceInfo:
         """The resource."""
 
     def cache(self) -> WatchCache | None:
-        """Its cache, if that is filled now."""
+        """Return its cache, or L{None} if it is not ready."""
 
     def load(self) -> None:
-        """Have it filled, if nobody has."""
+        """Start filling it, unless that has been done."""
 
 
 class StoreSource:
-    """Where the objects of a built-in resource are."""
+    """The store of a built-in resource."""
 
     def __init__(self, store: Store) -> None:
         self.info = store.info
@@ -69,14 +68,14 @@ class StoreSource:
         return self._store.cache if self._store.cache.ready else None
 
     def load(self) -> None:
-        """It loads itself."""
+        """Do nothing: the store loads itself."""
 
 
 class HandlerRegistration:
     """
-    Somebody who is told.
+    A registered event handler.
 
-    @ivar pending_initial_keys: The keys of what is there and is yet to be told of.
+    @ivar pending_initial_keys: Keys of existing objects for which the handler has not been called yet.
     """
 
     __slots__ = ("_informer", "handler", "pending_initial_keys")
@@ -87,16 +86,16 @@ class HandlerRegistration:
         self.pending_initial_keys: set[str] = set()
 
     def stop(self) -> None:
-        """Be told no more."""
+        """Remove the handler."""
         self._informer._remove(self)
 
 
 class Index:
     """
-    Records by something else than their names.
+    Records by the values of an index function.
 
-    It is kept as the objects change; asking it is a look-up. Of many objects it is not made at once: it is whole when
-    its informer has caught up (L{Informer.when_handlers_synced}), and a controller does not begin to work before.
+    It is updated with each event. The initial build runs in chunks and is complete when the handlers of its informer
+    have synced (L{Informer.when_handlers_synced}); a controller does not start before.
     """
 
     def __init__(self, function: IndexFunction) -> None:
@@ -106,15 +105,15 @@ class Index:
         self._values: dict[str, tuple[Hashable, ...]] = {}
 
     def get(self, value: Hashable) -> list[Record]:
-        """The records of a value, in no order."""
+        """Return the records of a value, in no order."""
         return list(self._records.get(value, {}).values())
 
     def count(self, value: Hashable) -> int:
-        """How many they are."""
+        """Return the number of records of a value."""
         return len(self._records.get(value, ()))
 
     def values(self) -> list[Hashable]:
-        """All values that something is found under."""
+        """Return all values that have records."""
         return list(self._records)
 
     def _update(self, kind: str, record: Record) -> None:
@@ -141,8 +140,8 @@ class Informer:
     """
     The objects of one resource, and their changes.
 
-    @ivar synced: Fires when the objects are there for the first time.
-    @ivar ready: Whether they have been there; while a cache begins anew, handlers and indexes stay as they are.
+    @ivar synced: Fires when the cache is ready for the first time.
+    @ivar ready: Whether that has happened. While a cache reloads, handlers and indexes keep their state.
     """
 
     _log = Logger()
@@ -159,7 +158,7 @@ class Informer:
         self._indexes: dict[str, Index] = {}
         self._retry: IDelayedCall | None = None
         self._last_known: Mapping[str, Record] | None = None
-        #: What is done about all objects, in small pieces, and who waits for the end of that.
+        #: Tasks over all objects that run in chunks, and callbacks for their end.
         self._tasks: deque[Iterator[None]] = deque()
         self._step_call: IDelayedCall | None = None
         self._stepping = False
@@ -168,32 +167,32 @@ class Informer:
 
     @property
     def group_resource(self) -> GroupResource:
-        """Whose objects these are."""
+        """The group and resource of the objects."""
         return self.info.group_resource
 
-    # --- asking
+    # --- reading
 
     def get(self, namespace: str, name: str) -> Record | None:
-        """An object as it is now."""
+        """Return the current record of an object."""
         return self.by_key(f"{namespace}/{name}" if self.info.namespaced else name)
 
     def by_key(self, key: str) -> Record | None:
-        """An object by the C{key} of its record."""
+        """Return a record by its C{key}."""
         return None if self._cache is None else self._cache.get(key)
 
     def get_decoded(self, namespace: str, name: str) -> JSONObject | None:
-        """An object as it is now, decoded, shared and not to be changed."""
+        """Return the current state of an object, decoded. It is shared and must not be changed."""
         record = self.get(namespace, name)
         return None if record is None else seen(record)
 
     def list(self, namespace: str = "") -> list[Record]:
-        """All objects, or those of a namespace, sorted by key."""
+        """Return all records, or those of a namespace, sorted by key."""
         if self._cache is None:
             return []
         return self._cache.list(f"{namespace}/" if namespace and self.info.namespaced else "").records
 
     def list_decoded(self, namespace: str = "") -> Sequence[JSONObject]:
-        """The same as L{get_decoded} gives them."""
+        """Return the same objects decoded, as L{get_decoded} does."""
         return [seen(record) for record in self.list(namespace)]
 
     def __len__(self) -> int:
@@ -201,9 +200,9 @@ class Informer:
 
     def index(self, name: str, function: IndexFunction) -> Index:
         """
-        An index of the objects; the same for all who ask by the same name.
+        Return the index of a name, which callers share. It is created at the first call.
 
-        When an object changes, it is right before handlers are called.
+        It is updated before handlers are called.
         """
         index = self._indexes.get(name)
         if index is None:
@@ -219,10 +218,10 @@ class Informer:
                 self._index(index, ADDED, record)
             yield
 
-    # --- what takes time
+    # --- work in chunks
 
     def when_handlers_synced(self, done: Callable[[], object]) -> None:
-        """Call C{done} when all handlers know of all objects and all indexes have them: at once, if that is now."""
+        """Call C{done} when all handlers have seen all objects and all indexes are built; at once if they have."""
         if self._tasks:
             self._waiting.append(done)
         else:
@@ -230,11 +229,11 @@ class Informer:
 
     @property
     def handlers_synced(self) -> bool:
-        """Whether that is so."""
+        """Whether all handlers have seen all objects and all indexes are built."""
         return not self._tasks
 
     def _run_task(self, task: Iterator[None]) -> None:
-        """Do something about many objects: the first piece of it now."""
+        """Run a task over many objects in chunks; the first chunk now."""
         self._tasks.append(task)
         if self._step_call is None and not self._stepping:
             self._step()
@@ -257,13 +256,13 @@ class Informer:
         for done in waiting:
             done()
 
-    # --- being told
+    # --- event handlers
 
     def add_event_handler(self, handler: Handler, *, initial: bool = True) -> HandlerRegistration:
         """
-        Have a handler told of all changes from now on.
+        Register a handler for all changes from now on.
 
-        @param initial: Begin with what is there: as C{ADDED}, few objects at once, many little by little.
+        @param initial: Call the handler with C{ADDED} for the existing objects, in chunks if there are many.
         """
         registration = HandlerRegistration(self, handler)
         self._registrations = (*self._registrations, registration)
@@ -278,7 +277,7 @@ class Informer:
 
     def _notify_all(self, registration: HandlerRegistration, keys: Sequence[str]) -> Iterator[None]:
         for key in keys:
-            # What has changed meanwhile was told of already.
+            # An object that has changed since then was delivered with that change.
             if key in registration.pending_initial_keys:
                 registration.pending_initial_keys.discard(key)
                 record = self.by_key(key)
@@ -311,7 +310,7 @@ class Informer:
             if record.key not in registration.pending_initial_keys:
                 self._notify(registration, kind, record, old)
                 continue
-            # It is the first that this one hears of it.
+            # The handler has not seen the object before.
             registration.pending_initial_keys.discard(record.key)
             if kind != DELETED:
                 self._notify(registration, ADDED, record, None)
@@ -319,12 +318,12 @@ class Informer:
     # --- life
 
     def start(self) -> None:
-        """Begin; idempotent."""
+        """Start watching. Idempotent."""
         if self._watch is None and self._retry is None and not self._stopped:
             self._start_watch()
 
     def stop(self) -> None:
-        """Tell nobody any more."""
+        """Stop watching and call no handler any more."""
         self._stopped = True
         self._registrations = ()
         self._tasks.clear()
@@ -337,18 +336,18 @@ class Informer:
             self._watch = None
 
     def handle_resource_removed(self) -> None:
-        """The resource is served no more: neither are its objects there."""
-        left, told = self._known_records(), self._registrations
+        """Notify handlers that all objects are deleted, as the resource is no longer served; then stop."""
+        left, registrations = self._known_records(), self._registrations
         self.stop()
         self._cache = None
         self.ready = False
-        self._registrations = told
+        self._registrations = registrations
         for record in left.values():
             self._changed(DELETED, record, record)
         self._registrations = ()
 
     def _known_records(self) -> Mapping[str, Record]:
-        """What was told of so far."""
+        """Return the objects that handlers have been called for, by key."""
         if self._last_known is not None:
             return self._last_known
         return {} if self._cache is None else {record.key: record for record in self._cache.list().records}
@@ -382,7 +381,7 @@ class Informer:
         self.synced.callback(None)
 
     def _replace(self, left: Mapping[str, Record], records: Sequence[Record]) -> None:
-        """Tell how what is there differs from what was told of."""
+        """Notify handlers of the difference between the known objects and a new list."""
         there = {record.key for record in records}
         for key, old in left.items():
             if key not in there:
@@ -401,10 +400,10 @@ class Informer:
         self._changed(kind, record, None if event is None else event.previous)
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
-        """Nothing changed."""
+        """Do nothing."""
 
     def end(self, error: Exception | None) -> None:
-        """The cache begins anew: so do we, and tell what differs then."""
+        """Restart the watch, as the cache reloads; handlers are notified of the difference."""
         self._watch = None
         if self._stopped:
             return

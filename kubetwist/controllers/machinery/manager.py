@@ -56,7 +56,7 @@ class ControllerManager:
                 controller.start()
         except Exception:
             # A broken one is no reason to be without the others.
-            self._log.failure("the controller {name} can not be started", name=factory.name)
+            self._log.failure("cannot start controller: {name}", name=factory.name)
         self._call = self.context.clock.callLater(0, self._next)
 
     async def stop(self) -> None:
@@ -71,5 +71,5 @@ class ControllerManager:
             try:
                 await stopped
             except Exception:
-                self._log.failure("the controller {name} did not stop well", name=name)
+                self._log.failure("cannot stop controller: {name}", name=name)
         await self.context.stop()

@@ -1,4 +1,4 @@
-"""Work on many things, a few at a time."""
+"""Bounded concurrency (client-go: workqueue.ParallelizeUntil)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...storage.errors import StorageError
 
 T = TypeVar("T")
 
-#: Enough for the writes of a storage backend to be committed together, and few enough for others to come in between.
+#: Enough for a storage backend to batch commits, few enough to let other writes proceed.
 DEFAULT_CONCURRENCY: Final = 10
 
 
@@ -23,10 +23,10 @@ async def parallelize(
     concurrency: int = DEFAULT_CONCURRENCY,
 ) -> list[APIStatusError | StorageError]:
     """
-    Do some work with each of many things; all are tried, whatever becomes of the others.
+    Call a function for each item with bounded concurrency. An error does not stop the other calls.
 
     @param yield_to_reactor: Awaited before each: L{kubetwist.controllers.machinery.queue.WorkQueue.yield_to_reactor}.
-    @return: What went wrong, in no order. That something is not there (404) is nothing wrong.
+    @return: The errors, in no order, without 404.
     """
     left = iter(items)
     errors: list[APIStatusError | StorageError] = []

@@ -1,4 +1,4 @@
-"""What controllers have to do: keys, each once, with the patience of client-go's queues."""
+"""The work queue of controllers: keys without duplicates, with the rate limits of client-go's workqueue."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from ...metrics.registry import (
 
 Key = TypeVar("Key", bound=Hashable)
 
-#: Seconds until a key that failed is tried again: the first time, and at most; it doubles in between.
+#: The first and the maximum delay, in seconds, of the exponential backoff.
 RETRY_INITIAL = 0.005
 RETRY_MAX = 1000.0
-#: Bounds of times, in seconds.
+#: Upper bounds of the histogram buckets, in seconds.
 BUCKETS = exponential(1e-8, 10.0, 10)
-#: Seconds of work without a pause; then the reactor has its turn.
+#: Maximum time, in seconds, that a queue blocks the reactor before it yields.
 MAX_BLOCKING_SECONDS = 0.004
 
 
 @define(eq=False)
 class QueueMetrics:
     """
-    What a queue has done.
+    The metrics of a queue.
 
-    @ivar adds: Keys that were put in it, those aside that were in it already.
-    @ivar retries: Of these, the ones put back after a failure.
-    @ivar done: Keys that were worked on.
-    @ivar queue_duration: Seconds that they waited in the queue.
-    @ivar work_duration: Seconds that the work took.
+    @ivar adds: Number of keys that were added, without duplicates.
+    @ivar retries: Number of keys that were added with backoff.
+    @ivar done: Number of processed keys.
+    @ivar queue_duration: Seconds that keys waited in the queue.
+    @ivar work_duration: Seconds that processing took.
     """
 
     adds: int = 0
@@ -48,12 +48,12 @@ class QueueMetrics:
 
 class WorkQueue(Generic[Key]):
     """
-    Keys to be worked on.
+    A work queue of keys (client-go: workqueue).
 
-    A key is in the queue once, however often it is added. One that is added while it is worked on is worked on again
-    afterwards, and never twice at the same time.
+    A key is queued once, even if it is added several times. A key that is added while it is being processed is
+    processed again afterwards, and never concurrently.
 
-    @ivar metrics: For whoever counts.
+    @ivar metrics: Counters and histograms of this queue.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class WorkQueue(Generic[Key]):
         retry_max: float = RETRY_MAX,
     ) -> None:
         """
-        @param work: Does what is to be done about a key. It handles its own errors.
-        @param workers: How many keys are worked on at the same time.
+        @param work: Processes a key. It handles its own errors.
+        @param workers: Maximum number of keys that are processed concurrently.
         """
         self.metrics = QueueMetrics()
         self._clock = clock
@@ -75,26 +75,26 @@ class WorkQueue(Generic[Key]):
         self._workers = workers
         self._retry = retry_initial, retry_max
         self._waiting: deque[Key] = deque()
-        #: By key: since when it waits.
+        #: By key: when it was added.
         self._added_at: dict[Key, float] = {}
         self._processing: dict[Key, Deferred[None]] = {}
-        #: By key: since when it is worked on.
+        #: By key: when its processing began.
         self._started_at: dict[Key, float] = {}
         self._dirty: set[Key] = set()
         self._delayed: dict[Key, IDelayedCall] = {}
         self._failures: dict[Key, int] = {}
         self._dispatch_call: IDelayedCall | None = None
-        #: When the reactor last had its turn, as far as this queue knows.
+        #: When this queue last yielded to the reactor.
         self._last_yield = 0.0
         self._started = False
         self._stopped = False
 
     def __len__(self) -> int:
-        """How many keys wait, not counting delayed ones."""
+        """Return the number of waiting keys, without delayed ones."""
         return len(self._waiting) + len(self._dirty)
 
     def unfinished_work(self) -> tuple[float, float]:
-        """Seconds that keys have been worked on that are not done: all of them together, and the longest."""
+        """Return the seconds that keys in progress have taken so far: the sum and the longest."""
         now = self._clock.seconds()
         lasted = [now - begun for begun in self._started_at.values()]
         return sum(lasted), max(lasted, default=0.0)
@@ -106,13 +106,13 @@ class WorkQueue(Generic[Key]):
 
     @property
     def delayed(self) -> int:
-        """How many keys come later."""
+        """The number of delayed keys."""
         return len(self._delayed)
 
-    # --- putting in
+    # --- adding keys
 
     def add(self, key: Key) -> None:
-        """Have a key worked on as soon as possible."""
+        """Add a key, to be processed as soon as possible."""
         if self._stopped or key in self._added_at or key in self._dirty:
             return
         self.metrics.adds += 1
@@ -125,7 +125,7 @@ class WorkQueue(Generic[Key]):
             self._wake()
 
     def add_after(self, key: Key, seconds: float) -> None:
-        """Have a key worked on in a while; of several such calls the earliest counts."""
+        """Add a key after a delay in seconds. The earliest of several delays counts."""
         if self._stopped:
             return
         if seconds <= 0:
@@ -139,22 +139,22 @@ class WorkQueue(Generic[Key]):
         self._delayed[key] = self._clock.callLater(seconds, self._add_delayed, key)
 
     def add_rate_limited(self, key: Key) -> float:
-        """Have a key that failed worked on again, the later the oftener it failed; give the seconds until then."""
+        """Add a key after an exponential backoff, and return the delay in seconds."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         first, most = self._retry
-        # A float has no room for more doublings, and nobody waits that long.
+        # The exponent is bounded because a float would overflow.
         delay = min(first * 2.0 ** min(failures, 64), most)
         self.metrics.retries += 1
         self.add_after(key, delay)
         return delay
 
     def forget(self, key: Key) -> None:
-        """A key did not fail: the next time that it does is the first."""
+        """Reset the backoff of a key, after success."""
         self._failures.pop(key, None)
 
     def num_requeues(self, key: Key) -> int:
-        """How often it has failed since it was last forgotten."""
+        """Return how often a key was requeued since L{forget}."""
         return self._failures.get(key, 0)
 
     def _add_delayed(self, key: Key) -> None:
@@ -164,15 +164,15 @@ class WorkQueue(Generic[Key]):
     # --- working
 
     def start(self) -> None:
-        """Begin to work."""
+        """Start processing keys."""
         self._started = True
         self._wake()
 
     async def stop(self, timeout: float = 5.0) -> None:
         """
-        Begin nothing more, and wait for what is under way.
+        Stop, and wait for the keys that are being processed.
 
-        @param timeout: In seconds; after that what still runs is cancelled.
+        @param timeout: Seconds until keys that are still being processed are cancelled.
         """
         self._stopped = True
         calls = [self._dispatch_call, *self._delayed.values()]
@@ -203,7 +203,7 @@ class WorkQueue(Generic[Key]):
             limit.cancel()
 
     async def yield_to_reactor(self) -> None:
-        """Let the reactor have its turn, if the work has lasted for long enough; for loops over many objects."""
+        """Yield to the reactor if the work has blocked it for L{MAX_BLOCKING_SECONDS}. For loops over many objects."""
         if self._clock.seconds() - self._last_yield <= MAX_BLOCKING_SECONDS:
             return
         turn: Deferred[None] = Deferred(lambda _: call.cancel())
@@ -234,7 +234,7 @@ class WorkQueue(Generic[Key]):
         begun = self._clock.seconds()
         self.metrics.queue_duration.observe(begun - self._added_at.pop(key))
         self._started_at[key] = begun
-        # The work may add its own key before it waits for anything.
+        # The work may add its own key before its first await.
         self._processing[key] = Deferred()
         work: Deferred[None] = Deferred.fromCoroutine(self._run_work(key))
         self._processing[key] = work

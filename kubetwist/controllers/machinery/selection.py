@@ -1,4 +1,4 @@
-"""Which controllers run: what is found, and what C{--controllers} says, as kube-controller-manager means it."""
+"""Selects the controllers to run: the installed ones, filtered by C{--controllers} as in kube-controller-manager."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _ALIASES: Final = {alias: name for name, alias in KNOWN.items() if alias}
 
 
 class UnknownControllers(ValueError):
-    """What C{--controllers} names, or what is installed, makes no sense."""
+    """C{--controllers} names unknown controllers, or an installed factory is invalid."""
 
 
 def installed(only: Iterable[IControllerFactory] | None = None) -> dict[str, IControllerFactory]:
@@ -97,13 +97,13 @@ def installed(only: Iterable[IControllerFactory] | None = None) -> dict[str, ICo
 
 def chosen(wanted: Sequence[str], only: Iterable[IControllerFactory] | None = None) -> list[IControllerFactory]:
     """
-    The factories that are switched on, sorted by name.
+    Return the factories of the enabled controllers, sorted by name.
 
-    The first word on a controller counts: its name switches it on, with a C{-} before it off; C{*} means all that are
-    on by default.
+    The first item that matches a controller decides: its name enables it, C{-name} disables it, and C{*} enables
+    those that are enabled by default.
 
     @param wanted: The items of C{--controllers}: C{"*"}, C{"name"}, C{"+name"}, C{"-name"}, and names of groups.
-    @raise UnknownControllers: A name is nobody's.
+    @raise UnknownControllers: There is no controller or group of such a name.
     """
     if not wanted:
         return []
@@ -122,7 +122,7 @@ def chosen(wanted: Sequence[str], only: Iterable[IControllerFactory] | None = No
         bare = item[1:] if item[:1] in "+-" else item
         name = _ALIASES.get(bare, bare)
         on = item[:1] != "-"
-        # One that is left to others may be named, though it is none of ours.
+        # Controllers of kube-controller-manager that do not exist here may be disabled.
         if not (name in factories or bare in groups or (not on and name in KNOWN)):
             problems.append(f"{quoted(bare)} is not in the list of known controllers")
         for one in groups.get(bare, {name}):

@@ -1,4 +1,4 @@
-"""One object of the server's own that is to be there, and to say something: kept so, whatever others do to it."""
+"""Reconciles one object of the server with its expected content."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ...storage.cache.window import CacheEvent
 if TYPE_CHECKING:
     from ...registry.generic.store import Store
 
-#: Seconds until something that failed is tried again.
+#: Seconds until a failed check is repeated.
 RETRY_INTERVAL: Final = 5.0
 
 
 @implementer(IWatchSink)
 class SingletonReconciler:
     """
-    Calls C{check} at the start, and whenever the object has changed.
+    Calls L{check} at the start and after every change of the object.
 
-    @ivar namespace: Where the object is.
-    @ivar name: What it is called.
+    @ivar namespace: The namespace of the object.
+    @ivar name: The name of the object.
     """
 
     _log = Logger()
@@ -45,16 +45,16 @@ class SingletonReconciler:
         self._stopped = False
 
     async def check(self) -> None:
-        """Look at the object, and mend it."""
+        """Compare the object with its expected content and correct it."""
         raise NotImplementedError
 
     async def start(self) -> None:
-        """Have it there; and look after it from now on."""
+        """Create or correct the object, and watch it from now on."""
         self._start_watch()
         await self.check()
 
     def stop(self) -> None:
-        """Look no longer."""
+        """Stop watching."""
         self._stopped = True
         if self._scheduled is not None:
             self._scheduled.cancel()
@@ -63,7 +63,7 @@ class SingletonReconciler:
             self._watch.stop()
 
     def schedule(self, delay: float = 0) -> None:
-        """Look in a while, unless that is planned already."""
+        """Schedule a check after a delay in seconds, unless one is scheduled."""
         if self._scheduled is None and not self._stopped:
             self._scheduled = self.reactor.callLater(delay, self._check_now)
 
@@ -75,7 +75,7 @@ class SingletonReconciler:
         """Nothing changed."""
 
     def end(self, error: Exception | None) -> None:
-        """The cache starts over: so do we."""
+        """Restart the watch, as the cache reloads."""
         self._watch = None
         self.schedule(RETRY_INTERVAL)
 
@@ -96,7 +96,9 @@ class SingletonReconciler:
         Deferred.fromCoroutine(self.check()).addErrback(self._failed).addCallback(self._check_done)
 
     def _failed(self, failure: Failure) -> None:
-        self._log.failure("{namespace}/{name} could not be kept", failure, namespace=self.namespace, name=self.name)
+        self._log.failure(
+            "cannot reconcile object: key={namespace}/{name}", failure, namespace=self.namespace, name=self.name
+        )
         self.schedule(RETRY_INTERVAL)
 
     def _check_done(self, _: None) -> None:

@@ -72,7 +72,7 @@ class ContentDeletionResult:
 
 def update_conditions(namespace: JSONObject, outcome: ContentDeletionResult, now: str) -> None:
     """
-    Have a namespace's conditions tell of an attempt.
+    Update the conditions of a namespace after an attempt to delete its content.
 
     @param now: The time, where a status changes.
     """

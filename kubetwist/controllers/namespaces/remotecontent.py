@@ -26,11 +26,11 @@ from ...registry.generic.resourceinfo import ResourceInfo
 from ..machinery.aggregated import IAggregatedServer, IAggregation
 from .conditions import ContentDeletionResult
 
-#: Seconds that a server may take to tell what it serves.
+#: Timeout of discovery, in seconds.
 DISCOVERY: Final = 5.0
 #: Objects that are looked at; of more it is only known how many there are.
 LISTED: Final = 500
-#: Bytes of what a server tells, which is decoded in one go.
+#: Maximum size, in bytes, of a response that is decoded at once.
 TOLD: Final = 1024 * 1024
 #: Seconds that finalizers are expected to take.
 FINALIZER_SECONDS: Final = 15
@@ -64,7 +64,7 @@ class AggregatedContentDeleter:
     def __init__(self, aggregation: IAggregation, user: UserInfo, local: Iterable[ResourceInfo] = ()) -> None:
         """
         @param user: Who asks.
-        @param local: What is served here, in whatever version, and is nobody else's to delete.
+        @param local: Resources served by this server, in any version: they are not deleted here.
         """
         self._aggregation = aggregation
         self._user = user
@@ -78,8 +78,8 @@ class AggregatedContentDeleter:
         """Delete all that others have in a namespace, and note what came of it."""
         resources, failures = await self.discover()
         if failures:
-            told = ", ".join(f"{one}: {why}" for one, why in sorted(failures.items()))
-            why = f"unable to retrieve the complete list of server APIs: {told}"
+            details = ", ".join(f"{one}: {why}" for one, why in sorted(failures.items()))
+            why = f"unable to retrieve the complete list of server APIs: {details}"
             outcome.discovery = f"Discovery failed for some groups, {len(failures)} failing: {why}"
         for resource in resources:
             try:
@@ -190,9 +190,9 @@ def _decoded(answer: Answer) -> JSONObject:
     return found
 
 
-def _deletable(remote: IAggregatedServer, told: JSONObject) -> Collection[RemoteResource]:
+def _deletable(remote: IAggregatedServer, details: JSONObject) -> Collection[RemoteResource]:
     found = []
-    for one in _list_of(told, "resources"):
+    for one in _list_of(details, "resources"):
         if not isinstance(one, dict):
             continue
         name, verbs = one.get("name"), frozenset(filter(_is_text, _list_of(one, "verbs")))
@@ -206,12 +206,12 @@ def _is_text(value: JSONValue) -> bool:
     return isinstance(value, str)
 
 
-def _list_of(told: JSONObject, name: str) -> list[JSONValue]:
-    """A list in what another server tells, who may tell anything."""
-    found = told.get(name)
+def _list_of(details: JSONObject, name: str) -> list[JSONValue]:
+    """Return a list field of an untrusted document."""
+    found = details.get(name)
     return found if isinstance(found, list) else []
 
 
-def _part(told: JSONValue, name: str) -> JSONObject:
-    found = told.get(name) if isinstance(told, dict) else None
+def _part(details: JSONValue, name: str) -> JSONObject:
+    found = details.get(name) if isinstance(details, dict) else None
     return found if isinstance(found, dict) else {}

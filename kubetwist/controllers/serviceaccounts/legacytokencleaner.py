@@ -1,5 +1,5 @@
 """
-Tokens in secrets that were once made for every account, and that nobody uses: marked, and a year later deleted.
+Marks unused auto-generated token Secrets of service accounts as invalid, and deletes them a year later.
 
 @see: kubernetes, C{pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go}.
 """

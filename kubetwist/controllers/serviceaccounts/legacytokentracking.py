@@ -1,5 +1,5 @@
 """
-Since when the use of tokens that stand in secrets is tracked: a config map tells it, to those who clean them up.
+Keeps the config map that says since when the use of Secret-based tokens is tracked.
 
 @see: kubernetes, C{pkg/controlplane/controller/legacytokentracking}.
 """

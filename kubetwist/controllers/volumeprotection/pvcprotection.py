@@ -37,7 +37,7 @@ class ClaimProtection(ProtectionController):
         if not claims:
             return
         pod = seen(record)
-        # Only what ends frees a claim; of one without a node nobody knows whether it had one.
+        # Only a terminated pod frees a claim; a pod without a node may have had one.
         if kind == DELETED or phase_of(pod) in ("Succeeded", "Failed") or not pod["spec"].get("nodeName"):
             for key in claims:
                 self.queue.add(key)

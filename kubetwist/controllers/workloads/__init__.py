@@ -1,1 +1,1 @@
-"""Controllers of workloads: they make pods, and tell how these fare. Off by default: C{--controllers=*,+workloads}."""
+"""Controllers of workloads, which create pods. Disabled by default: C{--controllers=*,+workloads}."""

@@ -80,7 +80,7 @@ class CronJobController(Controller[str]):
         try:
             await turn.run(jobs)
         finally:
-            # What was done is told even if something failed.
+            # The status is written even if something failed.
             await turn.write()
 
     def job(self, namespace: str, name: str) -> JSONObject | None:
@@ -120,8 +120,8 @@ class _SyncContext:
             text = (
                 "is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
             )
-            told = f"CRON_TZ or TZ used in schedule {quoted(schedule)} {text} for more details"
-            self._event(WARNING, "UnsupportedSchedule", told)
+            message = f"CRON_TZ or TZ used in schedule {quoted(schedule)} {text} for more details"
+            self._event(WARNING, "UnsupportedSchedule", message)
         try:
             times = CronSchedule(schedule, zone)
         except CronError as error:
@@ -190,7 +190,7 @@ class _SyncContext:
                 self._event(NORMAL, "MissingJob", f"Active job went missing: {one.get('name')}")
 
     def _is_next(self, job: JSONObject) -> bool:
-        """Whether a job was made by an earlier turn, which could not tell it any more: this one will."""
+        """Return whether an earlier sync created the job but failed to write the status."""
         return _TIMESTAMP in (job["metadata"].get("annotations") or {})
 
     # --- the next one

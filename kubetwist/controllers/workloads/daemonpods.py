@@ -106,7 +106,7 @@ class DaemonPlan:
     What a DaemonSet asks for, worked out once for many nodes.
 
     @ivar surge: Whether a node may have two pods while they are updated.
-    @ivar rolling: Whether pods of old templates are replaced without somebody deleting them.
+    @ivar rolling: Whether the update strategy is RollingUpdate, not OnDelete.
     """
 
     def __init__(self, obj: JSONObject) -> None:

@@ -93,7 +93,7 @@ class DaemonSetController(Controller[str]):
     def register_handlers(self) -> None:
         """The sets, their revisions, pods and nodes."""
         #: By uid: what we said last in the status.
-        self._told: dict[str, Mapping[str, int]] = {}
+        self._written_status: dict[str, Mapping[str, int]] = {}
         self._sets: Informer = self.watch("apps", "daemonsets", self._set_changed)
         self._nodes: Informer = self.watch("", "nodes", self._node_changed)
         revisions = self.watch("apps", "controllerrevisions", self._revision_changed)
@@ -109,11 +109,11 @@ class DaemonSetController(Controller[str]):
         new = seen(record)
         meta, status = new["metadata"], new.get("status") or {}
         if kind == "DELETED":
-            self._told.pop(meta["uid"], None)
-        told = self._told.get(meta["uid"])
-        if told is not None and old is not None and kind == "MODIFIED":
+            self._written_status.pop(meta["uid"], None)
+        written = self._written_status.get(meta["uid"])
+        if written is not None and old is not None and kind == "MODIFIED":
             same = meta.get("generation") == seen(old)["metadata"].get("generation")
-            if same and all((status.get(name) or 0) == value for name, value in told.items()):
+            if same and all((status.get(name) or 0) == value for name, value in written.items()):
                 # That was us.
                 return
         self.queue.add(record.key)
@@ -125,7 +125,7 @@ class DaemonSetController(Controller[str]):
                 nodes = len(self._nodes)
                 self.queue.add_after(f"{record.namespace}/{owner['name']}", nodes * _PATIENCE if nodes > _MANY else 0)
         if not owners:
-            # It may be taken by whoever selects it.
+            # Any controller whose selector matches may adopt it.
             for candidate in self._sets.list(record.namespace):
                 selector = label_selector_from_object(seen(candidate)["spec"].get("selector") or {})
                 if selector.matches(record.labels):
@@ -253,7 +253,7 @@ class DaemonSetController(Controller[str]):
         await self._apply(found, delete, create)
 
     def _should_delete_terminal(self, owner: Owner, node: str, pod: JSONObject, now: float) -> bool:
-        """Whether a pod that has ended is to be deleted now; tell of it."""
+        """Return whether a terminated pod must be deleted now, and record an event."""
         meta, failed = pod["metadata"], phase_of(pod) == "Failed"
         if failed:
             seen_generation = (owner.obj.get("status") or {}).get("observedGeneration") or 0
@@ -339,7 +339,7 @@ class DaemonSetController(Controller[str]):
             self.queue.add_after(f"{owner.namespace}/{owner.name}", min(later))
 
     async def _set_status(self, owner: Owner, values: Mapping[str, int]) -> None:
-        self._told[owner.uid] = values
+        self._written_status[owner.uid] = values
 
         def change(live: JSONObject) -> None:
             status = live.setdefault("status", {})

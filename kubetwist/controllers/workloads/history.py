@@ -57,7 +57,7 @@ class ControllerHistory:
 
     async def claim(self, owner: Owner, can_adopt: Callable[[], bool]) -> list[JSONObject]:
         """
-        The revisions of an owner, the oldest first; those that it selects and nobody controls are its from now on.
+        Return the revisions of an owner, the oldest first. Matching revisions without a controller are adopted.
 
         @param can_adopt: As for L{ControllerRefManager.claim}.
         """

@@ -418,7 +418,7 @@ class _SyncContext:
     # --- pods
 
     async def _delete_active(self) -> None:
-        """The job is over: its pods end. It is told so when they have."""
+        """Delete the active pods of a finished job. The finished condition is written when they are gone."""
         for pod in self._active:
             try:
                 await self._control.delete(self._owner, pod)
@@ -551,7 +551,7 @@ class _SyncContext:
                 status["failedIndexes"] = format_indexes(self._failed_indexes)
         finish = self._finish
         if finish is not None:
-            # What the end will be is told before its pods can go.
+            # The interim condition is written before the pods can be removed.
             if condition_in(status, finish["type"]) is None:
                 self._ensure(finish)
             kind = "Complete" if finish["type"] == "SuccessCriteriaMet" else "Failed"

@@ -87,13 +87,13 @@ def replaces_failed_only(job: JSONObject) -> bool:
 
 
 def has_failed(pod: JSONObject, job: JSONObject) -> bool:
-    """Whether a pod counts as failed: one that is deleted, too, before it could tell."""
+    """Return whether a pod counts as failed, which includes pods deleted before they terminated."""
     phase = phase_of(pod)
     if phase == "Failed":
         return True
     if phase == "Succeeded" or "deletionTimestamp" not in pod["metadata"]:
         return False
-    # One that no node has taken will never be told failed by anybody.
+    # No kubelet will report an unscheduled pod as failed.
     return not replaces_failed_only(job) or not pod["spec"].get("nodeName")
 
 

@@ -169,7 +169,7 @@ class Owner:
 
     @property
     def uid(self) -> str:
-        """What tells it from others of that name."""
+        """Its uid."""
         return str(self.obj["metadata"]["uid"])
 
     @property
@@ -216,12 +216,12 @@ class ControllerRefManager:
         return [seen(record) for record in self.by_owner.get(owner.uid)]
 
     def orphans(self, namespace: str) -> list[Record]:
-        """What nobody controls."""
+        """Return the pods without a controller."""
         return self._orphans.get(namespace)
 
     async def claim(self, owner: Owner, can_adopt: Callable[[], bool]) -> list[JSONObject]:
         """
-        What is an owner's, after it has taken what it selects and nobody controls, and let go of what it does not.
+        Return the objects of an owner, after adopting matching orphans and releasing objects that no longer match.
 
         @param can_adopt: Whether the owner is still there, asked before something is taken.
         @return: Frozen.
@@ -281,7 +281,7 @@ def _orphan(record: Record) -> Sequence[str]:
 
 
 class PodControl:
-    """Makes and deletes pods for owners, and tells of it in events."""
+    """Creates and deletes pods for owners, and records events."""
 
     def __init__(self, context: ControllerContext, client: Client, component: str) -> None:
         self._client = client

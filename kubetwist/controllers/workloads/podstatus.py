@@ -1,5 +1,5 @@
 """
-What becomes of a pod on a pretend node: which status it has at a time, as a kubelet would tell it.
+Computes the status of a pod on a simulated node at a time, as a kubelet would report it.
 
 Nothing runs. What a pod does is said by its annotations, or by the names of its images:
 
@@ -35,7 +35,7 @@ _JOB_SECONDS: Final = 1.0
 #: Seconds until a container that ended is started again: the first time, and at most; it doubles in between.
 _CRASH_FIRST: Final = 10.0
 _CRASH_MOST: Final = 300.0
-#: How processes end that are told to by SIGTERM.
+#: The exit code of processes that SIGTERM ends.
 _TERMINATED: Final = 143
 _IMAGE_CODES: Final = {"true": 0, "false": 1}
 _PULL_ERROR: Final = "pull-error"
@@ -64,7 +64,7 @@ class SimulatedBehavior:
     @ivar codes: With what, the first time and so on.
     @ivar ready: Whether it is ever ready.
     @ivar delay: Seconds until it is.
-    @ivar stop: Seconds that it takes to end when it is told to.
+    @ivar stop: Seconds from SIGTERM to exit.
     @ivar pulled: Whether its images are to be had.
     """
 
@@ -141,8 +141,8 @@ def stop_wait(pod: JSONObject, now: float) -> float:
     if phase_of(pod) in ENDED or not (pod.get("status") or {}).get("containerStatuses"):
         return 0.0
     grace = float(meta.get("deletionGracePeriodSeconds") or 0)
-    told = seconds_since_epoch(meta["deletionTimestamp"]) - grace
-    return max(0.0, told + min(read_behavior(pod).stop, grace) - now)
+    deleted_at = seconds_since_epoch(meta["deletionTimestamp"]) - grace
+    return max(0.0, deleted_at + min(read_behavior(pod).stop, grace) - now)
 
 
 class PodStatusSimulator:
@@ -163,7 +163,7 @@ class PodStatusSimulator:
             self._compute()
 
     def stopped(self) -> JSONObject:
-        """The status when all containers were told to end, and did."""
+        """Return the status after all containers have been stopped."""
         if phase_of(self._pod) in ENDED or not self._before.get("containerStatuses"):
             return dict(self._before)
         self._end(_TERMINATED, "", "")

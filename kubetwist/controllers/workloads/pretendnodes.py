@@ -23,7 +23,7 @@ from ..machinery.queue import WorkQueue
 from .podstatus import ENDED, PodAddresses, PodStatusSimulator, stop_wait
 
 PREFIX: Final = "pretend-node-"
-#: What tells these nodes from others.
+#: The label of these nodes.
 LABEL: Final = "kubetwist.dev/pretend-node"
 #: The most there can be.
 LIMIT: Final = 1000
@@ -73,17 +73,17 @@ class FakeNode:
         self._used: set[str] = set()
         self._last = 0
 
-    def address(self, key: str, told: str | None) -> str:
+    def address(self, key: str, reported: str | None) -> str:
         """
         A pod's address, the same whenever it is asked for.
 
-        @param told: What its status says.
+        @param reported: The address in its status.
         """
         known = self._addresses.get(key)
         if known is not None:
             return known
-        if told and told not in self._used and _inside(told, self.network):
-            return self._take(key, told)
+        if reported and reported not in self._used and _inside(reported, self.network):
+            return self._take(key, reported)
         hosts = self.network.num_addresses - 3
         for _ in range(hosts):
             self._last = self._last % hosts + 1
@@ -183,8 +183,8 @@ class FakeNodes(Controller[str]):
             node = FakeNode(context, number)
             self.nodes[node.name] = node
         self._version = f"v{context.config.kubernetes_version}.0"
-        #: When each told of its conditions last.
-        self._told: dict[str, float] = {}
+        #: When the conditions of each node were last written.
+        self._last_heartbeat: dict[str, float] = {}
         self._own: WorkQueue[str] = WorkQueue(self.clock, self._work_node, workers=4)
 
     # --- life
@@ -252,17 +252,17 @@ class FakeNodes(Controller[str]):
         now = self.clock.seconds()
         record = self._nodes.get("", name)
         if record is None:
-            self._told.pop(name, None)
+            self._last_heartbeat.pop(name, None)
             try:
                 await node.client.create("", "nodes", node.description())
             except APIStatusError as error:
                 if error.reason != "AlreadyExists":
                     raise
-        if name not in self._told or self._told[name] + HEARTBEAT <= now:
+        if name not in self._last_heartbeat or self._last_heartbeat[name] + HEARTBEAT <= now:
             await node.client.update_status(
                 "", "nodes", "", name, lambda obj: obj.update(status=self._status(node, obj, now))
             )
-            self._told[name] = now
+            self._last_heartbeat[name] = now
         await self._untaint(name)
         await self._renew(node, now)
         self._own.add_after(name, RENEWAL)
@@ -328,7 +328,7 @@ class FakeNodes(Controller[str]):
         name = pod["spec"].get("nodeName") or ""
         node = self.nodes.get(name)
         if node is None:
-            # Nobody else will ever see to a pod on a node that is not there any more.
+            # No kubelet will delete the pods of a removed node.
             if self._nodes.get("", name) is None:
                 await self._delete(self.client, pod)
             return
@@ -372,7 +372,7 @@ class FakeNodes(Controller[str]):
                 obj["status"] = PodStatusSimulator(obj, place, self.clock.seconds()).stopped()
 
             await node.client.update_status("", "pods", record.namespace, record.name, change, uid=meta["uid"])
-        # With finalizers it stays, and is told so once.
+        # A pod with finalizers stays; its status is written once.
         if meta.get("deletionGracePeriodSeconds") != 0 or not meta.get("finalizers"):
             await self._delete(node.client, pod)
         node.release(record.key)

@@ -64,7 +64,7 @@ class ReplicaSetController(Controller[str]):
             if owner["kind"] == self.kind.kind:
                 self._pods.enqueue_owner(self.queue, f"{record.namespace}/{owner['name']}", kind, owner["uid"])
         if not owners:
-            # It may be taken by whoever selects it.
+            # Any controller whose selector matches may adopt it.
             for candidate in self._sets.list(record.namespace):
                 if self.selector(seen(candidate)).matches(record.labels):
                     self.queue.add(candidate.key)

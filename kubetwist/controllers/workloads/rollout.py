@@ -151,7 +151,7 @@ def new_replica_set_replicas(deployment: JSONObject, sets: Iterable[JSONObject],
 
 
 def revision_of(obj: JSONObject) -> int:
-    """The revision that a ReplicaSet was made for; 0 if it does not tell."""
+    """Return the revision of a ReplicaSet; 0 if its annotation is missing."""
     try:
         return int(annotations_of(obj).get(REVISION, "0"))
     except ValueError:
@@ -159,7 +159,7 @@ def revision_of(obj: JSONObject) -> int:
 
 
 def size_annotations(deployment: JSONObject) -> dict[str, str]:
-    """What ReplicaSets are told about the size of the whole."""
+    """Return the annotations of a ReplicaSet about the size of its Deployment."""
     return {
         DESIRED: str(wanted(deployment)),
         MAXIMUM: str(wanted(deployment) + max_surge_and_unavailable(deployment)[0]),

@@ -147,9 +147,9 @@ class Scheduler(Controller[str]):
         if decision.node:
             await self._bind(key, pod, decision.node)
         else:
-            told = self._unschedulable.get(key)
+            known_message = self._unschedulable.get(key)
             self._unschedulable[key] = decision.message
-            if told != decision.message:
+            if known_message != decision.message:
                 await self._refuse(key, pod, decision.message)
         await self.yield_to_reactor()
 
@@ -201,6 +201,6 @@ class Scheduler(Controller[str]):
         try:
             await self.client.update_status("", "pods", meta["namespace"], meta["name"], change, uid=meta["uid"])
         except Exception:
-            # It is told again when it is tried again.
+            # The event is repeated with the next attempt.
             del self._unschedulable[key]
             raise

@@ -133,7 +133,7 @@ def identity_matches(stateful: JSONObject, pod: JSONObject, ordinal: int) -> boo
 
 
 def claim_owner(stateful: JSONObject, condemned: bool) -> str:
-    """Whose end is a claim's end: C{"set"}, C{"pod"}, or C{""} for nobody's."""
+    """Return the owner whose deletion deletes a claim: C{"set"}, C{"pod"}, or C{""} for none."""
     policy = stateful["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
     if condemned and policy.get("whenScaled") == "Delete":
         return "pod"

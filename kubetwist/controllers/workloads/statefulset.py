@@ -378,11 +378,11 @@ class StatefulSetController(Controller[str]):
             status["currentRevision"] = update
 
         def change(live: JSONObject) -> None:
-            told = live.setdefault("status", {})
-            told.update(status)
+            live_status = live.setdefault("status", {})
+            live_status.update(status)
             for name in ("readyReplicas", "currentReplicas", "updatedReplicas"):
-                if not told[name]:
-                    del told[name]
+                if not live_status[name]:
+                    del live_status[name]
 
         owner = work.owner
         await self.client.update_status("apps", "statefulsets", owner.namespace, owner.name, change, uid=owner.uid)

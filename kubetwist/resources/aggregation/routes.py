@@ -274,7 +274,7 @@ class AvailabilityChecks:
         """Whether nothing is being checked."""
         return self._availability is None or self._availability.idle
 
-    def look_at(self, name: str) -> None:
+    def enqueue(self, name: str) -> None:
         """Check an APIService as soon as possible."""
         if self._availability is not None:
             self._availability.enqueue(name)

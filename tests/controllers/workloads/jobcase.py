@@ -7,7 +7,7 @@ from typing import Any
 from kubetwist.api.times import format_time, use_clock
 from tests.controllers.harness import ControllerTestCase
 
-TRACKING = "batch.kubernetes.io/job-tracking"
+TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
 
 
 INDEX = "batch.kubernetes.io/job-completion-index"
