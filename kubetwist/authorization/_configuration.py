@@ -128,7 +128,7 @@ def load_configuration(
 
     @param known: The types of authorizers that there are.
     @param wanted: Those that must be there.
-    @raise ValueError: It can not be used, in the reference's words.
+    @raise ValueError: The file is invalid; the message is that of the reference.
     """
     authorizers: list[JSONObject] = []
     if content:

@@ -75,7 +75,7 @@ class Policy:
     path: str = ""
 
     def is_about(self, user: UserInfo) -> bool:
-        """Whether a user is whom it is about."""
+        """Return whether a user is whom it is about."""
         if self.user and self.user != user.name:
             return False
         if self.group:
@@ -83,7 +83,7 @@ class Policy:
         return bool(self.user)
 
     def matches(self, attributes: AuthorizerAttributes) -> bool:
-        """Whether it lets whom it is about do something."""
+        """Return whether it lets whom it is about do something."""
         if self.readonly and attributes.verb not in _READ_VERBS:
             return False
         if attributes.is_resource_request:
@@ -96,7 +96,7 @@ class Policy:
         return path in ("*", attributes.path) or (path.endswith("*") and attributes.path.startswith(path.rstrip("*")))
 
     def shown(self) -> JSONObject:
-        """Where it stands, and whom it is about."""
+        """Return where it stands, and whom it is about."""
         return {"line": self.line, "user": self.user, "group": self.group}
 
     @property
@@ -121,7 +121,7 @@ class Policies:
             self._of.setdefault(who, []).append(policy)
 
     def of(self, user: UserInfo) -> Iterable[Policy]:
-        """Those that are about a user."""
+        """Return those that are about a user."""
         find = self._of.get
         for policy in find(("user", user.name), ()):
             if policy.is_about(user):
@@ -197,7 +197,7 @@ def _newest(spec: JSONObject, number: int) -> Policy:
 
 
 def _oldest(obj: JSONObject, number: int) -> Policy:
-    """What is left out stands for everything here, and there are no groups of the API yet."""
+    """Return what is left out stands for everything here, and there are no groups of the API yet."""
     texts = {name: _text(obj, name, "Policy") for name in _OLD_FIELDS}
     user, group = texts["user"], texts["group"]
     if not (user or group) or "*" in (user, group):

@@ -236,7 +236,7 @@ def _length(attributes: AuthorizerAttributes) -> int:
 
 
 def review_spec(attributes: AuthorizerAttributes) -> JSONObject:
-    """A question as the C{spec} of a C{SubjectAccessReview} in v1."""
+    """Return a question as the C{spec} of a C{SubjectAccessReview} in v1."""
     spec: JSONObject = {}
     if attributes.is_resource_request:
         resource: JSONObject = {}
@@ -291,7 +291,7 @@ def make(options: FlagValues, server: AuthorizationContext) -> WebhookAuthorizer
     """
     As C{--authorization-webhook-config-file} has it.
 
-    @raise ValueError: There is none, or it can not be used.
+    @raise ValueError: The configuration is missing or invalid.
     """
     path = options["authorization-webhook-config-file"]
     if not path:

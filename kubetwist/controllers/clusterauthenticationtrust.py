@@ -134,7 +134,7 @@ def _certificates(*lists: str) -> str:
         try:
             certificates = load_pem_x509_certificates(one.encode()) if one else []
         except ValueError:
-            # Somebody has spoilt it.
+            # The stored value is invalid.
             continue
         for certificate in certificates:
             if certificate.not_valid_after_utc > now:

@@ -21,13 +21,13 @@ _MARK: Final = b'"aggregationRule":{'
 
 
 def gathers(record: Record) -> Iterable[bool]:
-    """An index of the roles that gather others."""
+    """Return an index of the roles that gather others."""
     return (True,) if _MARK in record.item and seen(record).get("aggregationRule") else ()
 
 
 def gathered(role: JSONObject, roles: Iterable[Record]) -> list[Rule]:
     """
-    The rules that a role should have: each once, in the order of its selectors and of names.
+    Return the rules that a role should have: each once, in the order of its selectors and of names.
 
     @param roles: All, sorted by name.
     @raise SelectorError: A selector makes no sense.

@@ -60,7 +60,7 @@ class ICustomServer(Protocol):
         """Serve it no more."""
 
     def served(self, name: str) -> ServedResource | None:
-        """What is served for a definition."""
+        """Return what is served for a definition."""
 
 
 @implementer(IWatchSink)
@@ -112,7 +112,7 @@ class CRDController:
         return not self._working and not self._queue
 
     def group_versions(self) -> set[GroupVersion]:
-        """What definitions want to be served, whether or not it is already, or still."""
+        """Return what definitions want to be served, whether or not it is already, or still."""
         return {one for each in self._defined.values() for one in each}
 
     def subscribe(self, changed: Callable[[], None]) -> None:
@@ -168,7 +168,7 @@ class CRDController:
         """Nothing follows from a bookmark."""
 
     def end(self, error: Exception | None) -> None:
-        """The cache lost its place: begin anew when it is filled again."""
+        """Restart the watch when the cache is ready again."""
         if self._stopped:
             return
         known = {record.name for record in self._store.cache.list().records} if self._store.cache.ready else None
@@ -188,7 +188,7 @@ class CRDController:
             self._server.install(crd, terminating=holds(crd, "Terminating"))
         except Exception:
             # One bad definition is no reason not to serve the others.
-            self._log.failure("{name} can not be served", name=name)
+            self._log.failure("cannot serve custom resource: crd={name}", name=name)
 
     def _remove(self, name: str) -> None:
         self._server.remove(name)
@@ -438,7 +438,7 @@ class _Names:
 
     @classmethod
     def of(cls, crd: JSONObject) -> _Names:
-        """What a definition's status says."""
+        """Return what a definition's status says."""
         names = (crd.get("status") or {}).get("acceptedNames") or {}
         resources = {names.get("plural"), names.get("singular"), *(names.get("shortNames") or ())}
         kinds = {names.get("kind"), names.get("listKind")}
@@ -454,7 +454,7 @@ def _same_names(wanted: JSONObject, accepted: JSONObject) -> bool:
 
 
 def _conflict(wanted: JSONValue, accepted: JSONValue, used: set[str]) -> str:
-    """Why a name, or a list of names, can not be had."""
+    """Return why a name or a list of names conflicts; C{""} if it does not."""
     if isinstance(wanted, list):
         mine = set(accepted or ())
         taken = list(dict.fromkeys(name for name in wanted if name not in mine and name in used))
@@ -489,7 +489,7 @@ class _InstanceDrain:
         """Nothing follows from a bookmark."""
 
     def end(self, error: Exception | None) -> None:
-        """The cache is gone, or begins anew: look again."""
+        """Check again, as the cache was stopped or reloads."""
         self._watch = None
         self._done()
 

@@ -182,7 +182,7 @@ class DisruptionController(Controller[Key]):
 
     async def _scale(self, reference: JSONObject, namespace: str) -> tuple[str, int] | None:
         """
-        The uid and the replicas of who wants pods in the end; L{None} if it is gone.
+        Return the uid and the replicas of who wants pods in the end; L{None} if it is gone.
 
         @raise Unknown: It is nothing that has replicas.
         """
@@ -302,13 +302,13 @@ def _selects(budget: JSONObject, labels: Mapping[str, str]) -> bool:
 
 
 def _counted(pod: JSONObject) -> tuple[bool, bool, JSONValue]:
-    """What a budget counts of a pod."""
+    """Return what a budget counts of a pod."""
     meta = pod["metadata"]
     return is_ready(pod), "deletionTimestamp" in meta, meta.get("ownerReferences")
 
 
 def _replicas_path(store: Store) -> Sequence[str] | None:
-    """Where objects say how many pods they want; L{None} if they do not."""
+    """Return where objects say how many pods they want; L{None} if they do not."""
     if isinstance(store, CustomStore):
         definition = store.served.definition
         scale = definition.version(definition.storage_version).scale

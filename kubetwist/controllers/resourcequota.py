@@ -1,5 +1,5 @@
 """
-What namespaces use of their quotas, counted anew.
+Recalculates the usage of ResourceQuotas.
 
 The ResourceQuota admission plugin adds what a write uses in the same transaction. Here quotas get their first count,
 and what is deleted, or has become less, is given back.
@@ -22,7 +22,7 @@ from ..storage.cache.window import DELETED, MODIFIED
 from .machinery.controller import Controller
 from .machinery.informer import Informer
 
-#: Seconds after which a quota is counted anew although nothing is known to have changed.
+#: Seconds between full recalculations of a quota.
 RESYNC: Final = 300.0
 #: After how many objects others have their turn.
 _YIELD_EVERY: Final = 200
@@ -58,7 +58,7 @@ class ResourceQuotaController(Controller[str]):
                 self.queue.add(record.key)
 
     def _following(self, info: ResourceInfo) -> Informer | None:
-        """The objects of a resource, whose changes are followed from now on; L{None} where it is gone."""
+        """Return the objects of a resource, whose changes are followed from now on; L{None} where it is gone."""
         key = info.group_resource
         informer = self._informers.get(key)
         if informer is None:
@@ -115,7 +115,7 @@ class ResourceQuotaController(Controller[str]):
         self.queue.add(key)
 
     async def _count(self, informer: Informer, namespace: str, quota: JSONObject) -> Amounts:
-        """What all objects of a resource use."""
+        """Return what all objects of a resource use."""
         resource = informer.group_resource
         records = informer.list(namespace)
         scoped = bool(scopes_of(quota))
@@ -167,7 +167,7 @@ def _hard(quota: JSONObject) -> JSONObject:
 
 
 def _used(resource: GroupResource, record: Record) -> Amounts:
-    """What an object uses; reckoned once, and not to be changed."""
+    """Return what an object uses; reckoned once, and not to be changed."""
     views: dict[Any, Any] | None = record.views
     if views is None:
         views = record.views = {}

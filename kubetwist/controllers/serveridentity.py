@@ -36,7 +36,7 @@ GC_INTERVAL: Final = 3600.0
 
 
 def server_name(hostname: str) -> str:
-    """What the server of a host is called: that of its Lease."""
+    """Return what the server of a host is called: that of its Lease."""
     digest = sha256()
     for part in (hostname.encode(), COMPONENT.encode()):
         digest.update(len(part).to_bytes(2, "big") + part)
@@ -83,7 +83,7 @@ class PeriodicTask:
         try:
             await self.round()
         except (APIStatusError, StorageError) as error:
-            self._log.warn("the Leases of servers can not be kept: {error}", error=error)
+            self._log.warn("cannot sync Leases of API servers: {error}", error=error)
 
     def _schedule(self, _: object) -> None:
         if not self._stopped:

@@ -20,7 +20,7 @@ _MARK: Final = b'"ttlSecondsAfterFinished":'
 
 def finished_at(job: JSONObject) -> float | None:
     """
-    When a job has finished; L{None} where it has not.
+    Return when a job has finished; L{None} where it has not.
 
     @raise ValueError: It does not say when.
     """

@@ -84,7 +84,7 @@ class ValidatingAdmissionPolicyStatusController(Controller[str]):
         return self._declaration(GroupVersionKind(group, version, kind["kind"]))
 
     def _declaration(self, gvk: GroupVersionKind) -> Declaration | None:
-        """The type of a kind; L{None} where it is not known."""
+        """Return the type of a kind; L{None} where it is not known."""
         from ..cel.schemas import declare
 
         definitions = self.context.registry.context.definitions

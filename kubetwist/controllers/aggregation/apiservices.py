@@ -70,7 +70,7 @@ class APIServiceSpec:
 
     @ivar service: L{None} where the server itself answers.
     @ivar ca: Whom the other's certificate must come from, PEM.
-    @ivar problem: Why it can not be used; C{""} when it can.
+    @ivar problem: Why it is invalid; C{""} if it is valid.
     """
 
     name: str
@@ -141,11 +141,11 @@ class APIServiceIndex:
         return lambda: self._listeners.remove(listener)
 
     def get(self, name: str) -> APIServiceSpec | None:
-        """What the APIService of a name says."""
+        """Return what the APIService of a name says."""
         return self._by_name.get(name)
 
     def priority(self, group_version: GroupVersion) -> Priority | None:
-        """The place of a group-version; L{None} without an APIService for it."""
+        """Return the place of a group-version; L{None} without an APIService for it."""
         found = self._by_name.get(api_service_name(group_version))
         return None if found is None else found.priority
 
@@ -154,7 +154,7 @@ class APIServiceIndex:
         return [one for versions in self._groups().values() for one in versions]
 
     def versions(self, group: str) -> list[str]:
-        """The versions of a group, the preferred one first."""
+        """Return the versions of a group, the preferred one first."""
         return [one.version for one in self._groups().get(group, ())]
 
     def _groups(self) -> Mapping[str, list[GroupVersion]]:
@@ -251,7 +251,7 @@ class AggregatedServer:
 
     def target(self) -> tuple[str, int]:
         """
-        The host and port to connect to: one of several endpoints is kept to as long as it is there.
+        Return the host and port to connect to: one of several endpoints is kept to as long as it is there.
 
         @raise Unreachable: There is none.
         """
@@ -280,7 +280,7 @@ class AggregatedServer:
         """
         How it is called.
 
-        @raise BadSettings: It can not be.
+        @raise BadSettings: The settings are invalid.
         """
         said, service = self.registration, self.service
         if said.problem:
@@ -478,7 +478,7 @@ class Aggregation:
 
 
 def api_service_name(group_version: GroupVersion) -> str:
-    """What the APIService of a group-version is called."""
+    """Return what the APIService of a group-version is called."""
     return f"{group_version.version}.{group_version.group}"
 
 

@@ -102,7 +102,7 @@ class AutoRegisterController:
         """
         See to all of them; and to changes from then on.
 
-        @raise APIStatusError: One that the server needs can not be written.
+        @raise APIStatusError: A required APIService cannot be written.
         """
         there = self._informer.list()
         self._at_start = frozenset(record.name for record in there)
@@ -247,6 +247,6 @@ class AutoRegisterController:
 
 
 def _is_marked_unavailable(record: Record) -> bool:
-    """Whether the server itself answers for an APIService, and its condition says something else."""
+    """Return whether the server itself answers for an APIService, and its condition says something else."""
     obj = orjson.loads(record.item)
     return obj["spec"].get("service") is None and Condition.from_object(obj) != LOCAL

@@ -131,7 +131,7 @@ class AvailableConditionController:
         except CancelledError:
             raise
         except (APIStatusError, StorageError) as error:
-            # Somebody else wrote first, or it is gone: that is everyday life.
+            # Conflicts and deleted objects are expected.
             if not (isinstance(error, APIStatusError) and error.code in (404, 409)):
                 self._log.warn("cannot update APIService condition: name={name} error={error}", name=name, error=error)
             failed = True

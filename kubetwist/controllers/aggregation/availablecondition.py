@@ -40,7 +40,7 @@ async def set_available(store: Store, name: str, condition: Condition, *, remote
 
 
 def with_condition(conditions: Sequence[JSONObject], condition: Condition) -> list[JSONObject]:
-    """The conditions of an APIService with another C{Available} among them; its time is that of its status."""
+    """Return the conditions of an APIService with another C{Available} among them; its time is that of its status."""
     now = times.now()
     found = []
     new: JSONObject = {"type": "Available", "status": condition.status, "lastTransitionTime": now}

@@ -72,18 +72,18 @@ class ServiceEndpoints:
             self._slices.add_event_handler(a_slice, initial=False)
 
     def service(self, namespace: str, name: str) -> JSONObject | None:
-        """A service, shared and not to be changed."""
+        """Return a service, shared and not to be changed."""
         return self._services.get_decoded(namespace, name)
 
     def slices(self, namespace: str, name: str) -> Sequence[JSONObject]:
-        """The slices of a service's endpoints, likewise."""
+        """Return the slices of a service's endpoints, likewise."""
         if self._by_service is None:
             return ()
         return [seen(record) for record in self._by_service.get((namespace, name))]
 
     def endpoints(self, namespace: str, name: str, port: int) -> Sequence[tuple[str, int]]:
         """
-        Where those are who answer for a service: addresses and ports, those of the family that it prefers.
+        Return where those are who answer for a service: addresses and ports, those of the family that it prefers.
 
         @raise NoSuchService: Nowhere.
         """
@@ -113,7 +113,7 @@ def ready_endpoints(
     slices: Iterable[JSONObject], port_name: str, families: Sequence[str] = ()
 ) -> list[tuple[str, int]]:
     """
-    The addresses and ports of those who are ready.
+    Return the addresses and ports of those who are ready.
 
     @param families: Of addresses; those of the first come alone, if there are any.
     """

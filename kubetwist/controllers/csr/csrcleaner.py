@@ -70,7 +70,7 @@ def cleanup_time(obj: JSONObject) -> float | None:
 
 
 def _expires(obj: JSONObject) -> float | None:
-    """When the certificate does, if it is one."""
+    """Return when the certificate does, if it is one."""
     from cryptography import x509
 
     try:

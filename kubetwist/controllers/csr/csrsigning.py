@@ -125,7 +125,7 @@ class CSRSigningController(Controller[str]):
         except InvalidCSR as error:
             why = str(error)
         except ValueError as error:
-            self._log.warn("request {name} can not be signed: {why}", name=key, why=error)
+            self._log.warn("cannot sign CertificateSigningRequest: name={name} error={error}", name=key, error=error)
             return
 
         def change(new: JSONObject) -> None:
@@ -150,7 +150,7 @@ def sign_request(
     authority: CertificateAuthority, request: x509.CertificateSigningRequest, spec: JSONObject, now: datetime
 ) -> bytes:
     """
-    The certificate for a request.
+    Return the certificate for a request.
 
     @raise ValueError: The request is damaged, or not signed with the key that it is for.
     """
@@ -181,7 +181,7 @@ def sign_request(
 
 
 def usage_extensions(usages: Collection[str]) -> list[tuple[x509.ExtensionType, bool]]:
-    """What a certificate says of what it is for."""
+    """Return what a certificate says of what it is for."""
     from cryptography import x509
 
     allowed = dict.fromkeys(_KEY_USAGES.values(), False)

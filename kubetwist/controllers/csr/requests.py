@@ -34,24 +34,24 @@ _Name = TypeVar("_Name", bound="x509.GeneralName")
 
 
 def conditions_of(obj: JSONObject) -> Sequence[JSONObject]:
-    """What was said of a request."""
+    """Return what was said of a request."""
     conditions: Sequence[JSONObject] = (obj.get("status") or {}).get("conditions") or ()
     return conditions
 
 
 def has_condition(obj: JSONObject, kind: str) -> bool:
-    """Whether that was said."""
+    """Return whether that was said."""
     return any(one.get("type") == kind and one.get("status") in (None, "", "True") for one in conditions_of(obj))
 
 
 def has_certificate(obj: JSONObject) -> bool:
-    """Whether there is a certificate."""
+    """Return whether there is a certificate."""
     return bool((obj.get("status") or {}).get("certificate"))
 
 
 def parse_request(obj: JSONObject) -> x509.CertificateSigningRequest:
     """
-    The request itself.
+    Return the request itself.
 
     @raise ValueError: It is damaged.
     """
@@ -64,7 +64,7 @@ def subject_alternative_names(
     request: x509.CertificateSigningRequest, kind: type[_Name] | tuple[type[_Name], ...]
 ) -> list[_Name]:
     """
-    The alternative names of a kind that are asked for: C{x509.DNSName} and the like.
+    Return the alternative names of a kind that are asked for: C{x509.DNSName} and the like.
 
     @raise ValueError: The extensions are damaged.
     """
@@ -78,7 +78,7 @@ def subject_alternative_names(
 
 
 def _subject(request: x509.CertificateSigningRequest) -> tuple[list[str | bytes], str]:
-    """The organizations, and the common name."""
+    """Return the organizations, and the common name."""
     from cryptography.x509.oid import NameOID
 
     organizations = [one.value for one in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]

@@ -44,7 +44,7 @@ NAME: Final = "kubernetes"
 
 
 def lease_value(address: str, generation: int) -> bytes:
-    """What a server's key says."""
+    """Return what a server's key says."""
     obj = {
         "kind": "Endpoints",
         "apiVersion": "v1",
@@ -56,7 +56,7 @@ def lease_value(address: str, generation: int) -> bytes:
 
 def endpoint_addresses(names: Sequence[str]) -> list[str]:
     """
-    The addresses of the servers that live, of one family, in the order in which objects have them.
+    Return the addresses of the servers that live, of one family, in the order in which objects have them.
 
     @param names: The last parts of their keys.
     """
@@ -167,7 +167,7 @@ class LeaseEndpointReconciler:
         try:
             await work
         except (StorageError, APIStatusError) as error:
-            self._log.warn("the endpoints of the service kubernetes can not be kept: {error}", error=error)
+            self._log.warn("cannot reconcile endpoints of service default/kubernetes: {error}", error=error)
 
     async def _sync_once(self, renew: bool) -> None:
         if renew:
@@ -182,7 +182,7 @@ class LeaseEndpointReconciler:
         await self._reconcile()
 
     async def _addresses(self) -> list[str]:
-        """Those of the servers that are there."""
+        """Return those of the servers that are there."""
         if self._watch is None and not self._stopped:
             self._watch = await self._backend.watch(self._prefix, self._backend.revision, self)
         page = await self._backend.read_page(self._prefix)
@@ -257,7 +257,7 @@ def _with_subset(obj: JSONObject, wanted: JSONObject, ports: bool) -> JSONObject
 
 
 def _with_endpoints(obj: JSONObject, wanted: JSONObject, ports: bool) -> JSONObject:
-    """The same of a slice."""
+    """Return the same of a slice."""
     known = obj.get("ports")
     return {
         **obj,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def limit_addresses(known: Sequence[str], own: str, count: int) -> list[str]:
     """
-    The addresses there should be: C{own}, and of the others those that come before it, in a circle.
+    Return the addresses there should be: C{own}, and of the others those that come before it, in a circle.
 
     @param known: Those that there are.
     """

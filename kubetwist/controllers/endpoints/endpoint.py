@@ -140,7 +140,7 @@ class EndpointsController(ServicePodsController):
             raise
 
     async def _subsets(self, service: JSONObject, pods: list[JSONObject]) -> list[JSONObject]:
-        """The addresses of pods, those together that have the same ports; in an order that stays."""
+        """Return the addresses of pods, those together that have the same ports; in an order that stays."""
         spec = service["spec"]
         everybody = bool(spec.get("publishNotReadyAddresses"))
         found: dict[tuple[_Port, ...], tuple[list[_Address], list[_Address]]] = {}
@@ -168,7 +168,7 @@ class EndpointsController(ServicePodsController):
 
 
 def _address(pod: JSONObject, service: JSONObject) -> _Address | None:
-    """The address of a pod in the first family of its service, and what to sort it by."""
+    """Return the address of a pod in the first family of its service, and what to sort it by."""
     spec = service["spec"]
     families = spec.get("ipFamilies")
     if families:
@@ -189,7 +189,7 @@ def _address(pod: JSONObject, service: JSONObject) -> _Address | None:
 
 
 def _ports(pod: JSONObject, service: JSONObject) -> tuple[_Port, ...] | None:
-    """Where the ports of a service are in a pod; L{None} if it has none of them."""
+    """Return where the ports of a service are in a pod; L{None} if it has none of them."""
     ports = service["spec"].get("ports") or ()
     if not ports:
         return () if is_headless(service) else None

@@ -125,7 +125,7 @@ def _identity(endpoint: JSONObject) -> _Identity:
 
 
 def ports_of(obj: JSONObject) -> Ports:
-    """The ports of a slice, or of a subset of endpoints."""
+    """Return the ports of a slice, or of a subset of endpoints."""
     return tuple(
         sorted(
             (
@@ -210,7 +210,7 @@ class EndpointSliceController(ServicePodsController):
     async def _endpoints(
         self, key: str, service: JSONObject, pods: Sequence[JSONObject], family: str
     ) -> dict[Ports, dict[_Identity, JSONObject]]:
-        """What is to be published, by the ports that pods have."""
+        """Return what is to be published, by the ports that pods have."""
         everybody = bool(service["spec"].get("publishNotReadyAddresses"))
         distribution = service["spec"].get("trafficDistribution") or ""
         found: dict[Ports, dict[_Identity, JSONObject]] = {}
@@ -302,7 +302,7 @@ class EndpointSliceController(ServicePodsController):
 def _packed(
     stored: Sequence[Record], wanted: dict[Ports, dict[_Identity, JSONObject]], family: str
 ) -> tuple[list[Slice], list[Record]]:
-    """The slices of a family that there are to be, and stored ones that are not needed."""
+    """Return the slices of a family that there are to be, and stored ones that are not needed."""
     by_ports: dict[Ports, list[Record]] = {}
     for record in stored:
         by_ports.setdefault(ports_of(seen(record)), []).append(record)
@@ -358,7 +358,7 @@ def _families(service: JSONObject) -> tuple[str, ...]:
 
 
 def _endpoint_ports(pod: JSONObject, service: JSONObject) -> Ports:
-    """Where the ports of a service are in a pod; those that it has not are left out."""
+    """Return where the ports of a service are in a pod; those that it has not are left out."""
     found = []
     for port in service["spec"].get("ports") or ():
         number = port_number(pod, port)
@@ -386,7 +386,7 @@ def _endpoint(pod: JSONObject, service: JSONObject, texts: list[str], zone: str)
 
 
 def _hints(endpoint: JSONObject, distribution: str) -> JSONObject | None:
-    """Where traffic to an endpoint is to come from."""
+    """Return where traffic to an endpoint is to come from."""
     hints: JSONObject = {}
     if not endpoint["conditions"]["ready"] or distribution not in (*_SAME_ZONE, _SAME_NODE):
         return None

@@ -104,7 +104,7 @@ class EndpointSliceMirroringController(Controller[str]):
             await self._delete(one)
 
     def _wanted(self, endpoints: JSONObject) -> dict[_Place, list[JSONObject]]:
-        """What is to be mirrored."""
+        """Return what is to be mirrored."""
         found: dict[_Place, list[JSONObject]] = {}
         invalid = skipped = 0
         for address, ready, ports in _repacked(endpoints.get("subsets") or ()):
@@ -201,7 +201,7 @@ def _repacked(subsets: Sequence[JSONObject]) -> list[tuple[JSONObject, bool, Por
 
 
 def _mirrored(endpoints: JSONObject) -> bool:
-    """Whether its owner has nothing against it."""
+    """Return whether its owner has nothing against it."""
     meta = endpoints["metadata"]
     return (meta.get("labels") or {}).get(SKIP) != "true" and _LEADER not in (meta.get("annotations") or {})
 

@@ -32,7 +32,7 @@ YIELD_EVERY: Final = 200
 
 def should_be_in_endpoints(pod: JSONObject, *, terminating: bool) -> bool:
     """
-    Whether a pod has addresses to publish.
+    Return whether a pod has addresses to publish.
 
     @param terminating: Whether those on their way out have.
     """
@@ -43,7 +43,7 @@ def should_be_in_endpoints(pod: JSONObject, *, terminating: bool) -> bool:
 
 
 def addresses(pod: JSONObject, family: str) -> list[IPv4Address | IPv6Address]:
-    """The addresses of a pod in C{IPv4} or C{IPv6}."""
+    """Return the addresses of a pod in C{IPv4} or C{IPv6}."""
     status = pod.get("status") or {}
     texts = [one.get("ip") or "" for one in status.get("podIPs") or ()] or [status.get("podIP") or ""]
     found = [_address(text) for text in texts]
@@ -59,7 +59,7 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def port_number(pod: JSONObject, port: JSONObject) -> int | None:
-    """Where a port of a service is in a pod: by number, or by the name that a container gives one."""
+    """Return where a port of a service is in a pod: by number, or by the name that a container gives one."""
     target = port.get("targetPort")
     if not isinstance(target, str):
         return int(target or port["port"])
@@ -74,13 +74,13 @@ def port_number(pod: JSONObject, port: JSONObject) -> int | None:
 
 
 def host_name(pod: JSONObject, service: JSONObject) -> str:
-    """The name that a pod has below its service's; C{""} if none."""
+    """Return the name that a pod has below its service's; C{""} if none."""
     spec = pod["spec"]
     return str(spec.get("hostname") or "") if spec.get("subdomain") == service["metadata"]["name"] else ""
 
 
 def is_headless(service: JSONObject) -> bool:
-    """Whether a service has no address of its own."""
+    """Return whether a service has no address of its own."""
     return (service["spec"].get("clusterIP") or "None") == "None"
 
 
@@ -110,7 +110,7 @@ class TriggerTimeTracker:
         self._known: dict[str, tuple[str, dict[str, str]]] = {}
 
     def changed(self, key: str, service: JSONObject, pods: Sequence[JSONObject]) -> str:
-        """The first of what is new since the last time; C{""} if nothing is known to be."""
+        """Return the first of what is new since the last time; C{""} if nothing is known to be."""
         made = service["metadata"].get("creationTimestamp") or ""
         times = {
             pod["metadata"]["name"]: (condition_of(pod, "Ready") or {}).get("lastTransitionTime") or "" for pod in pods
@@ -160,7 +160,7 @@ class ServicePodsController(Controller[str]):
                 self.queue.add(service.key)
 
     async def pods_of(self, namespace: str, selector: Mapping[str, str]) -> list[JSONObject]:
-        """The pods with some labels; frozen."""
+        """Return the pods with some labels; frozen."""
         found = []
         wanted = selector.items()
         for number, record in enumerate(self.pods.list(namespace), 1):
@@ -176,7 +176,7 @@ def _selecting(record: Record) -> tuple[str, ...]:
 
 
 def _shown(pod: JSONObject) -> tuple[JSONValue, ...]:
-    """What endpoints show of a pod."""
+    """Return what endpoints show of a pod."""
     spec, status = pod["spec"], pod.get("status") or {}
     return (
         pod["metadata"]["uid"],

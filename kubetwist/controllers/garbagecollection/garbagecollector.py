@@ -104,7 +104,7 @@ def _uid_view() -> None:
 
 
 def _uid(record: Record) -> str:
-    """The uid of an owner."""
+    """Return the uid of an owner."""
     views = record.views
     if views is None:
         views = record.views = {}
@@ -342,7 +342,7 @@ class GarbageCollector(Controller[_Task]):
         """
         Take an owner away from all that name it.
 
-        @raise APIStatusError: One of them can not be changed.
+        @raise APIStatusError: A dependent cannot be changed.
         """
         # The second time is for those who came meanwhile.
         for _ in range(2):
@@ -416,10 +416,10 @@ class GarbageCollector(Controller[_Task]):
 
     async def _owner_exists(self, reference: Reference, info: ResourceInfo, record: Record, node: Node) -> bool:
         """
-        Whether an owner is there.
+        Return whether an owner is there.
 
         @raise APIStatusError: Its kind is not known, which may change.
-        @raise _Meaningless: It can not be, for whatever there is.
+        @raise _NamespacedOwnerOfClusterScoped: The owner is namespaced and the dependent is not.
         """
         kind = self._kind(reference)
         if kind is None:
@@ -463,7 +463,7 @@ class GarbageCollector(Controller[_Task]):
         return self._kinds[key]
 
     def _is_elsewhere(self, store: Store, reference: Reference) -> bool:
-        """Whether the owner that is meant is in another namespace."""
+        """Return whether the owner that is meant is in another namespace."""
         namespaces = self.context.stores.get("", "namespaces").cache.list().records
         others = (store.cache.get(f"{namespace.name}/{reference.name}") for namespace in namespaces)
         return any(other is not None and _uid(other) == reference.uid for other in others)
@@ -480,7 +480,7 @@ class GarbageCollector(Controller[_Task]):
 
 
 async def _stored_uid(store: Store, namespace: str, name: str) -> str | None:
-    """The uid of an object as the backend has it."""
+    """Return the uid of an object as the backend has it."""
     key = store.key(namespace, name)
     try:
         found = await store.backend.read(store.path(key))

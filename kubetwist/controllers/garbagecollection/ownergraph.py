@@ -30,7 +30,7 @@ class Reference(NamedTuple):
 
     @classmethod
     def from_object(cls, entry: JSONObject) -> Reference:
-        """The same as objects have it."""
+        """Return the same as objects have it."""
         get = entry.get
         block_owner_deletion = get("blockOwnerDeletion") is True
         return cls(
@@ -69,7 +69,7 @@ class Node:
     deleting_dependents: bool = False
 
     def blocks_deletion_of(self, uid: str) -> bool:
-        """Whether a foreground deletion of an owner waits for this one. None waits for itself."""
+        """Return whether a foreground deletion of an owner waits for this one. None waits for itself."""
         return uid != self.uid and any(one.block_owner_deletion and one.uid == uid for one in self.references)
 
     def blocked_uids(self) -> set[str]:
@@ -124,20 +124,20 @@ class OwnerGraph:
         return not self._nodes and not self.waiting
 
     def node(self, object_key: ObjectKey) -> Node | None:
-        """What is known of an object; L{None} where it has no owners."""
+        """Return what is known of an object; L{None} where it has no owners."""
         return self._nodes.get(object_key)
 
     def dependents(self, uid: str) -> list[Node]:
-        """All that name a uid as their owner."""
+        """Return all that name a uid as their owner."""
         known = self._dependents.get(uid)
         return [] if known is None else list(known.nodes.values())
 
     def has_dependents(self, uid: str) -> bool:
-        """Whether there are any."""
+        """Return whether there are any."""
         return uid in self._dependents
 
     def has_blocking_dependents(self, uid: str) -> bool:
-        """Whether a foreground deletion has to wait for dependents."""
+        """Return whether a foreground deletion has to wait for dependents."""
         known = self._dependents.get(uid)
         return known is not None and known.blocking > 0
 
@@ -195,7 +195,7 @@ class OwnerGraph:
         return node, self._unlink(node, None)
 
     def _intern_references(self, references: tuple[Reference, ...]) -> tuple[Reference, ...]:
-        """The same references as others have them who have the same, for one node more."""
+        """Return the same references as others have them who have the same, for one node more."""
         if not references:
             return ()
         shared = self._shared.get(references)

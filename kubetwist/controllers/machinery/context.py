@@ -30,10 +30,10 @@ class ICustomResources(Protocol):
     """What serves custom resources: L{kubetwist.resources.customresources.CustomResources}."""
 
     def served(self, name: str) -> ServedResource | None:
-        """What is served for the definition of a name."""
+        """Return what is served for the definition of a name."""
 
     def all_served(self) -> Collection[ServedResource]:
-        """All that is served now."""
+        """Return all that is served now."""
 
     def follow(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call C{changed} after every change of the served resources. The returned function ends that."""

@@ -17,7 +17,7 @@ def _owners_view() -> None:
 
 
 def owner_references(record: Record) -> tuple[JSONObject, ...]:
-    """The C{ownerReferences} of an object; shared, not to be changed."""
+    """Return the C{ownerReferences} of an object; shared, not to be changed."""
     if _MARK not in record.item:
         return ()
     views: dict[Any, Any] | None = record.views
@@ -30,12 +30,12 @@ def owner_references(record: Record) -> tuple[JSONObject, ...]:
 
 
 def owner_uids(record: Record) -> list[str]:
-    """The uids of an object's owners: a function for an index."""
+    """Return the uids of an object's owners: a function for an index."""
     return [owner["uid"] for owner in owner_references(record)]
 
 
 def controller_of(record: Record) -> JSONObject | None:
-    """The owner reference of the controller of an object."""
+    """Return the owner reference of the controller of an object."""
     for owner in owner_references(record):
         if owner.get("controller"):
             return owner
@@ -43,13 +43,13 @@ def controller_of(record: Record) -> JSONObject | None:
 
 
 def controller_uid(record: Record) -> list[str]:
-    """The uid of an object's controller: a function for an index."""
+    """Return the uid of an object's controller: a function for an index."""
     owner = controller_of(record)
     return [] if owner is None else [owner["uid"]]
 
 
 def controller_reference(kind: str, api_version: str, owner: JSONObject) -> JSONObject:
-    """The reference by which an object says who controls it."""
+    """Return the reference by which an object says who controls it."""
     meta = owner["metadata"]
     return {
         "apiVersion": api_version,

@@ -139,7 +139,7 @@ class NamespaceController(Controller[str]):
     def _failed(self, key: str, error: Exception) -> None:
         if isinstance(error, ContentDeletionError):
             if not self.queue.num_requeues(key):
-                self._log.warn("the namespace {name} can not be emptied: {why}", name=key, why=error)
+                self._log.warn("cannot delete namespace content: namespace={name} error={error}", name=key, error=error)
             self.queue.add_rate_limited(key)
             return
         super()._failed(key, error)

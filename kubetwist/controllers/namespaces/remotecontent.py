@@ -113,7 +113,7 @@ class AggregatedContentDeleter:
         return found, failures
 
     async def _discover(self, remote: IAggregatedServer) -> list[RemoteResource] | str:
-        """What a server serves, or why that is not known."""
+        """Return what a server serves, or why that is not known."""
         if not remote.available:
             return f"stale GroupVersion discovery: {remote.group_version}"
         try:
@@ -158,7 +158,7 @@ class AggregatedContentDeleter:
                 raise
 
     async def _list(self, resource: RemoteResource, path: str) -> tuple[list[JSONObject], int]:
-        """The metadata of some objects, and how many more there are."""
+        """Return the metadata of some objects, and how many more there are."""
         found = _decoded(await self._call(resource, "GET", path, query=f"limit={LISTED}"))
         items = [_part(one, "metadata") for one in _list_of(found, "items")]
         remaining = _part(found, "metadata").get("remainingItemCount")
@@ -178,7 +178,7 @@ class AggregatedContentDeleter:
 
 def _decoded(answer: Answer) -> JSONObject:
     """
-    The object in an answer.
+    Return the object in an answer.
 
     @raise ValueError: There is none, or it is larger than such answers are.
     """

@@ -68,7 +68,7 @@ class LegacyTokenCleaner(Controller[str]):
         return self.context.now() - UNUSED
 
     def _tracked_for_long(self) -> bool:
-        """Whether uses have been noted for so long that what is not noted was none."""
+        """Return whether uses have been noted for so long that what is not noted was none."""
         tracking = self._maps.get_decoded(NAMESPACE, TRACKING)
         since = _day(((tracking or {}).get("data") or {}).get("since"))
         if since is None:

@@ -43,7 +43,7 @@ class Key(NamedTuple):
 
 
 def is_service_account_token(record: Record) -> bool:
-    """Whether a secret is for a token."""
+    """Return whether a secret is for a token."""
     return record.fields.get("type") == TYPE
 
 
@@ -52,13 +52,13 @@ def _annotations(record: Record) -> JSONObject:
 
 
 def accounts_of(record: Record) -> Iterable[tuple[str, str]]:
-    """An index of such secrets: the namespace and name of the account."""
+    """Return an index of such secrets: the namespace and name of the account."""
     account = _annotations(record).get(ACCOUNT_NAME) if is_service_account_token(record) else None
     return ((record.namespace, account),) if account else ()
 
 
 def claims(account: JSONObject, secret: JSONObject) -> JSONObject:
-    """What the token of an account in a secret says; it is good for ever."""
+    """Return what the token of an account in a secret says; it is good for ever."""
     meta = account["metadata"]
     namespace, name = meta["namespace"], meta["name"]
     return {

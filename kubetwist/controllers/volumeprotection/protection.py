@@ -37,7 +37,7 @@ class ProtectionController(Controller[str]):
             self.queue.add(record.key)
 
     def _candidate(self, obj: JSONObject) -> bool:
-        """Whether there may be something to do: the finalizer is missing, or keeps what is deleted."""
+        """Return whether there may be something to do: the finalizer is missing, or keeps what is deleted."""
         meta = obj["metadata"]
         return ("deletionTimestamp" in meta) == (self.finalizer in (meta.get("finalizers") or ()))
 
@@ -62,5 +62,5 @@ class ProtectionController(Controller[str]):
         await self.client.update("", self.resource, record.namespace, record.name, change, revision=record.revision)
 
     def in_use(self, record: Record) -> bool:
-        """Whether an object is in use."""
+        """Return whether an object is in use."""
         raise NotImplementedError

@@ -84,7 +84,7 @@ class CronJobController(Controller[str]):
             await turn.write()
 
     def job(self, namespace: str, name: str) -> JSONObject | None:
-        """A job as it is now."""
+        """Return a job as it is now."""
         return self._jobs.get_decoded(namespace, name)
 
 
@@ -196,11 +196,11 @@ class _SyncContext:
     # --- the next one
 
     def _earliest_time(self) -> float:
-        """When it last had its turn, or was made."""
+        """Return when it last had its turn, or was made."""
         return seconds_since_epoch(self._status.get("lastScheduleTime") or self._meta["creationTimestamp"])
 
     def _most_recent_schedule_time(self, times: CronSchedule) -> float | None:
-        """The newest time that has come, and for which there was no job."""
+        """Return the newest time that has come, and for which there was no job."""
         since = self._earliest_time()
         deadline = self._spec.get("startingDeadlineSeconds")
         if deadline is not None:
@@ -251,7 +251,7 @@ class _SyncContext:
             return
         owners = job["metadata"].get("ownerReferences") or ()
         if not any(one.get("controller") and one["uid"] == self._meta["uid"] for one in owners):
-            # Somebody else's, who sees to it.
+            # It has another controller.
             return
         if not finished_as(job) and not self._is_active(job["metadata"]["uid"]):
             meta = job["metadata"]

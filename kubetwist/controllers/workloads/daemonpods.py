@@ -50,7 +50,7 @@ NO_FIT: Final = Fit(False, False)
 
 
 def daemon_tolerations(spec: JSONObject) -> list[JSONObject]:
-    """The tolerations of a pod's spec, and those that every pod of a DaemonSet has."""
+    """Return the tolerations of a pod's spec, and those that every pod of a DaemonSet has."""
     made = list(spec.get("tolerations") or ())
     for key, effect in _TAINTS + (_HOST_TAINTS if spec.get("hostNetwork") else ()):
         own = {"key": key, "operator": "Exists", "effect": effect}
@@ -65,7 +65,7 @@ def daemon_tolerations(spec: JSONObject) -> list[JSONObject]:
 
 
 def target_node(pod: JSONObject) -> str | None:
-    """The node that a pod is on, or was made for."""
+    """Return the node that a pod is on, or was made for."""
     name: str | None = pod["spec"].get("nodeName")
     if name:
         return name
@@ -91,13 +91,13 @@ def by_node(pods: Sequence[JSONObject]) -> dict[str, list[JSONObject]]:
 
 
 def pod_order(pod: JSONObject) -> tuple[bool, str, str]:
-    """What to sort pods of a node by: the first is the one that counts."""
+    """Return what to sort pods of a node by: the first is the one that counts."""
     meta = pod["metadata"]
     return not pod["spec"].get("nodeName"), meta.get("creationTimestamp") or "", meta["name"]
 
 
 def revision_hash(obj: JSONObject) -> str:
-    """The revision that a pod is of, or the name of one."""
+    """Return the revision that a pod is of, or the name of one."""
     return (obj["metadata"].get("labels") or {}).get(REVISION_LABEL) or ""
 
 
@@ -121,7 +121,7 @@ class DaemonPlan:
         self.surge = scaled_value(self._bounds.get("maxSurge"), 1, True) > 0
 
     def fit(self, node: JSONObject) -> Fit:
-        """Whether pods belong on a node."""
+        """Return whether pods belong on a node."""
         meta, name = node["metadata"], self._spec.get("nodeName")
         if name and name != meta["name"]:
             return NO_FIT
@@ -134,7 +134,7 @@ class DaemonPlan:
 
     def max_surge_and_unavailable(self, desired: int) -> tuple[int, int]:
         """
-        How many pods there may be too many, and too few, while they are updated.
+        Return how many pods there may be too many, and too few, while they are updated.
 
         @param desired: On how many nodes one is to run.
         """
@@ -144,7 +144,7 @@ class DaemonPlan:
         return surge, unavailable if surge or unavailable else 1
 
     def pod(self, node: str, revision: str, owner: JSONObject, prefix: str, namespace: str) -> JSONObject:
-        """The pod for a node, which the scheduler is to put there; parts are shared with the template."""
+        """Return the pod for a node, which the scheduler is to put there; parts are shared with the template."""
         made = from_template(self._template, owner, prefix, namespace)
         labels = {**(made["metadata"].get("labels") or {}), REVISION_LABEL: revision}
         if self._generation.isdecimal():
@@ -165,7 +165,7 @@ class DaemonPlan:
         return available_in(pod, self._min_ready, now)
 
     def available(self, pod: JSONObject, now: float) -> bool:
-        """Whether a pod has been ready for long enough."""
+        """Return whether a pod has been ready for long enough."""
         return self.wait(pod, now) == 0
 
 
@@ -188,7 +188,7 @@ def pods_should_be_on_node(
     plan: DaemonPlan, fit: Fit, pods: Sequence[JSONObject], revision: str, now: float
 ) -> NodeStep:
     """
-    What is to be done on a node, apart from updates.
+    Return what is to be done on a node, apart from updates.
 
     @param pods: Those that are there.
     @param revision: The one of the template of now.
@@ -215,7 +215,7 @@ def pods_should_be_on_node(
 def find_updated_pods_on_node(
     pods: Sequence[JSONObject], revision: str
 ) -> tuple[JSONObject | None, JSONObject | None] | None:
-    """The new and the old pod of a node; L{None} where there are too many."""
+    """Return the new and the old pod of a node; L{None} where there are too many."""
     can_adopt = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
     new = [pod for pod in can_adopt if revision_hash(pod) == revision]
     old = [pod for pod in can_adopt if revision_hash(pod) != revision]
@@ -232,7 +232,7 @@ def rolling_update(
     now: float,
 ) -> tuple[list[JSONObject], list[str]]:
     """
-    What an update does next.
+    Return what an update does next.
 
     @param fits: All nodes.
     @param pods: By node.
@@ -324,7 +324,7 @@ class FailureBackoff:
         self._known: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
     def left(self, key: Hashable, now: float) -> float:
-        """How many seconds to wait still."""
+        """Return how many seconds to wait still."""
         at, delay = self._known.get(key, (now, 0.0))
         return max(0.0, at + delay - now)
 

@@ -203,7 +203,7 @@ class DaemonSetController(Controller[str]):
         return None
 
     async def _revisions(self, owner: Owner) -> tuple[str, list[JSONObject]]:
-        """The hash of the template of now, and the revisions of all others, the oldest first."""
+        """Return the hash of the template of now, and the revisions of all others, the oldest first."""
         every = await self._history.claim(owner, lambda: self._can_adopt(owner))
         for place, one in enumerate(every):
             if not revision_hash(one):
@@ -353,5 +353,5 @@ class DaemonSetController(Controller[str]):
 
 
 def _outside(node: JSONObject) -> tuple[object, object]:
-    """What DaemonSets look at of a node, apart from its name."""
+    """Return what DaemonSets look at of a node, apart from its name."""
     return node["metadata"].get("labels") or {}, (node.get("spec") or {}).get("taints") or []

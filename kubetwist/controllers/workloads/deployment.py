@@ -254,7 +254,7 @@ class DeploymentController(Controller[str]):
         return new
 
     async def _resolve_hash_collision(self, rollout: _Rollout, name: str) -> JSONObject:
-        """The ReplicaSet of a name that is taken, if it is ours; else the next round tries another name."""
+        """Return the ReplicaSet of a name that is taken, if it is ours; else the next round tries another name."""
         obj, owner = rollout.deployment, rollout.owner
         there = self._replica_sets.get(owner.namespace, name)
         if there is not None and (controller_of(there) or {}).get("uid") == owner.uid:

@@ -27,12 +27,12 @@ HASH_LABEL: Final = "controller.kubernetes.io/hash"
 
 
 def revision_data(owner: JSONObject) -> JSONObject:
-    """What is kept of an object in a revision: its template, as a patch that puts it back."""
+    """Return what is kept of an object in a revision: its template, as a patch that puts it back."""
     return {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
 
 
 def restored(owner: JSONObject, revision: JSONObject) -> JSONObject:
-    """An object with the template of a revision; shares parts with both."""
+    """Return an object with the template of a revision; shares parts with both."""
     template = {name: part for name, part in revision["data"]["spec"]["template"].items() if name != "$patch"}
     return {**owner, "spec": {**owner["spec"], "template": template}}
 
@@ -67,7 +67,7 @@ class ControllerHistory:
         self, owner: Owner, revisions: Sequence[JSONObject], collisions: int
     ) -> tuple[JSONObject, list[JSONObject], int]:
         """
-        The revision of the template of now, made or brought to the front if needed.
+        Return the revision of the template of now, made or brought to the front if needed.
 
         @param revisions: All there are, the oldest first.
         @param collisions: How often a name was taken by something else, so far.

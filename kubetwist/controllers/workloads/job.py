@@ -79,7 +79,7 @@ _UNCOUNTED: Final = 500
 
 
 def condition_in(status: JSONObject, kind: str) -> JSONObject | None:
-    """A condition that holds."""
+    """Return a condition that holds."""
     for one in status.get("conditions") or ():
         if one["type"] == kind and one["status"] == "True":
             found: JSONObject = one
@@ -287,7 +287,7 @@ class _SyncContext:
         return list(self._uncounted.get(which) or ())
 
     def _countable(self, pod: JSONObject) -> bool:
-        """Whether a pod is yet to be counted, and may be."""
+        """Return whether a pod is yet to be counted, and may be."""
         if not is_tracked(pod):
             return False
         return not self._indexed or self._valid(index_of(pod))
@@ -488,7 +488,7 @@ class _SyncContext:
         return going + left[: max(0, least - len(going))]
 
     def _indexes(self, count: int) -> list[int | None]:
-        """The next indexes to make pods for, that need not wait."""
+        """Return the next indexes to make pods for, that need not wait."""
         taken = self._done | (self._failed_indexes or set())
         taken |= {index for pod in self._active if (index := index_of(pod)) is not None}
         if replaces_failed_only(self._job):

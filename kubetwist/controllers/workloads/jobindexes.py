@@ -48,7 +48,7 @@ def parse_indexes(text: str | None, completions: int) -> set[int]:
 
 
 def format_indexes(indexes: Iterable[int]) -> str:
-    """The same the other way round: two in a row are separate, more are a range."""
+    """Return the same the other way round: two in a row are separate, more are a range."""
     parts: list[str] = []
     ordered = sorted(indexes)
     start = 0
@@ -65,7 +65,7 @@ def format_indexes(indexes: Iterable[int]) -> str:
 
 
 def index_of(pod: JSONObject) -> int | None:
-    """A pod's index; L{None} without one."""
+    """Return a pod's index; L{None} without one."""
     return _number((pod["metadata"].get("annotations") or {}).get(INDEX))
 
 
@@ -74,17 +74,17 @@ def _number(text: str | None) -> int | None:
 
 
 def failures_of(pod: JSONObject) -> int:
-    """How often its index had failed before it."""
+    """Return how often its index had failed before it."""
     return _number((pod["metadata"].get("annotations") or {}).get(FAILURES)) or 0
 
 
 def ignored_of(pod: JSONObject) -> int:
-    """How many of its index's failures before it did not count."""
+    """Return how many of its index's failures before it did not count."""
     return _number((pod["metadata"].get("annotations") or {}).get(IGNORED)) or 0
 
 
 def pending(taken: set[int], completions: int, count: int) -> list[int]:
-    """The first indexes that nothing is done about."""
+    """Return the first indexes that nothing is done about."""
     found: list[int] = []
     for index in range(completions):
         if len(found) >= count:
@@ -126,13 +126,13 @@ def _with_variable(container: JSONObject, source: JSONObject) -> JSONObject:
 
 
 def _within(index: int, intervals: Sequence[tuple[int, int]], ends: Sequence[int]) -> bool:
-    """Whether an index is in one of some intervals that ascend."""
+    """Return whether an index is in one of some intervals that ascend."""
     place = bisect_left(ends, index)
     return place < len(ends) and intervals[place][0] <= index
 
 
 def success_rule(policy: JSONObject | None, succeeded: set[int], completions: int) -> str | None:
-    """Which rule says that a job has succeeded, in words; L{None} for none."""
+    """Return which rule says that a job has succeeded, in words; L{None} for none."""
     for number, rule in enumerate((policy or {}).get("rules") or ()):
         wanted, count = rule.get("succeededIndexes"), rule.get("succeededCount")
         if wanted is not None:

@@ -40,7 +40,7 @@ _ORDINARY: Final = FailurePolicyResult()
 
 
 def match_pod_failure_policy(policy: JSONObject | None, pod: JSONObject) -> FailurePolicyResult:
-    """What the failure of a pod means: the first rule counts that is about it."""
+    """Return what the failure of a pod means: the first rule counts that is about it."""
     meta = pod["metadata"]
     for number, rule in enumerate((policy or {}).get("rules") or ()):
         what = ""
@@ -82,7 +82,7 @@ def _condition(pod: JSONObject, patterns: Sequence[JSONObject]) -> str:
 
 
 def replaces_failed_only(job: JSONObject) -> bool:
-    """Whether pods that are on their way out are replaced when they are gone only."""
+    """Return whether pods that are on their way out are replaced when they are gone only."""
     return bool(job["spec"].get("podReplacementPolicy") == "Failed")
 
 
@@ -98,12 +98,12 @@ def has_failed(pod: JSONObject, job: JSONObject) -> bool:
 
 
 def is_tracked(pod: JSONObject) -> bool:
-    """Whether it is still to be counted."""
+    """Return whether it is still to be counted."""
     return TRACKING_FINALIZER in (pod["metadata"].get("finalizers") or ())
 
 
 def finished_at(pod: JSONObject, now: float) -> float:
-    """When a pod ended, as well as that is known."""
+    """Return when a pod ended, as well as that is known."""
     status, meta = pod.get("status") or {}, pod["metadata"]
     times = [
         ((one.get("state") or {}).get("terminated") or {}).get("finishedAt")
@@ -135,7 +135,7 @@ class Backoff:
     last: float = 0.0
 
     def after(self, succeeded: Sequence[JSONObject], failed: Sequence[JSONObject], now: float) -> Backoff:
-        """The same with pods that have ended since."""
+        """Return the same with pods that have ended since."""
         ended = sorted(finished_at(pod, now) for pod in failed)
         if succeeded:
             success = max(finished_at(pod, now) for pod in succeeded)
@@ -149,7 +149,7 @@ class Backoff:
 
 
 def restarts_exceed(job: JSONObject, pods: Sequence[JSONObject]) -> bool:
-    """Whether containers that are started again in place have been so too often."""
+    """Return whether containers that are started again in place have been so too often."""
     if job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
     total = 0

@@ -21,7 +21,7 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 def node_is_selected(spec: JSONObject, name: str, labels: Mapping[str, str]) -> bool:
     """
-    Whether a node is one of those that a pod asks for by C{nodeSelector} and required node affinity.
+    Return whether a node is one of those that a pod asks for by C{nodeSelector} and required node affinity.
 
     @param spec: Of the pod.
     @param name: Of the node.
@@ -35,7 +35,7 @@ def node_is_selected(spec: JSONObject, name: str, labels: Mapping[str, str]) -> 
 
 
 def term_holds(term: JSONObject, name: str, labels: Mapping[str, str]) -> bool:
-    """Whether a node fulfils all conditions of a C{NodeSelectorTerm}; one without any selects nothing."""
+    """Return whether a node fulfils all conditions of a C{NodeSelectorTerm}; one without any selects nothing."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:
         return False
@@ -67,7 +67,7 @@ def _compares(left: str, right: str, operator: str) -> bool:
 
 
 def _integer(text: str) -> int | None:
-    """An integer of 64 bits, in digits."""
+    """Return an integer of 64 bits, in digits."""
     if len(text) > 20 or not text.isascii() or "_" in text:
         return None
     try:
@@ -78,7 +78,7 @@ def _integer(text: str) -> int | None:
 
 
 def tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
-    """Whether a toleration puts up with a taint."""
+    """Return whether a toleration puts up with a taint."""
     if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
         return False
     if toleration.get("key") and toleration["key"] != taint["key"]:
@@ -93,7 +93,7 @@ def tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
 
 
 def tolerated(tolerations: Iterable[JSONObject], taint: JSONObject) -> bool:
-    """Whether one of several tolerations puts up with a taint."""
+    """Return whether one of several tolerations puts up with a taint."""
     return any(tolerates(one, taint) for one in tolerations)
 
 
@@ -101,7 +101,7 @@ def untolerated_taint(
     taints: Iterable[JSONObject], tolerations: Sequence[JSONObject], effects: Collection[str]
 ) -> JSONObject | None:
     """
-    The first taint that a pod does not put up with.
+    Return the first taint that a pod does not put up with.
 
     @param effects: Those that matter.
     """

@@ -49,7 +49,7 @@ _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def condition_of(pod: JSONObject, kind: str) -> JSONObject | None:
-    """A condition of the status."""
+    """Return a condition of the status."""
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition.get("type") == kind:
             found: JSONObject = condition
@@ -58,22 +58,22 @@ def condition_of(pod: JSONObject, kind: str) -> JSONObject | None:
 
 
 def phase_of(pod: JSONObject) -> str:
-    """The phase; C{""} before it has one."""
+    """Return the phase; C{""} before it has one."""
     return (pod.get("status") or {}).get("phase") or ""
 
 
 def is_terminal(pod: JSONObject) -> bool:
-    """Whether all its containers have ended for good."""
+    """Return whether all its containers have ended for good."""
     return phase_of(pod) in ("Succeeded", "Failed")
 
 
 def is_active(pod: JSONObject) -> bool:
-    """Whether it runs, or may yet: not at its end, and not on its way out."""
+    """Return whether it runs, or may yet: not at its end, and not on its way out."""
     return not is_terminal(pod) and "deletionTimestamp" not in pod["metadata"]
 
 
 def is_ready(pod: JSONObject) -> bool:
-    """Whether its condition Ready holds."""
+    """Return whether its condition Ready holds."""
     ready = condition_of(pod, "Ready")
     return ready is not None and ready.get("status") == "True"
 
@@ -97,7 +97,7 @@ def available_in(pod: JSONObject, min_ready: float, now: float) -> float | None:
 
 def deletion_rank(pod: JSONObject, related: int, now: float) -> tuple[bool, int, bool, int, int, float, int, float]:
     """
-    What to sort pods by so that those come first that are missed least.
+    Return what to sort pods by so that those come first that are missed least.
 
     @param related: How many pods of the same owner are on the same node.
     """
@@ -128,7 +128,7 @@ def deletion_rank(pod: JSONObject, related: int, now: float) -> tuple[bool, int,
 
 def from_template(template: JSONObject, owner: JSONObject | None, prefix: str, namespace: str) -> JSONObject:
     """
-    The pod that a template describes.
+    Return the pod that a template describes.
 
     @param owner: The reference to its controller.
     @param prefix: What its name begins with.
@@ -212,7 +212,7 @@ class ControllerRefManager:
             queue.add(key)
 
     def list_owned(self, owner: Owner) -> list[JSONObject]:
-        """What is an owner's now; frozen."""
+        """Return what is an owner's now; frozen."""
         return [seen(record) for record in self.by_owner.get(owner.uid)]
 
     def orphans(self, namespace: str) -> list[Record]:

@@ -81,7 +81,7 @@ class SimulatedBehavior:
 
 
 def read_behavior(pod: JSONObject) -> SimulatedBehavior:
-    """What is said of a pod; what makes no sense is taken for not said."""
+    """Return what is said of a pod; what makes no sense is taken for not said."""
     annotations, spec = pod["metadata"].get("annotations") or {}, pod["spec"]
     containers = spec.get("containers") or ()
     images = [_image_name(one.get("image") or "") for one in containers]

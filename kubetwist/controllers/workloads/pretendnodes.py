@@ -75,7 +75,7 @@ class FakeNode:
 
     def address(self, key: str, reported: str | None) -> str:
         """
-        A pod's address, the same whenever it is asked for.
+        Return a pod's address, the same whenever it is asked for.
 
         @param reported: The address in its status.
         """
@@ -104,7 +104,7 @@ class FakeNode:
             self._used.discard(address)
 
     def description(self) -> JSONObject:
-        """The node as it registers itself."""
+        """Return the node as it registers itself."""
         labels = {
             "beta.kubernetes.io/arch": "amd64",
             "beta.kubernetes.io/os": "linux",
@@ -120,7 +120,7 @@ class FakeNode:
         }
 
     def status(self, before: JSONObject, version: str, now: float) -> JSONObject:
-        """What the node says of itself."""
+        """Return what the node says of itself."""
         known = {one["type"]: one for one in before.get("conditions") or ()}
         stamp = format_time(now)
         conditions = []

@@ -70,11 +70,11 @@ class ReplicaSetController(Controller[str]):
                     self.queue.add(candidate.key)
 
     def selector(self, obj: JSONObject) -> LabelSelector:
-        """Which pods are an object's."""
+        """Return which pods are an object's."""
         return label_selector_from_object(obj["spec"].get("selector") or {})
 
     def template(self, obj: JSONObject) -> JSONObject:
-        """What pods are made of."""
+        """Return what pods are made of."""
         template: JSONObject = obj["spec"].get("template") or {}
         return template
 
@@ -117,7 +117,7 @@ class ReplicaSetController(Controller[str]):
         return None
 
     def _superfluous(self, owner: Owner, active: Sequence[JSONObject]) -> list[JSONObject]:
-        """All pods, those first that are missed least."""
+        """Return all pods, those first that are missed least."""
         nodes = Counter(pod["spec"].get("nodeName") for pod in active)
         now = self.clock.seconds()
         return sorted(active, key=lambda pod: deletion_rank(pod, nodes[pod["spec"].get("nodeName")], now))

@@ -43,35 +43,35 @@ TIMED_OUT_REASON: Final = "ProgressDeadlineExceeded"
 
 
 def annotations_of(obj: JSONObject) -> Mapping[str, str]:
-    """The annotations; none is empty."""
+    """Return the annotations; none is empty."""
     found: Mapping[str, str] = obj["metadata"].get("annotations") or {}
     return found
 
 
 def wanted(obj: JSONObject) -> int:
-    """How many pods are asked for."""
+    """Return how many pods are asked for."""
     found = obj["spec"].get("replicas")
     return 1 if found is None else int(found)
 
 
 def status_count(obj: JSONObject, field: str) -> int:
-    """A count of the status."""
+    """Return a count of the status."""
     return int((obj.get("status") or {}).get(field) or 0)
 
 
 def total(sets: Iterable[JSONObject]) -> int:
-    """How many pods ReplicaSets ask for together."""
+    """Return how many pods ReplicaSets ask for together."""
     return sum(map(wanted, sets))
 
 
 def age_order(obj: JSONObject) -> tuple[str, str]:
-    """What to sort by so that the oldest come first."""
+    """Return what to sort by so that the oldest come first."""
     return (obj["metadata"].get("creationTimestamp") or "", obj["metadata"]["name"])
 
 
 def template_hash(template: JSONObject, collisions: int) -> str:
     """
-    A short name for a template.
+    Return a short name for a template.
 
     @param collisions: How often the name was another's already.
     """
@@ -82,7 +82,7 @@ def template_hash(template: JSONObject, collisions: int) -> str:
 
 
 def bare_template(template: JSONObject) -> JSONObject:
-    """A template without the label that a Deployment gives it; not to be changed."""
+    """Return a template without the label that a Deployment gives it; not to be changed."""
     labels = (template.get("metadata") or {}).get("labels") or {}
     if HASH_LABEL not in labels:
         return template
@@ -91,25 +91,25 @@ def bare_template(template: JSONObject) -> JSONObject:
 
 
 def same_template(one: JSONObject, other: JSONObject) -> bool:
-    """Whether two templates make the same pods."""
+    """Return whether two templates make the same pods."""
     return bool(bare_template(one) == bare_template(other))
 
 
 def find_new_replica_set(deployment: JSONObject, sets: Iterable[JSONObject]) -> JSONObject | None:
-    """The ReplicaSet of the template of now: the oldest, should there be several."""
+    """Return the ReplicaSet of the template of now: the oldest, should there be several."""
     template = deployment["spec"]["template"]
     return next((one for one in sorted(sets, key=age_order) if same_template(one["spec"]["template"], template)), None)
 
 
 def is_rolling(deployment: JSONObject) -> bool:
-    """Whether it is updated bit by bit."""
+    """Return whether it is updated bit by bit."""
     strategy: JSONObject = deployment["spec"].get("strategy") or {}
     return bool(strategy.get("type", "RollingUpdate") == "RollingUpdate")
 
 
 def scaled_value(value: JSONValue, whole: int, up: bool) -> int:
     """
-    A number, or a percentage of one.
+    Return a number, or a percentage of one.
 
     @param up: Whether to round up.
     """
@@ -122,7 +122,7 @@ def scaled_value(value: JSONValue, whole: int, up: bool) -> int:
 
 
 def max_surge_and_unavailable(deployment: JSONObject) -> tuple[int, int]:
-    """How many pods there may be too many, and too few, while it is updated."""
+    """Return how many pods there may be too many, and too few, while it is updated."""
     replicas = wanted(deployment)
     if not is_rolling(deployment):
         return 0, 0
@@ -137,7 +137,7 @@ def max_surge_and_unavailable(deployment: JSONObject) -> tuple[int, int]:
 
 def new_replica_set_replicas(deployment: JSONObject, sets: Iterable[JSONObject], new: int) -> int:
     """
-    How many pods the new ReplicaSet may have by now.
+    Return how many pods the new ReplicaSet may have by now.
 
     @param sets: All of them.
     @param new: How many it asks for.
@@ -168,7 +168,7 @@ def size_annotations(deployment: JSONObject) -> dict[str, str]:
 
 def set_annotations(deployment: JSONObject, found: Mapping[str, str], revision: int, exists: bool) -> dict[str, str]:
     """
-    The annotations of the new ReplicaSet.
+    Return the annotations of the new ReplicaSet.
 
     @param found: Those that it has.
     @param exists: Whether it is there already.
@@ -248,7 +248,7 @@ def deadline_of(deployment: JSONObject) -> int | None:
 
 
 def is_complete(deployment: JSONObject, status: JSONObject) -> bool:
-    """Whether all pods are of the new template and available, and no others are left."""
+    """Return whether all pods are of the new template and available, and no others are left."""
     size = wanted(deployment)
     return (
         (status.get("updatedReplicas") or 0) == size
@@ -259,7 +259,7 @@ def is_complete(deployment: JSONObject, status: JSONObject) -> bool:
 
 
 def is_progressing(old: JSONObject, new: JSONObject) -> bool:
-    """Whether one status is closer to the end of an update than another."""
+    """Return whether one status is closer to the end of an update than another."""
 
     def count(status: JSONObject, name: str) -> int:
         return status.get(name) or 0
@@ -273,7 +273,7 @@ def is_progressing(old: JSONObject, new: JSONObject) -> bool:
 
 
 def find_condition(status: JSONObject, kind: str) -> JSONObject | None:
-    """A condition of a status."""
+    """Return a condition of a status."""
     return next((one for one in status.get("conditions") or () if one.get("type") == kind), None)
 
 

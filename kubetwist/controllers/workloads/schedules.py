@@ -35,7 +35,7 @@ class CronSchedule:
         self._zone = _zone(self._fields.zone or zone or "UTC")
 
     def after(self, moment: float) -> float | None:
-        """The first time after a moment; L{None} if there is none."""
+        """Return the first time after a moment; L{None} if there is none."""
         every = self._fields.every
         if every:
             return float(int(moment) + every)
@@ -62,7 +62,7 @@ class CronSchedule:
         return None
 
     def next_after(self, since: float, now: float) -> float | None:
-        """The first time after C{now}, where times are counted from C{since}."""
+        """Return the first time after C{now}, where times are counted from C{since}."""
         every = self._fields.every
         if every:
             return int(since) + float(every) * max(1, (now - int(since)) // every + 1)
@@ -70,7 +70,7 @@ class CronSchedule:
 
     @staticmethod
     def _later(at: datetime, local: datetime) -> datetime:
-        """A local time, which may not exist, and then is moved on."""
+        """Return a local time, which may not exist, and then is moved on."""
         return max(local.astimezone(UTC), at + timedelta(minutes=1))
 
     def _day_is_right(self, local: datetime) -> bool:
@@ -81,7 +81,7 @@ class CronSchedule:
 
     def most_recent(self, since: float, now: float) -> tuple[float | None, bool]:
         """
-        The last time after C{since} that is not after C{now}, and whether there were very many of them.
+        Return the last time after C{since} that is not after C{now}, and whether there were very many of them.
         """
         every = self._fields.every
         if every:
@@ -114,7 +114,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def zone_is_known(name: str) -> bool:
-    """Whether there is such a time zone."""
+    """Return whether there is such a time zone."""
     import zoneinfo
 
     try:

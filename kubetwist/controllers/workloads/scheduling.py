@@ -55,7 +55,7 @@ class AffinityTerm:
     namespaces: frozenset[str] | None
 
     def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Whether a pod is one of those."""
+        """Return whether a pod is one of those."""
         return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(labels)
 
 
@@ -226,7 +226,7 @@ _NO_REFUSAL: Final[Refusal] = ((), False)
 
 
 def filter_node(pod: PodInfo, node: NodeInfo) -> Refusal | None:
-    """What speaks against a node, seen by itself."""
+    """Return what speaks against a node, seen by itself."""
     for taint in node.taints:
         if taint["effect"] != "PreferNoSchedule" and not tolerated(pod.spec.get("tolerations") or (), taint):
             if taint["key"] == _UNSCHEDULABLE["key"]:
@@ -316,7 +316,7 @@ class InterPodState:
         return constraint, selector, counts
 
     def _eligible(self, constraint: JSONObject, node: NodeInfo) -> bool:
-        """Whether a node counts when pods are spread."""
+        """Return whether a node counts when pods are spread."""
         if (constraint.get("nodeAffinityPolicy") or "Honor") == "Honor" and not node_is_selected(
             self._pod.spec, node.name, node.labels
         ):
@@ -327,7 +327,7 @@ class InterPodState:
         return True
 
     def filter_node(self, node: NodeInfo) -> Refusal:
-        """What speaks against a node."""
+        """Return what speaks against a node."""
         pod = self._pod
         for constraint, selector, counts in self._spread:
             key = constraint["topologyKey"]
@@ -354,7 +354,7 @@ class InterPodState:
 
 
 def _score(pod: PodInfo, node: NodeInfo) -> tuple[bool, int, float, int, str]:
-    """What to compare nodes by: the smallest is best."""
+    """Return what to compare nodes by: the smallest is best."""
     unwelcome = untolerated_taint(node.taints, pod.spec.get("tolerations") or (), ("PreferNoSchedule",)) is not None
     affinity = (pod.spec.get("affinity") or {}).get("nodeAffinity") or {}
     preferred = sum(

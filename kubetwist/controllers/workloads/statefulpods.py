@@ -20,7 +20,7 @@ INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
 
 
 def ordinal_of(set_name: str, name: str) -> int:
-    """The number at the end of the name of a pod; -1 if it is not one of a set's."""
+    """Return the number at the end of the name of a pod; -1 if it is not one of a set's."""
     parent, dash, number = name.rpartition("-")
     if not dash or parent != set_name or not (number.isascii() and number.isdigit()) or len(number) > 10:
         return -1
@@ -28,50 +28,50 @@ def ordinal_of(set_name: str, name: str) -> int:
 
 
 def start_ordinal(stateful: JSONObject) -> int:
-    """The number of the first pod of a set."""
+    """Return the number of the first pod of a set."""
     return (stateful["spec"].get("ordinals") or {}).get("start") or 0
 
 
 def is_in_range(stateful: JSONObject, ordinal: int) -> bool:
-    """Whether a set wants the pod of a number."""
+    """Return whether a set wants the pod of a number."""
     start = start_ordinal(stateful)
     return start <= ordinal < start + wanted(stateful)
 
 
 def is_monotonic(stateful: JSONObject) -> bool:
-    """Whether pods are made and deleted one after another."""
+    """Return whether pods are made and deleted one after another."""
     return bool(stateful["spec"].get("podManagementPolicy") != "Parallel")
 
 
 def is_terminating(pod: JSONObject) -> bool:
-    """Whether it is on its way out."""
+    """Return whether it is on its way out."""
     return "deletionTimestamp" in pod["metadata"]
 
 
 def is_running(pod: JSONObject) -> bool:
-    """Whether it runs and is ready."""
+    """Return whether it runs and is ready."""
     return phase_of(pod) == "Running" and is_ready(pod)
 
 
 def is_unavailable(stateful: JSONObject, pod: JSONObject | None, now: float) -> bool:
-    """Whether a pod does not work, has not for long enough, or is on its way out."""
+    """Return whether a pod does not work, has not for long enough, or is on its way out."""
     if pod is None or is_terminating(pod) or phase_of(pod) != "Running":
         return True
     return available_in(pod, stateful["spec"].get("minReadySeconds") or 0, now) != 0
 
 
 def revision_of_pod(pod: JSONObject) -> str:
-    """The name of the revision that a pod is of."""
+    """Return the name of the revision that a pod is of."""
     return str((pod["metadata"].get("labels") or {}).get(REVISION_LABEL, ""))
 
 
 def claim_name(stateful: JSONObject, template: JSONObject, ordinal: int) -> str:
-    """The name of a claim of one pod."""
+    """Return the name of a claim of one pod."""
     return f"{template['metadata']['name']}-{stateful['metadata']['name']}-{ordinal}"
 
 
 def claims_of(stateful: JSONObject, ordinal: int) -> list[JSONObject]:
-    """The claims of one pod, as they are made."""
+    """Return the claims of one pod, as they are made."""
     made = []
     labels = (stateful["spec"].get("selector") or {}).get("matchLabels") or {}
     for template in stateful["spec"].get("volumeClaimTemplates") or ():
@@ -106,7 +106,7 @@ def update_identity(stateful: JSONObject, pod: JSONObject, ordinal: int) -> None
 
 def new_pod(stateful: JSONObject, revision: str, ordinal: int, kind: str, api_version: str) -> JSONObject:
     """
-    The pod of a number.
+    Return the pod of a number.
 
     @param stateful: With the template of the revision.
     @param revision: Its name.
@@ -127,7 +127,7 @@ def new_pod(stateful: JSONObject, revision: str, ordinal: int, kind: str, api_ve
 
 
 def identity_matches(stateful: JSONObject, pod: JSONObject, ordinal: int) -> bool:
-    """Whether a pod has the labels of its number; what else says who it is can not change."""
+    """Return whether a pod has the labels of its ordinal. The rest of its identity is immutable."""
     labels = pod["metadata"].get("labels") or {}
     return labels.get(NAME_LABEL) == pod["metadata"]["name"] and labels.get(INDEX_LABEL) == str(ordinal)
 

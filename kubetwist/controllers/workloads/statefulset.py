@@ -149,7 +149,7 @@ class StatefulSetController(Controller[str]):
             raise failure
 
     def _own_pods(self, owner: Owner) -> list[JSONObject]:
-        """The pods of a set by their number."""
+        """Return the pods of a set by their number."""
         found = [pod for pod in self._pods.list_owned(owner) if ordinal_of(owner.name, pod["metadata"]["name"]) >= 0]
         return sorted(found, key=lambda pod: ordinal_of(owner.name, pod["metadata"]["name"]))
 
@@ -216,7 +216,7 @@ class StatefulSetController(Controller[str]):
         return False
 
     def _uses_current_revision(self, work: _SyncContext, ordinal: int) -> bool:
-        """Whether a pod of a number is made of the template of before."""
+        """Return whether a pod of a number is made of the template of before."""
         strategy = work.stateful["spec"].get("updateStrategy") or {}
         if strategy.get("type", "RollingUpdate") != "RollingUpdate":
             return False
@@ -288,7 +288,7 @@ class StatefulSetController(Controller[str]):
             if there is None or {one["uid"] for one in self._owners(there)} & ours == wanted_uids:
                 continue
             if (controller_of(there) or {"uid": work.owner.uid})["uid"] not in ours:
-                # Somebody else's: it is not ours to end.
+                # It has another controller.
                 continue
 
             def change(live: JSONObject) -> None:
