@@ -134,7 +134,7 @@ class MatchTests(SynchronousTestCase):
         self.assertEqual(authorizer.policies.unversioned, 0)
 
     def test_explained(self) -> None:
-        """It tells which line allowed."""
+        """the explanation has the line that allowed the request."""
         authorizer = abac(
             "# nobody",
             line(user="bob", namespace="ns", resource="pods"),
@@ -170,7 +170,7 @@ class FileTests(SynchronousTestCase):
     """Reading files."""
 
     def test_bad_lines(self) -> None:
-        """A line that makes no sense is told with its number and what is wrong."""
+        """an error of an invalid line has its number and reason."""
         for text, why in (
             ("{", "unexpected end"),
             ("[]", "json: cannot unmarshal array into Go value"),

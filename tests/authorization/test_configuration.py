@@ -53,7 +53,7 @@ class LoadTests(ConfigurationCase):
         self.assertEqual(found.files, (self.kubeconfig, self.folder / "ca.crt"))
 
     def test_authorizers(self) -> None:
-        """What is wrong with the list is told in the reference's words."""
+        """errors of the list have the messages of the reference."""
         for authorizers, why in (
             ([], "authorizers: Required value: at least one authorization mode must be defined"),
             ([{"name": "x"}], "authorizers[0].type: Required value"),
@@ -79,7 +79,7 @@ class LoadTests(ConfigurationCase):
         self.assertIn("authorizer name is invalid: a lowercase RFC 1123", self.refusal(self.webhook("No Name")))
 
     def test_webhooks(self) -> None:
-        """What is wrong with a webhook is told in the reference's words, with the path of its authorizer."""
+        """errors of a webhook have the messages of the reference and the field path."""
         missing = self.folder / "none"
         for changes, why in (
             ({"timeout": None}, "authorizers[0].timeout: Required value"),
@@ -131,7 +131,7 @@ class LoadTests(ConfigurationCase):
         self.assertIn("compilation failed", why)
 
     def test_several(self) -> None:
-        """All that is wrong is told at once."""
+        """all errors are reported together."""
         self.assertEqual(
             self.refusal({"type": "RBAC"}, {"name": "x"}),
             "[authorizers[0].name: Required value, authorizers[1].type: Required value]",
@@ -156,6 +156,6 @@ class LoadTests(ConfigurationCase):
 
     @given(content=st.binary(max_size=80))
     def test_anything(self, content: bytes) -> None:
-        """Whatever stands in the file, it is a configuration or an error that can be told."""
+        """any content is a configuration or a reported error."""
         with suppressed(ValueError):
             load_configuration(content, KNOWN)

@@ -25,7 +25,7 @@ class IdentityTests(NodeTestCase):
     """Who is a node."""
 
     def test_interfaces(self) -> None:
-        """It decides, and tells what it can not list."""
+        """it decides, and reports that rules are incomplete."""
         verifyObject(IAuthorizer, self.server.node)
         verifyObject(IRuleResolver, self.server.node)
 
@@ -42,7 +42,7 @@ class IdentityTests(NodeTestCase):
         self.assert_reason(verdict, 'unknown node for user "system:node:"')
 
     def test_rules(self) -> None:
-        """What a node may do can not be listed."""
+        """rules of a node cannot be listed."""
         status = self.server.node.rules_for(node_user("one"), "default")
         self.assertTrue(status["incomplete"])
         self.assertEqual(status["evaluationError"], "node authorizer does not support user rule resolution")
@@ -157,7 +157,7 @@ class ExplanationTests(NodeTestCase):
 
 
 class AgreementTests(SynchronousTestCase):
-    """The graph that follows changes is the graph that is read anew."""
+    """the updated graph equals a newly built one."""
 
     @settings(max_examples=30, deadline=None)
     @given(steps)

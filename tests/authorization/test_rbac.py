@@ -74,7 +74,7 @@ class DecisionTests(RBACTestCase):
         self.assertFalse(self.allowed(reading("alice", "secrets", "")))
 
     def test_service_accounts(self) -> None:
-        """An account is bound by name and namespace, which is the binding's when it is not told."""
+        """a service account is bound by name and namespace; the default is the binding's namespace."""
         self.server.make(ROLES, role("maps", rule("list", "configmaps")))
         self.server.make(BINDINGS, binding("a", "Role/maps", "ServiceAccount/robot"))
         verdict = self.rbac.authorize(reading("robot"))
@@ -104,7 +104,7 @@ class DecisionTests(RBACTestCase):
         )
 
     def test_missing_roles(self) -> None:
-        """A refusal tells which roles of the user are not there, each once."""
+        """a refusal lists the missing roles of the user once each."""
         self.server.make(BINDINGS, binding("a", "Role/none", "User/bob", "Group/system:authenticated"))
         one = f'role.{GROUP} "none" not found'
         self.assertEqual(self.rbac.authorize(reading("bob")).reason, f"RBAC: {one}")
@@ -122,7 +122,7 @@ class DecisionTests(RBACTestCase):
         self.assertLessEqual(len(self.rbac._decisions), 10)
 
     def test_long_questions(self) -> None:
-        """Nobody fills the memory with questions about names and paths that are made up, signed in or not."""
+        """decisions about long attributes are not cached."""
         long = "x" * 50_000
         nobody = UserInfo("system:anonymous", groups=("system:unauthenticated",))
         for attributes in (

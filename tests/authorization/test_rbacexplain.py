@@ -87,7 +87,7 @@ class MissTests(WhyTestCase):
         )
 
     def test_unbound(self) -> None:
-        """A role that nobody has is named last."""
+        """an unbound role is listed last."""
         self.make(f"{API}/clusterroles", role("all", rule("*", "*", ["*"])))
         misses = self.misses("user=bob&verb=list&resource=configmaps&namespace=default")
         self.assertEqual([missing for missing, _ in misses], ["verb", "binding"])
@@ -119,7 +119,7 @@ class MissTests(WhyTestCase):
         self.assertEqual(misses, [("subject", "line 1 allows it, but to others")])
 
     def test_bounded(self) -> None:
-        """However many come near, a few of the nearest are told; however many rules, others get their turn."""
+        """a limited number of near misses is returned, and the search yields to the reactor."""
         self.patch(why, "SLICE", 3)
         for number in range(30):
             self.make(BINDINGS, binding(f"b{number}", "Role/maps", f"User/u{number}"))

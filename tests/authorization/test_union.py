@@ -58,7 +58,7 @@ class UnionTests(SynchronousTestCase):
             self.assertEqual(last.asked, 1)
 
     def test_silence(self) -> None:
-        """When nobody has an opinion, the reasons of all are told."""
+        """without an opinion, the verdict has all reasons."""
         for later in (False, True):
             no_opinions = [Says(Decision.NO_OPINION, reason, later) for reason in ("one", "", "two")]
             self.assertEqual(self.ask(*no_opinions), Verdict(Decision.NO_OPINION, "one\ntwo"))

@@ -119,7 +119,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         return lines
 
     def test_interfaces(self) -> None:
-        """It is an authorizer, and can not list what anyone may do."""
+        """it is an authorizer without rule resolution."""
         authorizer = self.make(lambda spec: {})
         verifyObject(IAuthorizer, authorizer)
         verifyObject(IRuleResolver, authorizer)
@@ -128,7 +128,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         self.assertEqual(status["evaluationError"], "webhook authorizer does not support user rule resolution")
 
     def test_verdicts(self) -> None:
-        """The webhook allows, denies or has no opinion, and its reason is told."""
+        """the webhook allows, denies or has no opinion, with its reason."""
         for status, verdict in (
             ({"allowed": True, "reason": "nice"}, Verdict(Decision.ALLOW, "nice")),
             ({"allowed": False, "denied": True, "reason": "no"}, Verdict(Decision.DENY, "no")),
@@ -202,7 +202,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         self.assertEqual((len(self.webhook.reviews), len(authorizer._calls)), (1, 0))
 
     def test_trouble(self) -> None:
-        """A webhook that fails has no opinion or refuses, as is set; the error is told and not remembered."""
+        """on failure the verdict follows failurePolicy; the error is returned and not cached."""
         lines = self.quiet()
         for deny, decision in ((False, Decision.NO_OPINION), (True, Decision.DENY)):
             authorizer = self.make(lambda spec: CallError("POST", "https://x/", "EOF"), deny_on_error=deny)
@@ -255,7 +255,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
             self.assertTrue(verdict.error, body)
 
     def test_together(self) -> None:
-        """Who has no opinion because of an error leaves it to the next; if nobody has one, the error is told."""
+        """after an error without opinion the next authorizer decides; the error is in the final verdict."""
         self.quiet()
         failing = self.make(lambda spec: CallError("POST", "https://x/", "EOF"))
         silent = self.make(lambda spec: {"reason": "hm"})
@@ -289,14 +289,14 @@ class ConditionTests(SynchronousTestCase):
         self.assertEqual((verdict.decision, calls), (Decision.ALLOW, 1))
 
     def test_one_false(self) -> None:
-        """It is not asked when one does not hold, even if another can not be evaluated."""
+        """the webhook is not called if a condition is false, even if another one fails."""
         for expressions in (("request.user != 'jane'",), ("request.nonResourceAttributes.path == '/'", "false")):
             for deny in (False, True):
                 verdict, calls = self.ask(deny, *expressions)
                 self.assertEqual((verdict, calls), (Verdict(Decision.NO_OPINION), 0))
 
     def test_errors(self) -> None:
-        """A condition that can not be evaluated is an error, and the failure policy decides."""
+        """for a condition that cannot be evaluated the failure policy decides."""
         for deny, decision in ((False, Decision.NO_OPINION), (True, Decision.DENY)):
             verdict, calls = self.ask(deny, "request.nonResourceAttributes.path == '/'")
             self.assertEqual((verdict.decision, calls), (decision, 0))

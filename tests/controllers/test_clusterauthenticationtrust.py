@@ -51,12 +51,12 @@ class AuthenticationInfoTests(StoreTestCase):
         self.addCleanup(self.info.stop)
 
     def told(self) -> Any:
-        """What the config map tells; L{None} without it."""
+        """Return the data of the config map; L{None} without it."""
         found = self.stores.lookup("", "configmaps", "kube-system", NAME)
         return found and found["data"]
 
     def test_made(self) -> None:
-        """It tells the authorities, and in which headers proxies say whom they speak for."""
+        """the config map has the CAs and the request header names."""
         self.start()
         self.assertEqual(
             self.told(),
@@ -112,7 +112,7 @@ class AuthenticationInfoTests(StoreTestCase):
             self.assertEqual(json.loads(merge_info({names: known}, {names: '["a"]'})[names]), found)
 
     def test_ourselves(self) -> None:
-        """Where the server has a certificate of its own making, it tells of that, and of the headers that it sends."""
+        """with a generated proxy certificate, the config map has its CA and the headers."""
         own = root("own").pem.decode()
         options = Options()
         options.parseOptions([])

@@ -102,7 +102,7 @@ class ClusterRoleAggregationTests(ControllerTestCase):
         self.assertNotIn(other, self.rules("view"))
 
     def test_users(self) -> None:
-        """Roles of users gather, too; one that selects nothing has no rules, whatever somebody writes into it."""
+        """roles of users are aggregated; one that selects nothing has no rules."""
         self.start(ClusterRoleAggregation)
         one = rule("get", "core", "pods")
         selectors = [{"matchExpressions": [{"key": "team", "operator": "In", "values": ["red", "blue"]}]}]
@@ -117,7 +117,7 @@ class ClusterRoleAggregationTests(ControllerTestCase):
         self.assertEqual(self.rules("sum"), [])
 
     def test_by_hand(self) -> None:
-        """What somebody writes into one of them is put right."""
+        """changed rules of an aggregated role are corrected."""
         self.start(ClusterRoleAggregation)
         expected = self.rules("view")
         self.alter("view", rules=[rule("*", "*", "*")])

@@ -145,7 +145,7 @@ class DisruptionControllerTests(ControllerTestCase):
         self.assertEqual(self.numbers(), (11, 10, 5, 0))
 
     def test_unknown(self) -> None:
-        """Nothing is allowed where nobody can tell how many pods there should be; the condition says why."""
+        """with an unknown expected count no disruption is allowed, and the condition has the reason."""
         self.start(DisruptionController)
         self.budget(maxUnavailable=1)
         job = self.make(
@@ -219,7 +219,7 @@ class DisruptionControllerTests(ControllerTestCase):
         self.assertEqual((found["status"], "reason" in found), ("False", False))
 
     def test_selectors(self) -> None:
-        """A budget without a selector is about no pods, an empty one about all; generations are told."""
+        """a missing selector matches no pods, an empty one all; observedGeneration is set."""
         self.start(DisruptionController)
         self.pod("p")
         self.budget(selector=None, minAvailable=1)

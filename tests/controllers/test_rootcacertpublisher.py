@@ -13,7 +13,7 @@ from tests.controllers.serviceaccounts.test_serviceaccounttokens import Config
 
 
 class RootCAPublisherTests(ControllerTestCase):
-    """The config map that tells pods what to verify the server by."""
+    """The config map with the root CA for pods."""
 
     resources = ("namespaces", "configmaps")
 
@@ -39,7 +39,7 @@ class RootCAPublisherTests(ControllerTestCase):
         self.assertIn("verify the kube-apiserver", annotations["kubernetes.io/description"])
 
     def test_mended(self) -> None:
-        """What somebody changes in it is put right, and what is deleted is made again; annotations may be added."""
+        """changes are reverted, a deleted config map is recreated, and annotations are kept."""
         self.start(RootCAPublisher)
 
         def change(obj: Any) -> None:

@@ -70,7 +70,7 @@ class IdentityTests(SharedStoresTestCase):
         self.assertEqual(self.lease(again)["spec"]["holderIdentity"], f"{again.name}_2")
 
     def test_deleted(self) -> None:
-        """A Lease that somebody deletes comes back."""
+        """a deleted Lease is created again."""
         identity = self.identity("vm")
         self.delete_lease(identity.name)
         self.clock.advance(INTERVAL)
@@ -81,7 +81,7 @@ class IdentityTests(SharedStoresTestCase):
         self.done(self.leases.delete(RequestScope("kube-system"), name, DeleteOptions()))
 
     def test_collection(self) -> None:
-        """Leases that nobody renews are deleted when they expire; those of others than servers stay."""
+        """expired Leases of servers are deleted; other Leases are kept."""
         dead, alive = self.identity("dead"), self.identity("alive")
         dead.stop()
         other = {"metadata": {"name": "other", "namespace": "kube-system"}, "spec": {}}

@@ -37,7 +37,7 @@ class PolicyStatusTests(ControllerTestCase):
         self.assertEqual(status, {"observedGeneration": 1, "typeChecking": {}})
 
     def test_wrong(self) -> None:
-        """A field that is not there, and a comparison of unlike types, are told with the kind and the place."""
+        """warnings for unknown fields and type mismatches have the kind and the path."""
         status = self.policy("object.spec.replicas == '3'", "object.spec.nothing > 1")
         first, second = status["typeChecking"]["expressionWarnings"]
         self.assertEqual(first["fieldRef"], "spec.validations[0].expression")
@@ -59,7 +59,7 @@ class PolicyStatusTests(ControllerTestCase):
         self.assertEqual(only["fieldRef"], "spec.validations[1].expression")
 
     def test_changed(self) -> None:
-        """A new generation is looked at anew."""
+        """a new generation is checked again."""
         self.policy("object.nothing == 1")
         rule = {"expression": "true"}
         self.change(RESOURCE, "p", lambda obj: obj["spec"].update(validations=[rule]), "", GROUP)

@@ -20,7 +20,7 @@ class APIServiceTests(RegistrationTestCase):
     """Tests for L{kubetwist.controllers.aggregation.apiservices}."""
 
     def test_local_is_available(self) -> None:
-        """Whoever says otherwise: what the server itself answers for is available."""
+        """a local APIService is always available."""
         self.begin("apps/v1")
         name = self.make("mine.example.com", service={"namespace": "a", "name": "b"})
         condition = {"type": "Available", "status": "False", "reason": "Spoilt"}

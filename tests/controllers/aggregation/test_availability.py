@@ -123,7 +123,7 @@ class AvailabilityTests(SynchronousTestCase):
             self.server.clock.advance(0.05)
 
     def condition(self) -> Any:
-        """What is told; C{{}} while nothing is."""
+        """Return the condition; C{{}} while there is none."""
         status = self.api.ask("GET", f"{SERVICES}/{NAME}")[1].get("status") or {}
         return next(iter(status.get("conditions") or ({},)))
 
@@ -182,7 +182,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.assertEqual(self.condition()["reason"], "Passed")
 
     def test_too_late(self) -> None:
-        """One that does not answer in time is told of in the words of Go's client."""
+        """a timeout is reported with the message of Go's client."""
 
         def late() -> Any:
             raise CallError("GET", "https://far", "context deadline exceeded", timed_out=True)
@@ -194,7 +194,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.assertEqual(TIMEOUT, 5.0)
 
     def test_ever_other_words(self) -> None:
-        """A server that fails in ever other ways is asked, and told of, no more often than one that fails in one."""
+        """changing errors do not cause more requests or updates."""
         count = 0
 
         def refused() -> Any:
@@ -208,7 +208,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.assertLess(count, 100)
 
     def test_somebody_else(self) -> None:
-        """What somebody else tells is looked at, but not at once: he may do as we do."""
+        """a condition of another client is checked after a delay."""
         self.register()
         self.pass_()
         wrong = {"type": "Available", "status": "False", "reason": "Theirs"}
@@ -239,7 +239,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.assertTrue(self.condition()["message"].endswith("/apis/far.example.com/v1: 302"))
 
     def test_another_spec(self) -> None:
-        """Another certificate, on either side, has the server asked anew, by a client of its own."""
+        """a changed certificate on either side triggers a check with a new client."""
         self.register()
         self.pass_()
         self.patch_it({"spec": {"insecureSkipTLSVerify": True}})

@@ -35,7 +35,7 @@ class ConditionTests(SynchronousTestCase):
             self.assertEqual(found, [told, self.other])
 
     def test_first(self) -> None:
-        """Where somebody has written two, the first one is the server's."""
+        """of two conditions Available, the first one is updated."""
         old = {"type": "Available", "status": "False"}
         found = with_condition([old, old], Condition("True", "", ""))
         self.assertEqual([one["status"] for one in found], ["True", "False"])

@@ -49,7 +49,7 @@ class RequestApprovingTests(SigningRequestTestCase):
         self.request(name, KUBELET_CLIENT, "system:node:n", "system:nodes", usages=usages, **spec)
 
     def test_allowed(self) -> None:
-        """A node's request is approved when whoever asks may have it so."""
+        """a CSR of a node is approved if the requester is authorized."""
         self.authorizer.allowed.add("nodeclient")
         self.start(CSRApprovingController)
         self.node("one")

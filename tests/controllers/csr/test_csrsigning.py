@@ -45,7 +45,7 @@ class RequestSigningTests(SigningRequestTestCase):
         self.assertNotIn("certificate", self.status("two"))
 
     def test_life(self) -> None:
-        """Who asks for a shorter life gets it; nobody gets a longer one."""
+        """expirationSeconds shortens the duration but does not extend it."""
         self.start(Signing)
         for name, seconds in (("short", 600), ("long", 10**9), ("day", 86400)):
             self.request(name, expirationSeconds=seconds)

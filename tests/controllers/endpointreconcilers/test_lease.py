@@ -140,7 +140,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         self.done(local.stop())
 
     def test_mended(self) -> None:
-        """Endpoints that somebody spoils or deletes are there again after a while; the others' ports are left alone."""
+        """changed or deleted endpoints are restored; ports of other servers are kept."""
         self.started(self.one, "192.0.2.1")
         self.started(self.other, "192.0.2.2", 7443)
         self.done(self.one.get("", "endpoints").delete(self.scope, "kubernetes", DeleteOptions()))
@@ -173,7 +173,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         self.assertEqual(endpoints["subsets"][0]["ports"][0]["port"], 7443)
 
     def test_other_family(self) -> None:
-        """A slice of another family is replaced: its family can not change."""
+        """a slice of another address family is replaced, as the family is immutable."""
         self.done(self.started(self.one, "192.0.2.1").stop())
         self.started(self.one, "2001:db8::1")
         self.assertEqual(self.addresses(), ["2001:db8::1"])

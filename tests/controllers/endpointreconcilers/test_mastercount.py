@@ -52,7 +52,7 @@ class CountedEndpointsTests(SharedStoresTestCase):
         return [one["ip"] for one in endpoints["subsets"][0]["addresses"]]
 
     def test_come_and_go(self) -> None:
-        """Servers come, stay, and leave when they stop; nothing tells that one has died."""
+        """servers are added at start and removed at stop; crashed servers remain."""
         first = self.started(self.one, "192.0.2.1", 2)
         self.assertEqual(self.addresses(), ["192.0.2.1"])
         second = self.started(self.other, "192.0.2.2", 2)

@@ -128,7 +128,7 @@ class EndpointsControllerTests(ServiceTestCase):
         self.assertIsNotNone(self.endpoints("alone"))
 
     def test_service_goes(self) -> None:
-        """The endpoints of a service go with it, even if that went while nobody looked; those deleted come back."""
+        """endpoints of a deleted service are deleted, also after downtime; deleted ones are recreated."""
         self.make("endpoints", "old", "default")
         self.start(EndpointsController)
         self.service()
@@ -141,7 +141,7 @@ class EndpointsControllerTests(ServiceTestCase):
         self.assertEqual(self.names("endpoints"), ["other"])
 
     def test_over_capacity(self) -> None:
-        """There are a thousand addresses at the most, the ready ones first; an annotation tells of more."""
+        """endpoints have at most 1000 addresses, ready ones first; truncation sets an annotation."""
         self.service()
         for number in range(CAPACITY + 20):
             self.pod(f"p{number}", f"10.1.{number // 200}.{number % 200 + 1}", ready=number >= 40)

@@ -19,7 +19,7 @@ SUBSET = {
 
 
 class SliceMirroringTests(ServiceTestCase):
-    """Slices of endpoints that somebody writes."""
+    """Slices of custom endpoints."""
 
     def slices(self) -> list[Any]:
         """All there are."""

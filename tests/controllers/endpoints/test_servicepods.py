@@ -83,7 +83,7 @@ class TriggerTimeTests(SynchronousTestCase):
     """Tests for L{TriggerTimeTracker}."""
 
     def test_changes(self) -> None:
-        """It is told of the first change since the last time: at first of the service itself."""
+        """the trigger time is that of the first change since the last sync."""
         times = TriggerTimeTracker()
 
         def changed(made: str, *pods: Any) -> str:

@@ -132,7 +132,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertTrue(self.collector.queue.idle)
 
     def test_other_namespace(self) -> None:
-        """An owner in another namespace is none: the object goes, and an event tells why."""
+        """an owner in another namespace is invalid: the object is deleted, and an event is recorded."""
         self.make("namespaces", "two")
         self.gc()
         a = self.map("a", namespace="two")
@@ -304,7 +304,7 @@ class GarbageCollectorTests(ControllerTestCase):
     # --- trouble
 
     def test_begun_before(self) -> None:
-        """What was deleted while nobody collected is seen to afterwards, in each of the ways."""
+        """deletions during downtime are processed afterwards, with each propagation policy."""
         for way in ("Background", "Foreground", "Orphan"):
             with self.subTest(way):
                 a = self.map("a")
@@ -339,7 +339,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.faults()
 
     def test_conflicts(self) -> None:
-        """Though at every tenth write somebody else was faster, everything comes to its end."""
+        """collection completes although every tenth write conflicts."""
         self.backend.conflicts = True
         self.faults()
 

@@ -50,12 +50,12 @@ class Served:
         return [self.things]
 
     def follow(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Be told when it is in memory."""
+        """Register a listener."""
         self._followers.append(changed)
         return lambda: self._followers.remove(changed)
 
     def changed(self) -> None:
-        """Tell all."""
+        """Call all listeners."""
         for follower in list(self._followers):
             follower()
 
@@ -66,7 +66,7 @@ class CustomTests(ControllerTestCase):
     resources = ("namespaces", "configmaps", "events", "customresourcedefinitions")
 
     def open_stores(self) -> None:
-        """With a custom resource that nobody has asked for yet."""
+        """With a custom resource that is not cached yet."""
         super().open_stores()
         self.custom = Served(self)
         self.context = ControllerContext(self.registry, self.clock, self.config, self.custom)
@@ -133,7 +133,7 @@ class CustomTests(ControllerTestCase):
             self.assertEqual((self.names("configmaps"), self.things()), ([], []), policy)
 
     def test_asked_for_while_looked_at(self) -> None:
-        """A custom resource that is loaded for somebody else just while it is looked at is followed."""
+        """a custom resource that another request caches during the probe is watched."""
         self.thing("orphan", {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "11"})
         self.restart()
         looks: list[Deferred[None]] = []
@@ -155,7 +155,7 @@ class CustomTests(ControllerTestCase):
         self.assertEqual(self.things(), [])
 
     def test_namespace(self) -> None:
-        """A namespace takes custom objects along that nobody has asked for."""
+        """deleting a namespace removes custom objects that are not cached."""
         self.thing("a")
         self.restart(NamespaceController)
         self.remove("namespaces", "one")

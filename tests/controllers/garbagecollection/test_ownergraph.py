@@ -84,7 +84,7 @@ class OwnerGraphTests(SynchronousTestCase):
         hashed = 0
 
         class Counted(str):
-            """A uid that tells how often it was looked at."""
+            """A uid that counts its comparisons."""
 
             def __hash__(self) -> int:
                 nonlocal hashed

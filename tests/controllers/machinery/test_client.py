@@ -71,7 +71,7 @@ class ClientTests(ControllerTestCase):
         self.assertEqual(controller_user("system:kube-scheduler").name, "system:kube-scheduler")
 
     def test_namespace_ends(self) -> None:
-        """It can be told that nothing can be made any more where a namespace is on its way out."""
+        """a create in a terminating namespace is recognized."""
         self.admission = True
         self.begin_anew()
         self.client = self.context.client("some-controller")
@@ -82,7 +82,7 @@ class ClientTests(ControllerTestCase):
         self.assertFalse(is_namespace_terminating_error(APIStatusError.bad_request("no")))
 
     def test_update(self) -> None:
-        """A change is made again of the newest state when somebody else was faster, and none is not written."""
+        """an update is retried with the newest state after a conflict; an unchanged object is not written."""
         self.make("configmaps", "a", "one", data={"n": "1"})
         calls = []
 

@@ -95,7 +95,7 @@ class ControllerTests(ControllerTestCase):
         self.assertEqual((self.controller.seen, self.clock.getDelayedCalls()), (["one/a"], []))
 
     def test_unserved(self) -> None:
-        """A controller of what is not served can not be started, and says so."""
+        """a controller of a resource that is not served fails to start with an error."""
 
         class Other(Counting):
             def register_handlers(self) -> None:

@@ -93,7 +93,7 @@ class ElectionTests(ControllerTestCase):
         self.successResultOf(stopped)
 
     def test_first(self) -> None:
-        """The first one gets the Lease and begins; the second waits, however long the first renews it."""
+        """the first server acquires the Lease; the second waits while it is renewed."""
         self.server("a")
         self.server("b")
         self.settle(300)
@@ -104,7 +104,7 @@ class ElectionTests(ControllerTestCase):
         self.assertNotEqual(lease["acquireTime"], lease["renewTime"])
 
     def test_goodbye(self) -> None:
-        """One that stops lets the next begin at its next attempt, not after the Lease's time."""
+        """a stopped leader releases the Lease for the next attempt of another server."""
         first = self.server("a")
         self.server("b")
         self.stop(first)
@@ -115,7 +115,7 @@ class ElectionTests(ControllerTestCase):
         self.assertEqual(self.lease()["leaseTransitions"], 1)
 
     def test_killed(self) -> None:
-        """The Lease of one that was killed is taken over when its time is up, and not before."""
+        """the Lease of a killed server is acquired after it expires, not before."""
         first = self.server("a")
         assert first._elector._call is not None, "it would try again"
         first._elector._call.cancel()
@@ -128,7 +128,7 @@ class ElectionTests(ControllerTestCase):
         self.assertEqual(self.lease()["holderIdentity"], "b")
 
     def test_cut_off(self) -> None:
-        """One that can not renew it for ten seconds stops, before others may begin; it may come back."""
+        """a leader that cannot renew for ten seconds stops before others may start, and may lead again."""
         self.server("a")
         self.backend.fails = lambda number: True
         self.settle(9)
@@ -140,7 +140,7 @@ class ElectionTests(ControllerTestCase):
         self.assertEqual(self.at_work, {"a"})
 
     def test_taken(self) -> None:
-        """One that sees another's name in the Lease stops at once."""
+        """a leader that sees another holder stops at once."""
         self.server("a")
 
         def take(lease: Any) -> None:
@@ -152,7 +152,7 @@ class ElectionTests(ControllerTestCase):
         self.assertEqual(self.lease()["holderIdentity"], "somebody")
 
     def test_faults(self) -> None:
-        """That every third write fails makes nobody lose the Lease, nor two have it."""
+        """with every third write failing, the Lease is not lost and has one holder."""
         self.backend.fails = lambda number: number % 3 == 0
         self.server("a")
         self.server("b")

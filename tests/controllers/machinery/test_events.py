@@ -30,7 +30,7 @@ class EventRecorderTests(ControllerTestCase):
         self.recorder: EventRecorder = self.context.recorder("job-controller")
 
     def record(self, message: str, reason: str = "Started", name: str = "one", type: str = NORMAL) -> None:
-        """Tell of something."""
+        """Record an event."""
         obj = {"metadata": {"name": name, "namespace": "default", "uid": f"u-{name}", "resourceVersion": "7"}}
         self.recorder.event(JOB, obj, type, reason, message)
         self.settle()
@@ -41,7 +41,7 @@ class EventRecorderTests(ControllerTestCase):
         return sorted(found, key=lambda event: event["metadata"]["name"])
 
     def test_event(self) -> None:
-        """An event tells of what, by whom, when and what kind."""
+        """an event has the object, the component, the time and the type."""
         self.assertIs(self.context.recorder("job-controller"), self.recorder)
         self.record("it runs", type=WARNING)
         [event] = self.events()
@@ -65,13 +65,13 @@ class EventRecorderTests(ControllerTestCase):
         self.assertEqual(event["firstTimestamp"], event["lastTimestamp"])
 
     def test_cluster_scoped(self) -> None:
-        """What is in no namespace is told of in C{default}."""
+        """events about cluster-scoped objects are in the namespace default."""
         self.recorder.event(GroupVersionKind("", "v1", "Node"), {"metadata": {"name": "n"}}, NORMAL, "Ready", "yes")
         self.settle()
         self.assertEqual(self.names("events", "default")[0][:2], "n.")
 
     def test_counted(self) -> None:
-        """The same event again is the same object, which counts; one that is gone by then is made anew."""
+        """a repeated event increments the count; a deleted event is created again."""
         for seconds in (0, 10, 20):
             self.clock.advance(seconds)
             self.record("it runs")
@@ -87,7 +87,7 @@ class EventRecorderTests(ControllerTestCase):
         self.assertEqual(len(self.events()), 3)
 
     def test_combined(self) -> None:
-        """Ten that differ in their messages only are told one by one; those that follow are combined and counted."""
+        """events that differ only in their messages are aggregated after the first ten."""
         for number in range(14):
             self.record(f"pod {number}")
             self.clock.advance(1)
@@ -100,7 +100,7 @@ class EventRecorderTests(ControllerTestCase):
         self.assertEqual(self.events()[-1]["message"], "pod 14")
 
     def test_flood(self) -> None:
-        """Of one object so many are told at once, then one in five minutes; other objects are told of none the less."""
+        """events are rate limited per object: a burst, then one in five minutes."""
         for _ in range(BURST + 10):
             self.record("it runs")
         self.assertEqual(self.events()[0]["count"], BURST)
@@ -112,12 +112,12 @@ class EventRecorderTests(ControllerTestCase):
         self.assertEqual(self.events()[0]["count"], BURST + 1)
 
     def test_long(self) -> None:
-        """Long messages are cut."""
+        """long messages are truncated."""
         self.record("x" * 2000)
         self.assertEqual(self.events()[0]["message"], "x" * 1021 + "...")
 
     def test_lost(self) -> None:
-        """An event that can not be written is lost, without harm."""
+        """an event that cannot be written is dropped."""
         self.backend.fails = lambda number: True
         self.record("it runs")
         self.backend.fails = lambda number: False
@@ -127,7 +127,7 @@ class EventRecorderTests(ControllerTestCase):
         self.assertEqual(self.clock.seconds(), START)
 
     def test_stop(self) -> None:
-        """After the end nothing is recorded."""
+        """after stop, no events are recorded."""
         self.successResultOf(Deferred.fromCoroutine(self.context.stop()))
         self.record("it runs")
         self.assertEqual(self.names("events"), [])

@@ -24,7 +24,7 @@ from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, defin
 
 
 class Told:
-    """A handler that keeps what it is told."""
+    """A handler that records its events."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, bool]] = []
@@ -68,7 +68,7 @@ class InformerTests(ControllerTestCase):
         self.assertEqual(sorted(info.resource for info in self.context.resources()), sorted(self.resources))
 
     def test_told(self) -> None:
-        """A handler is told what is there, and of changes before the write that makes them is through."""
+        """handlers are called for existing objects, and for changes before the write completes."""
         registration = self.informer.add_event_handler(self.told)
         self.assertEqual(self.told.take(), [("ADDED", "one/a", False)])
         self.make("configmaps", "b", "one")
@@ -101,7 +101,7 @@ class InformerTests(ControllerTestCase):
         self.assertEqual(len(self.informer), 2)
 
     def test_bad_handler(self) -> None:
-        """A handler that fails is logged, and in nobody's way."""
+        """an exception of a handler is logged and does not affect other handlers."""
 
         def fail(kind: str, record: Record, old: Record | None) -> None:
             raise RuntimeError("oops")
@@ -140,7 +140,7 @@ class InformerTests(ControllerTestCase):
         self.assertEqual(seen[:2], [["red"], ["blue", "green"]])
 
     def test_lost_place(self) -> None:
-        """When a cache begins anew, handlers are told how what is there then differs from what they know."""
+        """when a cache reloads, handlers are notified of the difference."""
         for name in "bcd":
             self.make("configmaps", name, "one")
         index = self.informer.index("name", lambda record: [record.name])
@@ -167,7 +167,7 @@ class InformerTests(ControllerTestCase):
         self.assertEqual(self.told.take(), [("ADDED", "one/f", False)])
 
     def test_stop(self) -> None:
-        """Nobody is told anything after the end, and no call is left behind."""
+        """after stop, no handler is called and no delayed call remains."""
         self.informer.add_event_handler(self.told, initial=False)
         self.successResultOf(Deferred.fromCoroutine(self.context.stop()))
         self.make("configmaps", "b", "one")
@@ -227,7 +227,7 @@ class CustomInformerTests(SynchronousTestCase):
             self.server.settle()
 
     def test_told(self) -> None:
-        """Objects of a custom resource are loaded for its informer, and their changes are told."""
+        """an informer of a custom resource caches its objects and delivers changes."""
         self.fly("a")
         informer = self.informer()
         self.successResultOf(informer.synced)
@@ -240,7 +240,7 @@ class CustomInformerTests(SynchronousTestCase):
         )
 
     def test_coming_and_going(self) -> None:
-        """It is told when resources come and go; the informer of one that goes tells that its objects are gone."""
+        """listeners are called when resources are added or removed; a removed resource's informer sends deletions."""
         self.assertEqual([info.resource for info in self.context.resources()], ["customresourcedefinitions", "kites"])
         informer = self.informer()
         informer.add_event_handler(self.told)
@@ -260,7 +260,7 @@ class CustomInformerTests(SynchronousTestCase):
         self.assertIsNot(self.informer(), informer)
 
     def test_gone_with_objects(self) -> None:
-        """Where objects are left when their resource is served no more, it is told that they are gone, too."""
+        """objects that remain when their resource is removed are reported as deleted."""
         self.fly("a")
         informer = self.informer()
         index = informer.index("name", lambda record: [record.name])
@@ -272,7 +272,7 @@ class CustomInformerTests(SynchronousTestCase):
         self.assertEqual((informer.list(), informer.get("default", "a"), index.values()), ([], None, []))
 
     def test_changed_definition(self) -> None:
-        """While a definition changes, its objects stay, and nobody is told of them again."""
+        """a changed definition keeps objects, and handlers are not called again."""
         self.fly("a")
         informer = self.informer()
         informer.add_event_handler(self.told)
@@ -332,7 +332,7 @@ class ManyObjectsTests(ControllerTestCase):
         return [record.name]
 
     def test_little_by_little(self) -> None:
-        """They are told of in pieces, and changes in between come once, as they are news to the handler."""
+        """initial objects are delivered in chunks, and changes in between are delivered once."""
         self.informer.add_event_handler(self.slowly)
         first = self.told.take()
         self.assertLess(len(first), 150)

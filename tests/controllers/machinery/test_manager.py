@@ -92,7 +92,7 @@ class RunningTests(ControllerTestCase):
         self.assertEqual(Noting.life, ["one starts", "one stops"])
 
     def test_failing(self) -> None:
-        """One that can not be started, or not be stopped, is logged and in nobody's way."""
+        """a controller that fails to start or stop is logged and does not affect others."""
         running = self.controllers(Failing, Other)
         running.start()
         self.settle()

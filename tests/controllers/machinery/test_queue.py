@@ -40,7 +40,7 @@ class WorkQueueTests(SynchronousTestCase):
         return queue
 
     def test_once(self) -> None:
-        """A key is in the queue once, and keys are worked on in their order."""
+        """a key is queued once, and keys are processed in order."""
         queue = self.queue()
         for key in "abacab":
             queue.add(key)
@@ -75,7 +75,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertTrue(queue.idle)
 
     def test_before_start(self) -> None:
-        """What is added before the start is worked on after it."""
+        """keys that are added before start are processed after it."""
         queue: WorkQueue[str] = WorkQueue(self.clock, self.work)
         queue.add("a")
         self.clock.advance(1)
@@ -85,7 +85,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(self.done, ["a"])
 
     def test_again(self) -> None:
-        """A key that is added while it is worked on is worked on again afterwards, once, and never twice at a time."""
+        """a key that is added while it is processed is processed once more afterwards."""
         queue = self.queue(self.hold, workers=5)
         queue.add("a")
         self.clock.advance(0)
@@ -102,7 +102,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertTrue(queue.idle)
 
     def test_workers(self) -> None:
-        """No more keys are worked on at a time than there are workers."""
+        """concurrency is limited by the number of workers."""
         queue = self.queue(self.hold, workers=2)
         for key in "abc":
             queue.add(key)
@@ -113,7 +113,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(self.done, ["a", "b", "c"])
 
     def test_delays(self) -> None:
-        """A delayed key comes at the earliest of the times that were asked for, and once."""
+        """a delayed key is added once, at the earliest of its times."""
         queue = self.queue()
         queue.add_after("a", 10)
         queue.add_after("a", 5)
@@ -129,7 +129,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(self.done, ["b", "a"])
 
     def test_patience(self) -> None:
-        """A key that fails comes again after 5 ms, twice that, and so on up to 1000 s; once it is well, at first."""
+        """failed keys are retried with exponential backoff from 5 ms to 1000 s, until forgotten."""
         queue = self.queue()
         delays = [queue.add_rate_limited("a") for _ in range(30)]
         self.assertEqual(delays[:4], [0.005, 0.01, 0.02, 0.04])
@@ -171,7 +171,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(self.done, ["a0", "a1", "other", "a2", "a3"])
 
     def test_stop(self) -> None:
-        """A stop waits for what is under way, and nothing else begins."""
+        """stop waits for keys in progress and starts no others."""
         queue = self.queue(self.hold)
         for key in "ab":
             queue.add(key)
@@ -188,7 +188,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.successResultOf(Deferred.fromCoroutine(queue.stop()))
 
     def test_stop_impatient(self) -> None:
-        """What does not end is cancelled after a while."""
+        """keys in progress are cancelled after the timeout."""
         cancelled = []
 
         async def hang(key: str) -> None:
@@ -209,7 +209,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(cancelled, ["a"])
 
     def test_metrics(self) -> None:
-        """It is counted what was added, how long it waited, how long the work took, and what was tried again."""
+        """metrics count adds, queue and work durations, and retries."""
         queue = self.queue(self.hold)
         queue.add("a")
         queue.add("a")

@@ -68,7 +68,7 @@ class SelectionTests(SynchronousTestCase):
             self.assertEqual(str(raised.exception), f'"{name.lstrip("+")}" is not in the list of known controllers')
 
     def test_unknown(self) -> None:
-        """Names of nobody are told all together, in the reference's words."""
+        """unknown names are reported together, with the message of the reference."""
         with self.assertRaises(UnknownControllers) as raised:
             self.names("foo", "*", "-bar")
         self.assertEqual(

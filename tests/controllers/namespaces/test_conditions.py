@@ -34,7 +34,7 @@ class ConditionTests(SynchronousTestCase):
         self.assertEqual({one["status"] for one in conditions}, {"False"})
 
     def test_problems(self) -> None:
-        """Each problem is told in its own condition, in a stable order."""
+        """each problem has its condition, in a stable order."""
         outcome = ContentDeletionResult(discovery="no answer", failures=["z", "a"])
         outcome.remaining.update({GroupResource("apps", "deployments"): 2, GroupResource("", "pods"): 1})
         outcome.finalizers.update({"example.com/b": 2, "example.com/a": 1})
@@ -67,7 +67,7 @@ class ConditionTests(SynchronousTestCase):
         )
 
     def test_transitions(self) -> None:
-        """A transition is told of only when the status changes, and foreign conditions are left alone."""
+        """lastTransitionTime changes only with the status, and foreign conditions are kept."""
         namespace: dict[str, Any] = {"status": {"conditions": [{"type": "Other", "status": "Unknown"}]}}
         update_conditions(namespace, ContentDeletionResult(failures=["a"]), "first")
         update_conditions(namespace, ContentDeletionResult(failures=["b"]), "second")

@@ -81,7 +81,7 @@ class NamespaceControllerTests(ControllerTestCase):
         self.assertEqual(self.names("namespaces"), ["two"])
 
     def test_finalizers(self) -> None:
-        """Objects with finalizers hold the namespace, which tells of them; it goes soon after the last of them."""
+        """objects with finalizers block deletion of the namespace and are in its conditions."""
         self.make("configmaps", "held", "one", metadata={"finalizers": ["example.com/wait"]})
         self.make("secrets", "held", "one", metadata={"finalizers": ["example.com/wait"]})
         self.start(NamespaceController)
@@ -107,7 +107,7 @@ class NamespaceControllerTests(ControllerTestCase):
         self.assertLess(controller.queue.metrics.done, 15)
 
     def test_stuck(self) -> None:
-        """Pods that are left when their time is over are told of as a failure."""
+        """pods that remain after their grace period are a failure."""
         self.pod("p", grace=5)
         self.start(NamespaceController)
         self.remove("namespaces", "one")
@@ -124,7 +124,7 @@ class NamespaceControllerTests(ControllerTestCase):
         self.assertEqual(self.names("namespaces"), ["two"])
 
     def test_failure(self) -> None:
-        """What can not be deleted is told of in a condition, and tried again."""
+        """a failed deletion is in a condition and is retried."""
         self.start(NamespaceController)
         self.remove("namespaces", "one")
         before = self.backend.commits
@@ -140,7 +140,7 @@ class NamespaceControllerTests(ControllerTestCase):
         self.faults()
 
     def test_conflicts(self) -> None:
-        """Though at every tenth write somebody else was faster, the namespace goes."""
+        """a namespace is deleted although every tenth write conflicts."""
         self.backend.conflicts = True
         self.faults()
 

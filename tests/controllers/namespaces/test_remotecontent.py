@@ -98,7 +98,7 @@ class NamespaceTests(AggregatedCase):
         self.assertNotIn("system:masters", deletions[0].fields["x-remote-group"])
 
     async def test_one_by_one(self) -> None:
-        """Where collections can not be deleted, the objects are."""
+        """without deletecollection, objects are deleted one by one."""
         await self.begin()
         self.serve("delete", a={}, b={})
         await self.doom()
@@ -106,7 +106,7 @@ class NamespaceTests(AggregatedCase):
         self.assertEqual(self.things, {})
 
     async def test_held(self) -> None:
-        """Finalizers of another server's objects are told of, and hold the namespace."""
+        """finalizers of aggregated objects block deletion of the namespace and are in its conditions."""
         await self.begin()
         self.serve("delete", "deletecollection", a={"finalizers": ["example.com/wait"]})
         await self.doom()

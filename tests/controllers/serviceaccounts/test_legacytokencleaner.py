@@ -98,13 +98,13 @@ class LegacyTokenCleanerTests(ControllerTestCase):
         self.assertIn(INVALID_SINCE, self.after_two_years())
 
     def test_unclear(self) -> None:
-        """Where the label tells no day, nothing is done."""
+        """a Secret with an invalid date label is left alone."""
         self.token()
         self.label(used="yesterday")
         self.assertNotIn(INVALID_SINCE, self.after_two_years())
 
     def test_made_by_hand(self) -> None:
-        """Tokens that their account does not refer to were made by somebody, and stay."""
+        """tokens that their account does not refer to are kept."""
         self.token("manual")
         self.clock.advance(2 * YEAR)
         self.start(LegacyTokenCleaner)

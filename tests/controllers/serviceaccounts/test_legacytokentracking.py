@@ -37,12 +37,12 @@ class TokenTrackingTests(StoreTestCase):
         self.addCleanup(self.tracking.stop)
 
     def since(self) -> Any:
-        """What the config map tells; L{None} without it."""
+        """Return the data of the config map; L{None} without it."""
         found = self.stores.lookup("", "configmaps", "kube-system", NAME)
         return found and found["data"].get("since")
 
     def put(self, since: str) -> None:
-        """Have somebody else write it."""
+        """Write it as another client."""
         obj = {"metadata": {"name": NAME}, "data": {"since": since, "other": "x"}}
         if self.since() is None:
             self.made(self.store("configmaps"), obj, SCOPE)
@@ -53,7 +53,7 @@ class TokenTrackingTests(StoreTestCase):
             self.successResultOf(update)
 
     def test_made(self) -> None:
-        """It tells the day on which it was made."""
+        """it has the date of its creation."""
         self.start()
         self.assertEqual(self.since(), "2026-11-22")
 

@@ -21,7 +21,7 @@ class ServiceAccountControllerTests(ControllerTestCase):
         self.assertEqual(self.names("serviceaccounts", "new"), ["default"])
 
     def test_made_again(self) -> None:
-        """A default account that somebody deletes is made again; others are not."""
+        """a deleted default account is created again; other accounts are not."""
         self.make("namespaces", "one")
         self.start(ServiceAccountController)
         self.make("serviceaccounts", "other", "one")

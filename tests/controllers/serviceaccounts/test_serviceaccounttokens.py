@@ -140,7 +140,7 @@ class AccountTokensTests(ControllerTestCase):
         self.assertEqual(self.names("secrets"), ["c", "d"])
 
     def test_account_goes_unseen(self) -> None:
-        """Tokens of an account that was deleted while nobody looked are deleted afterwards."""
+        """tokens of an account that was deleted during downtime are deleted."""
         self.start(TokensController)
         self.secret()
         self.restart()

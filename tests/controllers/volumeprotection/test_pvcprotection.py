@@ -32,7 +32,7 @@ class ClaimProtectionTests(ControllerTestCase):
         self.make("pods", name, "default", spec={**spec, **({"nodeName": node} if node else {})})
 
     def test_unused(self) -> None:
-        """Claims get the finalizer; one that nobody uses goes at once when it is deleted."""
+        """claims get the finalizer; an unused claim is deleted at once."""
         self.claim("a")
         self.start(ClaimProtection)
         self.assertEqual(self.find("persistentvolumeclaims", "a", "default")["metadata"]["finalizers"], [PVC])
@@ -42,7 +42,7 @@ class ClaimProtectionTests(ControllerTestCase):
         self.assertEqual(self.names("persistentvolumeclaims"), [])
 
     def test_used(self) -> None:
-        """A claim stays as long as a pod that runs uses it; whoever else keeps it goes on doing so."""
+        """a claim is kept while a running pod uses it; other finalizers are kept."""
         self.start(ClaimProtection)
         self.claim("a", finalizers=["example.com/mine"])
         self.pod("p", "a")

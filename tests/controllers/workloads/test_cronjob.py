@@ -184,7 +184,7 @@ class CronJobTests(ControllerTestCase):
         self.assertEqual(sorted(one["name"] for one in self.status["active"]), expected)
 
     def test_restart(self) -> None:
-        """Killed after the job was made and before that was told, it makes none twice, and tells it then."""
+        """after a crash between create and status update, no job is created twice."""
         self.start(CronJobController)
         self.cron()
         start = self.backend.commits

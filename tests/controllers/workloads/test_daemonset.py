@@ -173,7 +173,7 @@ class PlacementTests(DaemonSetTestCase):
         self.assertLess(controller.queue.metrics.done - done, 5)
 
     def test_foreign_status(self) -> None:
-        """What somebody else says in the status does not last; what the controller says is no news to it."""
+        """a foreign status is corrected; the controller ignores its own status updates."""
         self.nodes(2)
         self.daemon()
         (controller,) = self.running
@@ -185,7 +185,7 @@ class PlacementTests(DaemonSetTestCase):
         self.assertEqual(controller.queue.metrics.done, done + 1)
 
     def test_adoption_fails(self) -> None:
-        """A status is right even when a pod can not be taken yet."""
+        """the status is correct even if a pod cannot be adopted yet."""
         self.nodes(2)
         self.daemon()
         self.make(
@@ -262,7 +262,7 @@ class UpdateTests(UpdateTestCase):
         self.assertEqual(self.least, 4)
 
     def test_on_delete(self) -> None:
-        """With OnDelete nothing happens until somebody deletes a pod."""
+        """with OnDelete, a pod is replaced only after its deletion."""
         self.begin()
         self.edit(template=template("b"))
         self.run_pods()

@@ -154,7 +154,7 @@ class DeploymentTests(KubeletTestCase):
         self.assertEqual(self.sizes(), {"a": 0, "b": 5})
 
     def test_pause_is_told(self) -> None:
-        """The condition tells of a pause, which stops the clock."""
+        """a paused deployment has a condition and no progress deadline."""
         self.broken.add("a")
         self.deploy(progressDeadlineSeconds=60)
         self.settle()
@@ -227,7 +227,7 @@ class DeploymentTests(KubeletTestCase):
         self.assertNotIn("kubectl.kubernetes.io/last-applied-configuration", new["metadata"]["annotations"])
 
     def test_adoption(self) -> None:
-        """A ReplicaSet that nobody controls is taken over."""
+        """a ReplicaSet without a controller is adopted."""
         made = self.deploy()
         self.run_pods()
         (name,) = self.names("replicasets", "default", "apps")
@@ -237,7 +237,7 @@ class DeploymentTests(KubeletTestCase):
         self.assertEqual(owner["uid"], made["metadata"]["uid"])
 
     def test_events(self) -> None:
-        """Each change of a size is told."""
+        """each scaling records an event."""
         self.deploy()
         self.run_pods()
         events = [self.find("events", name, "default") for name in self.names("events", "default")]

@@ -98,7 +98,7 @@ class JobTests(JobTestCase):
         self.assertEqual(self.names("pods", "default"), [])
 
     def test_waits_for_terminating(self) -> None:
-        """A job is failed when its last pod has ended only; until then it is told that it will be."""
+        """a job has FailureTarget until its last pod has terminated, then Failed."""
         self.start(JobController)
         self.job(activeDeadlineSeconds=30)
         name = self.pods()[0]["metadata"]["name"]
@@ -122,7 +122,7 @@ class JobTests(JobTestCase):
         self.assertEqual((self.status["succeeded"], self.status["active"]), (30, 90))
 
     def test_suspend(self) -> None:
-        """A suspended job has no pods; when it goes on, its time begins anew, and nothing counts as failed."""
+        """a suspended job has no pods; resuming resets startTime and counts no failure."""
         self.start(JobController)
         self.job(parallelism=2, completions=2, suspend=True)
         self.assertEqual((self.pods(), self.conditions()["Suspended"]), ([], ("JobSuspended", "Job suspended")))

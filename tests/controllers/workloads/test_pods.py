@@ -16,7 +16,7 @@ class PodTests(ReplicaSetTestCase):
     """Tests for L{kubetwist.controllers.workloads.pods}."""
 
     def test_adoption(self) -> None:
-        """A pod that nobody controls and that is selected becomes the set's; one that is selected no more is let go."""
+        """matching orphans are adopted; pods that no longer match are released."""
         self.make("pods", "orphan", "default", metadata={"labels": LABELS}, spec=SPEC)
         self.start(ReplicaSetController)
         made = self.set_of(2)
@@ -30,7 +30,7 @@ class PodTests(ReplicaSetTestCase):
         self.assertEqual(len(self.pods()), 3)
 
     def test_other_controllers_pods(self) -> None:
-        """A pod of somebody else is left alone, whatever its labels."""
+        """a pod with another controller is left alone."""
         other = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "u", "controller": True}
         self.make("pods", "theirs", "default", metadata={"labels": LABELS, "ownerReferences": [other]}, spec=SPEC)
         self.start(ReplicaSetController)

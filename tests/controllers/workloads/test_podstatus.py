@@ -148,7 +148,7 @@ class RunTests(SynchronousTestCase):
         self.assertEqual(stopped["containerStatuses"][0]["state"]["terminated"]["exitCode"], 143)
 
     def test_gates(self) -> None:
-        """A pod with a gate is ready when somebody has opened it."""
+        """a pod with a readiness gate is ready when its condition is True."""
         obj = pod(spec={"readinessGates": [{"conditionType": "x/y"}]})
         self.look(obj, 0)
         self.assertEqual(self.ready(obj), "False")

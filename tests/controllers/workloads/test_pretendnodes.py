@@ -57,7 +57,7 @@ class PretendNodeTests(ControllerTestCase):
         self.assertEqual(status["allocatable"]["pods"], "110")
 
     def test_leases(self) -> None:
-        """Each node renews its lease every ten seconds, and tells of itself every five minutes."""
+        """each node renews its lease every ten seconds and its status every five minutes."""
         self.start(FakeNodes)
 
         def renewed() -> str:

@@ -65,7 +65,7 @@ class ReplicaSetTests(ReplicaSetTestCase):
         self.assertEqual(self.status()["availableReplicas"], 1)
 
     def test_failure(self) -> None:
-        """What can not be made is told in a condition, and tried again until it can."""
+        """failed pod creation sets ReplicaFailure and is retried."""
         self.start(ReplicaSetController)
         self.backend.fails = lambda number: number > 2
         self.set_of(1)

@@ -64,7 +64,7 @@ class SchedulerTests(ControllerTestCase):
         return [(one["reason"], one["message"]) for one in found if one["involvedObject"]["name"] == name]
 
     def test_spread(self) -> None:
-        """Pods go where the most is left, and both they and events tell so."""
+        """pods are bound to the node with the most free resources, with condition and event."""
         self.start(Scheduler)
         self.assertEqual([self.pod(f"p{number}") for number in range(4)], ["a", "b", "a", "b"])
         self.assertEqual(self.pod("big", cpu="1"), "a")
@@ -83,7 +83,7 @@ class SchedulerTests(ControllerTestCase):
         self.assertEqual(self.where("gated"), "a")
 
     def test_resources(self) -> None:
-        """A pod that fits nowhere is told what is missing, and is bound when there is room."""
+        """an unschedulable pod has the reason in its condition and is bound when a node fits."""
         self.start(Scheduler)
         self.pod("one", cpu="1500m")
         self.pod("two", cpu="1500m")
@@ -122,7 +122,7 @@ class SchedulerTests(ControllerTestCase):
         )
 
     def test_no_nodes(self) -> None:
-        """Without nodes that is what is told."""
+        """without nodes, the condition says so."""
         for name in ("a", "b"):
             self.remove("nodes", name)
         self.start(Scheduler)

@@ -36,7 +36,7 @@ class DecisionTests(SynchronousTestCase):
     """Tests for L{schedule_pod}."""
 
     def refused(self, decision: ScheduleResult, *why: str) -> None:
-        """There is no node for a pod, and it is told why."""
+        """the result says why no node fits."""
         self.assertEqual(decision.node, "")
         for text in why:
             self.assertIn(text, decision.message)
@@ -54,7 +54,7 @@ class DecisionTests(SynchronousTestCase):
         self.assertEqual(schedule_pod(needs("p"), [large]).node, "b")
 
     def test_many_pods(self) -> None:
-        """A node takes no more pods than it says, and one pod that is told of twice counts once."""
+        """a node takes no more pods than its capacity; a pod counts once."""
         one = node("a")
         for name in ("p", "p", "q"):
             self.assertEqual(schedule_pod(needs("x"), [one]).node, "a")

@@ -137,7 +137,7 @@ class StatefulSetTests(StatefulSetTestCase):
         self.assertEqual(len(self.names("controllerrevisions", "default", "apps")), 2)
 
     def test_failed_pod(self) -> None:
-        """A pod that has failed is made anew."""
+        """a failed pod is recreated."""
         self.set_of(1)
         self.run_pods()
         uid = self.pods()[0]["metadata"]["uid"]
