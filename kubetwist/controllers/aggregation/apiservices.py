@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 #: The group of APIServices themselves, which no other server ever answers for.
 GROUP: Final = "apiregistration.k8s.io"
-#: As whom the server asks others on its own account.
+#: The user of the server's own requests to aggregated servers.
 AGGREGATOR: Final = "system:kube-aggregator"
 MASTERS: Final = "system:masters"
 #: Bytes of a document that another server describes itself with.
@@ -59,7 +59,7 @@ class ServiceReference:
 
     @property
     def host(self) -> str:
-        """What the certificate of who answers must be for."""
+        """The DNS name that the certificate must have."""
         return f"{self.name}.{self.namespace}.svc"
 
 
@@ -69,7 +69,7 @@ class APIServiceSpec:
     What an APIService says.
 
     @ivar service: L{None} where the server itself answers.
-    @ivar ca: Whom the other's certificate must come from, PEM.
+    @ivar ca: The CA bundle for the server's certificate, PEM.
     @ivar problem: Why it is invalid; C{""} if it is valid.
     """
 
@@ -136,12 +136,12 @@ class APIServiceIndex:
         self._sorted: tuple[int, dict[str, list[GroupVersion]]] = (-1, {})
 
     def subscribe(self, listener: Callable[[GroupVersion], object]) -> Callable[[], None]:
-        """Call C{listener} with what has changed, after every change, until the function that is returned is called."""
+        """Call C{listener} with the group-version after every change. The returned function ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def get(self, name: str) -> APIServiceSpec | None:
-        """Return what the APIService of a name says."""
+        """Return the spec of an APIService by name."""
         return self._by_name.get(name)
 
     def priority(self, group_version: GroupVersion) -> Priority | None:
@@ -180,7 +180,7 @@ class APIServiceIndex:
             del self.groups[group]
 
     def put(self, name: str, registration: APIServiceSpec | None) -> APIServiceSpec | None:
-        """Take what an APIService says now, L{None} when it is gone; return what it said before."""
+        """Replace the spec of an APIService, L{None} if deleted, and return the previous one."""
         before = self._by_name.get(name)
         if registration is None:
             self._by_name.pop(name, None)
@@ -221,12 +221,12 @@ class AggregatedServer:
 
     @property
     def group_version(self) -> GroupVersion:
-        """What it answers for."""
+        """The group-version that it serves."""
         return self.registration.group_version
 
     @property
     def priority(self) -> Priority:
-        """Its place among the others."""
+        """The priority of its group and version."""
         return self.registration.priority
 
     @property
@@ -309,14 +309,17 @@ class AggregatedServer:
         user: str = AGGREGATOR,
     ) -> Answer:
         """
-        Ask it for a document, on the server's own account; whether it is available is not looked at.
+        Get a document as the server itself, regardless of the condition Available.
 
-        @param path: Escaped already, as is C{query}.
-        @param etag: Of what is known: then the answer may be a 304.
-        @param user: As whom, with all rights.
-        @return: The answer, whatever its code is.
-        @raise CallError: There is none.
-        @raise Unreachable: The service is nowhere, or what the APIService says of certificates makes no sense.
+        @param path: The path, escaped.
+        @param accept: The Accept header.
+        @param query: The query string, escaped.
+        @param timeout: Timeout in seconds.
+        @param etag: The ETag of a cached response; then the response may be a 304.
+        @param user: The user name; the request is in the group system:masters.
+        @return: The response, with any status code.
+        @raise CallError: The call failed.
+        @raise Unreachable: The service has no endpoints, or the CA bundle of the APIService is invalid.
         """
         headers = {"Accept": [accept]}
         if etag:
@@ -338,7 +341,7 @@ class AggregatedServer:
         """
         Send a request on behalf of a user. For the other parameters and errors see L{fetch}.
 
-        @param user: It is not asked again what he may do.
+        @param user: The user, who is already authorized.
         """
         if self._asking is None:
             try:
@@ -434,7 +437,7 @@ class Aggregation:
         self._informer.stop()
 
     def use_identity(self, certificate: bytes, key: bytes) -> None:
-        """Show another certificate to those who are called from now on."""
+        """Use another client certificate for new connections."""
         self.identity = certificate, key
         for remote in list(self.aggregated_servers.values()):
             remote.retire()
@@ -478,7 +481,7 @@ class Aggregation:
 
 
 def api_service_name(group_version: GroupVersion) -> str:
-    """Return what the APIService of a group-version is called."""
+    """Return the name of the APIService of a group-version."""
     return f"{group_version.version}.{group_version.group}"
 
 

@@ -44,7 +44,7 @@ class ServiceEndpoints:
             self._slices.start()
 
     def when_handlers_synced(self, done: Callable[[], object]) -> None:
-        """Call C{done} when all that is there is known."""
+        """Call C{done} when both informers have synced."""
         if self._slices is None:
             done()
         else:
@@ -115,7 +115,7 @@ def ready_endpoints(
     """
     Return the addresses and ports of those who are ready.
 
-    @param families: Of addresses; those of the first come alone, if there are any.
+    @param families: Address families in order of preference. Only the first one with addresses is used.
     """
     by_family: dict[str, list[tuple[str, int]]] = {}
     for one in slices:

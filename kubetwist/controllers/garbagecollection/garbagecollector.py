@@ -38,11 +38,11 @@ from .ownergraph import Node, ObjectKey, OwnerGraph, Reference
 IGNORED: Final = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
 #: How many owners that are not there are remembered.
 ABSENT_OWNER_CACHE_SIZE: Final = 500
-#: Seconds after which what waits for all dependents to be known goes on with those that are.
+#: Seconds until foreground and orphan deletion proceed although some dependents may be unknown.
 SYNC_TIMEOUT: Final = 30.0
 #: Seconds until it looks again.
 RETRY_DELAY: Final = 0.1
-#: Seconds in which changes of what is served count as one.
+#: Seconds in which changes of the served resources are coalesced.
 COALESCE_DELAY: Final = 0.05
 #: What the JSON of an object with owners has in it, and that of one that is being deleted. Other objects may have it,
 #: too: it only says which ones are worth decoding.
@@ -71,7 +71,7 @@ class _EnqueueDependents:
     uid: str
 
 
-#: What the queue has: an object, or one of these scans.
+#: The keys of the queue: an object, or a task.
 _Task = ObjectKey | _ScanResource | _ProbeResource | _EnqueueDependents
 
 
@@ -87,7 +87,7 @@ class _Monitor:
     """
     A resource whose objects are followed.
 
-    @ivar scanned: What was there at the beginning is known.
+    @ivar scanned: Whether the initial objects are in the graph.
     """
 
     info: ResourceInfo
@@ -100,7 +100,7 @@ class _NamespacedOwnerOfClusterScoped(Exception):
 
 
 def _uid_view() -> None:
-    """The key of what is remembered in a record's C{views}."""
+    """The key of the cached value in a record's C{views}."""
 
 
 def _uid(record: Record) -> str:
@@ -198,7 +198,7 @@ class GarbageCollector(Controller[_Task]):
             informer.synced.addCallback(begin)
 
     async def _probe(self, resource: GroupResource) -> None:
-        """Follow a custom resource that has objects; one that has none is not worth a cache."""
+        """Watch a custom resource if it has objects. An empty one is not cached."""
         info = next((info for info in self.context.resources() if info.group_resource == resource), None)
         if info is None or resource not in self._probing:
             return
@@ -322,7 +322,7 @@ class GarbageCollector(Controller[_Task]):
             await self._delete_or_remove_owners(monitor.info, record, node)
 
     async def _process_deleting_item(self, object_key: ObjectKey, record: Record, meta: JSONObject) -> None:
-        """An object is being deleted; its dependents may have to be seen to before."""
+        """Process an object that is being deleted: orphan or delete its dependents first."""
         finalizers = meta.get("finalizers") or ()
         if ORPHAN not in finalizers and FOREGROUND not in finalizers:
             return
@@ -344,7 +344,7 @@ class GarbageCollector(Controller[_Task]):
 
         @raise APIStatusError: A dependent cannot be changed.
         """
-        # The second time is for those who came meanwhile.
+        # The second pass is for dependents that were added during the first.
         for _ in range(2):
             dependents = self.graph.dependents(uid)
             errors = await parallelize(
@@ -356,7 +356,7 @@ class GarbageCollector(Controller[_Task]):
                 raise errors[0]
 
     async def _delete_or_remove_owners(self, info: ResourceInfo, record: Record, node: Node) -> None:
-        """Delete an object whose owners are all gone or waiting; take away those of its owners that are, otherwise."""
+        """Delete an object without solid owners; otherwise remove its dangling and waiting owner references."""
         solid, dangling, waiting = False, set(), set()
         for reference in node.references:
             await self.yield_to_reactor()

@@ -112,7 +112,7 @@ class OwnerGraph:
         self.waiting: dict[str, ObjectKey] = {}
         self._nodes: dict[ObjectKey, Node] = {}
         self._dependents: dict[str, _Dependents] = {}
-        # What is alike is one.
+        # Equal reference lists are shared.
         self._shared: dict[tuple[Reference, ...], _Shared] = {}
 
     def __len__(self) -> int:
@@ -124,7 +124,7 @@ class OwnerGraph:
         return not self._nodes and not self.waiting
 
     def node(self, object_key: ObjectKey) -> Node | None:
-        """Return what is known of an object; L{None} where it has no owners."""
+        """Return the node of an object; L{None} if it has no owners and is not waited for."""
         return self._nodes.get(object_key)
 
     def dependents(self, uid: str) -> list[Node]:
@@ -195,7 +195,7 @@ class OwnerGraph:
         return node, self._unlink(node, None)
 
     def _intern_references(self, references: tuple[Reference, ...]) -> tuple[Reference, ...]:
-        """Return the same references as others have them who have the same, for one node more."""
+        """Return the shared copy of equal references, and count one more user."""
         if not references:
             return ()
         shared = self._shared.get(references)
@@ -244,7 +244,7 @@ class OwnerGraph:
     # --- cycles
 
     def in_blocking_cycle(self, uid: str) -> bool:
-        """Whether an object that waits for its dependents is, by way of others that wait as well, one of those."""
+        """Return whether an object in foreground deletion is, through other waiting objects, its own dependent."""
         seen: set[str] = set()
         left = [uid]
         while left:

@@ -37,11 +37,11 @@ class ContentDeletionResult:
     """
     What came of an attempt to empty a namespace.
 
-    @ivar estimate: Seconds until what is left may be gone; 0 where nothing can be said.
-    @ivar remaining: How many objects are left, by resource.
+    @ivar estimate: Seconds until the remaining pods may be deleted; 0 if unknown.
+    @ivar remaining: Number of remaining objects, by resource.
     @ivar finalizers: How many of them each finalizer holds.
     @ivar discovery: Why not all resources are known; C{""} where they are.
-    @ivar failures: What went wrong with resources.
+    @ivar failures: Errors of deletions.
     """
 
     estimate: int = 0

@@ -56,7 +56,7 @@ class NamespaceController(Controller[str]):
         self._watched: dict[GroupResource, HandlerRegistration] = {}
 
     def register_handlers(self) -> None:
-        """Namespaces, and what goes where one waits for it."""
+        """Register handlers for namespaces, and for deletions in terminating namespaces."""
         self._namespaces = self.watch("", "namespaces", self._namespace_changed)
         self.context.on_resources_changed(self._resources_changed)
 
@@ -71,11 +71,11 @@ class NamespaceController(Controller[str]):
         if kind == DELETED:
             self._forget(record.name)
         elif _DELETED in record.item and (old is None or _DELETED not in old.item):
-            # What happens to it later, such as our own conditions, makes nothing in it go sooner.
+            # Later updates, such as our own conditions, do not change the remaining content.
             self.queue.add(record.name)
 
     def _resources_changed(self) -> None:
-        # What was there of a resource that is gone is waited for no more.
+        # Objects of a removed resource are not waited for.
         for resource in [one for one in self._watched if not self.context.served(*one)]:
             self._watched.pop(resource).stop()
             for name in self._waiting_namespaces.pop(resource, ()):
@@ -157,7 +157,7 @@ class NamespaceController(Controller[str]):
     # --- content
 
     async def _delete_all_content(self, namespace: str, since: str) -> ContentDeletionResult:
-        """Delete what is in a namespace. Nothing else is deleted while pods are left."""
+        """Delete the content of a namespace: pods first, and other objects when no pods remain."""
         outcome = ContentDeletionResult()
         infos = {info.group_resource: info for info in self.context.resources() if info.namespaced}
         pods = infos.pop(PODS, None)

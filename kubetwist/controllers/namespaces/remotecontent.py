@@ -75,7 +75,7 @@ class AggregatedContentDeleter:
         }
 
     async def empty(self, namespace: str, outcome: ContentDeletionResult) -> None:
-        """Delete all that others have in a namespace, and note what came of it."""
+        """Delete the content of aggregated API servers in a namespace, and add the result to C{outcome}."""
         resources, failures = await self.discover()
         if failures:
             details = ", ".join(f"{one}: {why}" for one, why in sorted(failures.items()))
@@ -91,7 +91,7 @@ class AggregatedContentDeleter:
                 outcome.failures.append(str(error))
 
     async def discover(self) -> tuple[list[RemoteResource], dict[str, str]]:
-        """What can be deleted elsewhere, each in its preferred version; and of which versions that is not known."""
+        """Return the deletable resources in their preferred versions, and the discovery errors."""
         aggregated_servers = self._aggregation.aggregated_servers
         order = [
             aggregated_servers[one]
@@ -113,7 +113,7 @@ class AggregatedContentDeleter:
         return found, failures
 
     async def _discover(self, remote: IAggregatedServer) -> list[RemoteResource] | str:
-        """Return what a server serves, or why that is not known."""
+        """Return the resources of a server, or the discovery error."""
         if not remote.available:
             return f"stale GroupVersion discovery: {remote.group_version}"
         try:

@@ -81,8 +81,8 @@ class _Rollout:
     A Deployment and its ReplicaSets.
 
     @ivar new: That of the template of now, should there be one.
-    @ivar old: All others.
-    @ivar status: What the status is to be, as far as it is known.
+    @ivar old: The other ReplicaSets.
+    @ivar status: The status to be written.
     """
 
     owner: Owner
@@ -102,7 +102,7 @@ class _Rollout:
 
 
 class DeploymentController(Controller[str]):
-    """Rolls out what Deployments say; keys are theirs."""
+    """Reconciles Deployments; the keys of the queue are Deployments."""
 
     name: ClassVar[str] = "deployment-controller"
     workers: ClassVar[int] = 5
@@ -127,7 +127,7 @@ class DeploymentController(Controller[str]):
                     self.queue.add(candidate.key)
 
     def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        # Only those that are recreated wait for the end of pods.
+        # Only the strategy Recreate waits for the end of pods.
         if kind != "DELETED" and record.fields.get("status.phase") not in ("Succeeded", "Failed"):
             return
         owner = controller_of(record)
@@ -254,7 +254,7 @@ class DeploymentController(Controller[str]):
         return new
 
     async def _resolve_hash_collision(self, rollout: _Rollout, name: str) -> JSONObject:
-        """Return the ReplicaSet of a name that is taken, if it is ours; else the next round tries another name."""
+        """Return the existing ReplicaSet of a name if it is ours; otherwise increment collisionCount and requeue."""
         obj, owner = rollout.deployment, rollout.owner
         there = self._replica_sets.get(owner.namespace, name)
         if there is not None and (controller_of(there) or {}).get("uid") == owner.uid:
@@ -356,7 +356,7 @@ class DeploymentController(Controller[str]):
         await self._update_status(rollout)
 
     async def _reconcile_old_replica_sets(self, rollout: _Rollout) -> bool:
-        """Take pods from old ReplicaSets, as many as can be missed: those first that do not work."""
+        """Scale down old ReplicaSets as far as maxUnavailable allows, unhealthy pods first."""
         obj, new = rollout.deployment, rollout.new
         assert new is not None, "asked after it was made"
         if not total(rollout.old):
@@ -409,7 +409,7 @@ class DeploymentController(Controller[str]):
         )
 
     async def _clean_up(self, rollout: _Rollout) -> None:
-        """Delete the oldest ReplicaSets that are not in use, beyond those that are kept to go back to."""
+        """Delete the oldest unused ReplicaSets beyond revisionHistoryLimit."""
         limit = rollout.deployment["spec"].get("revisionHistoryLimit")
         if limit is None or limit == 2**31 - 1:
             return

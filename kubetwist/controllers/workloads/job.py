@@ -184,7 +184,7 @@ class JobController(Controller[str]):
                 raise
 
     async def add_tracking_finalizer(self, pod: JSONObject) -> None:
-        """Have a pod that was taken over stay until it is counted."""
+        """Add the tracking finalizer to an adopted pod."""
         meta = pod["metadata"]
 
         def change(obj: JSONObject) -> None:
@@ -227,7 +227,7 @@ class JobController(Controller[str]):
 
 
 class _SyncContext:
-    """One look at a job, and what is done about it."""
+    """The state of one sync of a job (Go: syncJobCtx)."""
 
     def __init__(self, controller: JobController, key: str, owner: Owner) -> None:
         self._controller = controller
@@ -296,7 +296,7 @@ class _SyncContext:
         return index is not None and index < (self._completions or 0)
 
     def _count_terminated(self) -> None:
-        """What has ended since."""
+        """Count the pods that terminated since the last sync."""
         known = {*self._uids("succeeded"), *self._uids("failed")}
         new = [pod for pod in self._pods if self._countable(pod) and pod["metadata"]["uid"] not in known]
         succeeded = [pod for pod in new if phase_of(pod) == "Succeeded"]
@@ -384,7 +384,7 @@ class _SyncContext:
         self._finish = self._condition("FailureTarget", reason, message)
 
     def _ensure(self, new: JSONObject) -> bool:
-        """Have a condition in the status; whether that changed anything. One that does not hold needs no saying."""
+        """Set a condition in the status, and return whether it changed. A missing condition is not set to False."""
         conditions = self._status.setdefault("conditions", [])
         for number, old in enumerate(conditions):
             if old["type"] == new["type"]:
@@ -447,7 +447,7 @@ class _SyncContext:
             await self._controller.yield_to_reactor()
 
     async def _manage(self, suspended: bool) -> None:
-        """Make the pods that are missing, or delete those that are too many."""
+        """Create missing pods, or delete surplus ones."""
         if suspended:
             await self._delete(self._active)
             return
@@ -471,7 +471,7 @@ class _SyncContext:
         await self._create(self._indexes(missing) if self._indexed else [None] * missing)
 
     def _surplus(self, least: int) -> list[JSONObject]:
-        """Active pods to be deleted, those of indexes that another one has among them."""
+        """Return the active pods to delete, including duplicates of an index."""
         going: list[JSONObject] = []
         ranked = sorted(self._active, key=lambda pod: deletion_rank(pod, 0, self._now))
         left = ranked

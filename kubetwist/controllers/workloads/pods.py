@@ -131,7 +131,7 @@ def from_template(template: JSONObject, owner: JSONObject | None, prefix: str, n
     Return the pod that a template describes.
 
     @param owner: The reference to its controller.
-    @param prefix: What its name begins with.
+    @param prefix: The prefix of its name.
     """
     meta = template.get("metadata") or {}
     made: JSONObject = {"generateName": prefix, "namespace": namespace}
@@ -164,7 +164,7 @@ class Owner:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
         return str(self.obj["metadata"]["name"])
 
     @property
@@ -204,7 +204,7 @@ class ControllerRefManager:
         With very many of them that is done for several changes together: each look at an owner costs as much as it has.
 
         @param key: The owner's.
-        @param kind: What happened.
+        @param kind: The type of the event.
         """
         if kind == MODIFIED and self.by_owner.count(uid) > _MANY:
             queue.add_after(key, _GATHER)
@@ -212,7 +212,7 @@ class ControllerRefManager:
             queue.add(key)
 
     def list_owned(self, owner: Owner) -> list[JSONObject]:
-        """Return what is an owner's now; frozen."""
+        """Return the objects that an owner controls. They are frozen."""
         return [seen(record) for record in self.by_owner.get(owner.uid)]
 
     def orphans(self, namespace: str) -> list[Record]:
@@ -223,7 +223,7 @@ class ControllerRefManager:
         """
         Return the objects of an owner, after adopting matching orphans and releasing objects that no longer match.
 
-        @param can_adopt: Whether the owner is still there, asked before something is taken.
+        @param can_adopt: Checks, before an adoption, that the owner still exists.
         @return: Frozen.
         """
         mine: list[JSONObject] = []
@@ -306,7 +306,7 @@ class PodControl:
         return None
 
     async def create(self, owner: Owner, pod: JSONObject) -> APIStatusError | None:
-        """Make a pod; what went wrong, if something did."""
+        """Create a pod, and return the error if that failed."""
         try:
             made = await self._client.create("", "pods", pod)
         except APIStatusError as error:
@@ -319,7 +319,7 @@ class PodControl:
         return None
 
     async def delete(self, owner: Owner, pod: JSONObject) -> None:
-        """Delete a pod; that it is gone already is as good."""
+        """Delete a pod. A missing pod is no error."""
         meta = pod["metadata"]
         try:
             await self._client.delete("", "pods", meta["namespace"], meta["name"], uid=meta["uid"])
@@ -331,5 +331,5 @@ class PodControl:
         self.event(owner, NORMAL, "SuccessfulDelete", f"Deleted pod: {meta['name']}")
 
     def event(self, owner: Owner, kind: str, reason: str, message: str) -> None:
-        """Tell what happened to an owner."""
+        """Record an event about an owner."""
         self._recorder.event(owner.gvk, owner.obj, kind, reason, message)

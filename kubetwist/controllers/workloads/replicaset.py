@@ -43,7 +43,7 @@ FAILURE = "ReplicaFailure"
 
 
 class ReplicaSetController(Controller[str]):
-    """Keeps the number of pods right; keys are those of ReplicaSets."""
+    """Reconciles the number of pods of ReplicaSets; the keys of the queue are ReplicaSets."""
 
     name: ClassVar[str] = "replicaset-controller"
     workers: ClassVar[int] = 5
@@ -74,7 +74,7 @@ class ReplicaSetController(Controller[str]):
         return label_selector_from_object(obj["spec"].get("selector") or {})
 
     def template(self, obj: JSONObject) -> JSONObject:
-        """Return what pods are made of."""
+        """Return the pod template."""
         template: JSONObject = obj["spec"].get("template") or {}
         return template
 
@@ -100,7 +100,7 @@ class ReplicaSetController(Controller[str]):
         return found is not None and seen(found)["metadata"]["uid"] == owner.uid
 
     async def _manage(self, owner: Owner, active: Sequence[JSONObject]) -> APIStatusError | None:
-        """Make or delete what is missing or too much; what went wrong."""
+        """Create missing pods or delete surplus ones, and return the first error."""
         wanted = owner.obj["spec"].get("replicas")
         missing = (1 if wanted is None else wanted) - len(active)
         if missing > 0:
@@ -117,7 +117,7 @@ class ReplicaSetController(Controller[str]):
         return None
 
     def _superfluous(self, owner: Owner, active: Sequence[JSONObject]) -> list[JSONObject]:
-        """Return all pods, those first that are missed least."""
+        """Return all pods in order of deletion."""
         nodes = Counter(pod["spec"].get("nodeName") for pod in active)
         now = self.clock.seconds()
         return sorted(active, key=lambda pod: deletion_rank(pod, nodes[pod["spec"].get("nodeName")], now))

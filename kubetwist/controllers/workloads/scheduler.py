@@ -53,7 +53,7 @@ class Scheduler(Controller[str]):
         self._loads: dict[str, NodeInfo] = {}
         #: By pod: the node that it counts for.
         self._where: dict[str, str] = {}
-        #: What has changed since a pod was last bound: pods by key.
+        #: Pods by key that changed since a pod was last bound.
         self._dirty: dict[str, Record | None] = {}
         #: Pods that no node would do for, and why.
         self._unschedulable: dict[str, str] = {}
@@ -73,7 +73,7 @@ class Scheduler(Controller[str]):
             self._retry.cancel()
         await super().stop()
 
-    # --- what changes
+    # --- events
 
     def _node_changed(self, kind: str, record: Record, old: Record | None) -> None:
         load = self._loads.setdefault(record.name, NodeInfo(record.name))
@@ -97,13 +97,13 @@ class Scheduler(Controller[str]):
             self._dirty[key] = record
             self._unschedulable.pop(key, None)
             if old is None or not old.fields.get("spec.nodeName"):
-                # Others may want to be near it.
+                # Other pods may have affinity to it.
                 self._schedule_retry()
         elif fields.get("spec.schedulerName") == SCHEDULER:
             self.queue.add(key)
 
     def _schedule_retry(self) -> None:
-        """Look at those again that no node would do for, soon."""
+        """Schedule a retry of the unschedulable pods."""
         if self._unschedulable and (self._retry is None or not self._retry.active()) and not self.stopped:
             wait = max(0.0, self._retried + _PAUSE - self.clock.seconds())
             self._retry = self.clock.callLater(wait, self._retry_all)
