@@ -22,10 +22,10 @@ def makeService(options: Options) -> IService:
     """
     from twisted.internet import reactor
 
-    from .server.service import KubeAPIService, UnderTwist
+    from .server.service import KubeAPIService, TwistProcess
 
     running = cast("IServerReactor", reactor)
     service = KubeAPIService(options, running)
     if options.parent is not None:
-        UnderTwist(service, running, options).arrange()
+        TwistProcess(service, running, options).install()
     return service

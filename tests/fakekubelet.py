@@ -27,7 +27,7 @@ from zope.interface import implementer
 
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import KubeSite
-from kubetwist.server.credentials.certificates import Authority, Subject
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
 from tests.streams.serving import Session, serve_command, serve_port_forward
 
 PIECE = 64 * 1024
@@ -250,7 +250,7 @@ class KubeletProcess:
     @ivar port: Where it listens, on 127.0.0.1.
     """
 
-    def __init__(self, folder: Path, authority: Authority | None = None) -> None:
+    def __init__(self, folder: Path, authority: CertificateAuthority | None = None) -> None:
         """
         Make its certificate.
 
@@ -258,9 +258,9 @@ class KubeletProcess:
         """
         self.folder = folder
         self.port = 0
-        self.authority = authority or Authority.make("kubelets-ca")
+        self.authority = authority or CertificateAuthority.make("kubelets-ca")
         self._process: subprocess.Popen[str] | None = None
-        pair = self.authority.issue(Subject("system:node:fake", "system:nodes", ("127.0.0.1", "localhost"), True))
+        pair = self.authority.issue(CertConfig("system:node:fake", "system:nodes", ("127.0.0.1", "localhost"), True))
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "ca.crt").write_bytes(self.authority.pair.certificate)
         (folder / "kubelet.crt").write_bytes(pair.certificate)

@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 
 from kubetwist.client.restconfig import CallSettings
 from kubetwist.client.tls import ClientTLS
-from kubetwist.server.credentials.certificates import Authority, Pair, Subject
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority, CertKeyPair
 
 
 class Wire(Protocol):
@@ -120,8 +120,8 @@ class Backend:
 
     def __init__(self, reactor: Any, *, tls: bool = False, names: tuple[str, ...] = ("127.0.0.1",)) -> None:
         self._reactor = reactor
-        self._authority = Authority.make("backend-ca") if tls else None
-        self._clients = Authority.make("client-ca") if tls else None
+        self._authority = CertificateAuthority.make("backend-ca") if tls else None
+        self._clients = CertificateAuthority.make("client-ca") if tls else None
         self._names = names
         self._port: Any = None
         self._awaited: list[Deferred[Wire]] = []
@@ -134,7 +134,7 @@ class Backend:
         factory.noisy = False
         if self._authority is not None:
             assert self._clients is not None
-            pair = self._authority.issue(Subject("backend", names=self._names, server=True))
+            pair = self._authority.issue(CertConfig("backend", names=self._names, server=True))
             certificate = ssl.PrivateCertificate.loadPEM(pair.certificate + pair.key)
             authority = ssl.Certificate.loadPEM(self._clients.pair.certificate)
             options = ssl.CertificateOptions(
@@ -176,10 +176,10 @@ class Backend:
         """Without a path."""
         return f"{'http' if self._authority is None else 'https'}://127.0.0.1:{self.port}"
 
-    def client_pair(self, name: str) -> Pair:
+    def client_pair(self, name: str) -> CertKeyPair:
         """A client certificate that it takes."""
         assert self._clients is not None
-        return self._clients.issue(Subject(name))
+        return self._clients.issue(CertConfig(name))
 
     def connection(self) -> Deferred[Wire]:
         """The next connection that nobody has asked for yet."""

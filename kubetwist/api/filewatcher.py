@@ -13,7 +13,7 @@ class FileWatcher(Protocol):
     """
     Reads files, and reads them again when they change.
 
-    @see: L{kubetwist.server.watchedfiles.WatchedFiles}, which implements it.
+    @see: L{kubetwist.server.watchedfiles.FileReloader}, which implements it.
     """
 
     def watch(

@@ -14,7 +14,7 @@ class FlagValues(Protocol):
     """
 
     @property
-    def given(self) -> Set[str]:
+    def changed(self) -> Set[str]:
         """The names of the flags on the command line."""
 
     def __getitem__(self, name: str, /) -> Any:

@@ -145,7 +145,7 @@ def _webhook_output(options: FlagValues, server: AuditDependencies, counts: Coun
     except (BadKubeconfig, BadSettings, OSError) as error:
         raise ValueError(f"initializing audit webhook: {error}") from None
     backoff = options["audit-webhook-initial-backoff"]
-    if "audit-webhook-initial-backoff" not in options.given:
+    if "audit-webhook-initial-backoff" not in options.changed:
         backoff = options["audit-webhook-batch-initial-backoff"]
     reactor = server.reactor
 

@@ -80,11 +80,11 @@ class AuthenticationContext(Protocol):
         """The authorities of client certificates: the server requests certificates of these."""
 
     @property
-    def token_key_followers(self) -> list[Callable[[Sequence[TokenKey]], object]]:
+    def token_key_listeners(self) -> list[Callable[[Sequence[TokenKey]], object]]:
         """Functions that are called with the new keys when C{--service-account-key-file} has changed."""
 
     @property
-    def authentication_followers(self) -> list[Callable[[AuthenticationConfiguration], object]]:
+    def authentication_config_listeners(self) -> list[Callable[[AuthenticationConfiguration], object]]:
         """Functions that are called with the new content of C{--authentication-config}."""
 
     @property

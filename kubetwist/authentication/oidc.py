@@ -483,7 +483,7 @@ def configured(options: FlagValues, server: AuthenticationContext) -> Authentica
 
         def use(new: AuthenticationConfiguration) -> None:
             server.authentication_configuration = new
-            for one in server.authentication_followers:
+            for one in server.authentication_config_listeners:
                 one(new)
 
         try:
@@ -498,7 +498,7 @@ def configured(options: FlagValues, server: AuthenticationContext) -> Authentica
             if why.startswith("invalid authentication configuration"):
                 what = ""
             raise BadConfiguration(f"{what}{why}") from error
-        if found.anonymous is not None and "anonymous-auth" in options.given:
+        if found.anonymous is not None and "anonymous-auth" in options.changed:
             raise BadConfiguration(
                 "anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in"
                 " authentication configuration file"
@@ -521,6 +521,6 @@ def make(options: FlagValues, server: AuthenticationContext) -> OpenIDConnectTok
     implicit = options["api-audiences"] or options["service-account-issuer"]
     tokens = OpenIDConnectTokens(server.outgoing, server.reactor, implicit, algorithms or ("RS256",))
     tokens.use(configuration.jwt)
-    server.authentication_followers.append(lambda new: tokens.use(new.jwt))
+    server.authentication_config_listeners.append(lambda new: tokens.use(new.jwt))
     server.closers.append(tokens.stop)
     return tokens

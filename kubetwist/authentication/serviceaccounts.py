@@ -403,5 +403,5 @@ def make(options: FlagValues, server: AuthenticationContext) -> ServiceAccountTo
         lookup=options["service-account-lookup"],
         used=LastUsed(server.stores).note,
     )
-    server.token_key_followers.append(tokens.use_keys)
+    server.token_key_listeners.append(tokens.use_keys)
     return tokens

@@ -91,7 +91,7 @@ class ReloadableAuthorizer:
         """
         Read the file and watch it.
 
-        @param files: L{kubetwist.server.watchedfiles.WatchedFiles}.
+        @param files: L{kubetwist.server.watchedfiles.FileReloader}.
         @raise ValueError: The file cannot be read or is invalid.
         """
         try:

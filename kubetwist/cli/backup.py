@@ -17,7 +17,7 @@ class Options(CommandOptions):
     """The options."""
 
     command: ClassVar[str] = "kubeapi-backup"
-    about: ClassVar[str] = (
+    description: ClassVar[str] = (
         "Take a backup of a data directory with an embedded store, while its server runs or not. The\n"
         "backup is a new directory, as of one moment; it is looked through for damage before it is put\n"
         "there under its name. twist kubeapi-restore makes a data directory of it.\n"
@@ -42,7 +42,7 @@ class Options(CommandOptions):
 
     def check(self) -> None:
         """What must be there."""
-        self.needs("to")
+        self.require_flags("to")
 
 
 async def _run(service: CommandService) -> None:
@@ -57,11 +57,11 @@ async def _run(service: CommandService) -> None:
 
     backup = await deferToThread(back_up, source, target, progress, keys=options["keys"])
     keys = ", and keys and certificates" if backup.has_keys else ""
-    service.say(f"backup of {source} in {target}: {backup.keys} objects as of revision {backup.revision}{keys}")
+    service.print_line(f"backup of {source} in {target}: {backup.keys} objects as of revision {backup.revision}{keys}")
 
 
 def makeService(options: Options) -> IService:
     """Make what C{twist} starts."""
     from twisted.internet import reactor
 
-    return CommandService(options, reactor, _run).arrange()
+    return CommandService(options, reactor, _run).install()

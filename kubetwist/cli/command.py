@@ -32,7 +32,7 @@ class CommandError(Exception):
 class CommandOptions(FlagOptions):
     """The flags of a tool, by their names."""
 
-    def needs(self, *names: str) -> None:
+    def require_flags(self, *names: str) -> None:
         """
         See that some flags are given.
 
@@ -63,7 +63,7 @@ class CommandService(Service):
         self._work = work
         self._running: Deferred[None] | None = None
 
-    def arrange(self) -> CommandService:
+    def install(self) -> CommandService:
         """Have C{twist} log what is wrong and nothing else, and end with our exit code."""
         if self.options.parent is not None:
             self.options.parent["fileLogObserverFactory"] = textFileLogObserver
@@ -72,7 +72,7 @@ class CommandService(Service):
             self.reactor.addSystemEventTrigger("after", "shutdown", self._exit)
         return self
 
-    def say(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         """Tell whoever called; C{sys.stdout} itself is the log's once the reactor runs."""
         print(line, file=sys.__stdout__, flush=True)
 

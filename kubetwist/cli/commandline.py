@@ -25,18 +25,18 @@ class FlagOptions(usage.Options):
 
     @cvar command: The subcommand of C{twist}.
     @cvar flags: The flags of the command.
-    @cvar about: The description in the help.
-    @cvar general: Flags that end the process with an answer; listed in the help, and handled by L{answer}.
+    @cvar description: The description in the help.
+    @cvar general: Flags that end the process with an answer; listed in the help, and handled by L{handle_query_flags}.
     @ivar parent: The options of C{twist}, if that runs the command.
-    @ivar given: The names of the flags on the command line.
+    @ivar changed: The names of the flags on the command line.
     """
 
     command: ClassVar[str]
-    about: ClassVar[str]
+    description: ClassVar[str]
     flags: ClassVar[Sequence[Flag]]
     general: ClassVar[Sequence[Flag]] = (HELP,)
     parent: Any = None
-    given: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -52,7 +52,7 @@ class FlagOptions(usage.Options):
         if "--help" in arguments or "-h" in arguments:
             print(self)
             raise SystemExit(0)
-        self.answer(arguments)
+        self.handle_query_flags(arguments)
         try:
             self.read(arguments)
             self.check()
@@ -62,7 +62,7 @@ class FlagOptions(usage.Options):
             print(f"twist {self.command}: {error}; see twist {self.command} --help", file=sys.stderr)
             raise SystemExit(_USAGE_EXIT) from error
 
-    def answer(self, arguments: Sequence[str]) -> None:
+    def handle_query_flags(self, arguments: Sequence[str]) -> None:
         """
         Answer a command line that only wants to know something.
 
@@ -76,7 +76,7 @@ class FlagOptions(usage.Options):
         @raise FlagError: They make no sense.
         """
         given = parse_flags(self.flags, arguments)
-        self.given = frozenset(given)
+        self.changed = frozenset(given)
         self.update(given)
 
     def check(self) -> None:
@@ -100,7 +100,7 @@ class FlagOptions(usage.Options):
 
     def getUsage(self, width: int | None = None) -> str:
         """Return the description of the command, and its flags."""
-        return f"{self.about}\n{describe_flags([*self.flags, *self.general])}"
+        return f"{self.description}\n{describe_flags([*self.flags, *self.general])}"
 
     def __str__(self) -> str:
         return f"{self.getSynopsis()}\n\n{self.getUsage()}"

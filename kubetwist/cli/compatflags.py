@@ -7,10 +7,10 @@ it is not, the flag is refused with the reason.
 
 from __future__ import annotations
 
-from .flagtypes import BOOLEAN, NATURAL, PORT, Kind, Row
+from .flagtypes import BOOLEAN, NATURAL, PORT, FlagType, Row
 
 
-def only(kind: Kind, *values: object, why: str) -> Kind:
+def restrict_values(kind: FlagType, *values: object, why: str) -> FlagType:
     """
     What takes C{values} and nothing else.
 
@@ -23,10 +23,10 @@ def only(kind: Kind, *values: object, why: str) -> Kind:
             raise ValueError(why)
         return value
 
-    return Kind(parse, kind.shown, switch=kind.switch)
+    return FlagType(parse, kind.metavar, value_optional=kind.value_optional)
 
 
-def off(name: str, kind: Kind, why: str) -> Row:
+def unsupported_flag(name: str, kind: FlagType, why: str) -> Row:
     """A flag for what is not there, which can at most say so."""
     default = {BOOLEAN: False, NATURAL: 0, PORT: 0}.get(kind, "")
-    return name, only(kind, default, why=why), default, f"Can not be set: {why}."
+    return name, restrict_values(kind, default, why=why), default, f"Can not be set: {why}."

@@ -33,11 +33,11 @@ def shown_value(flag: Flag, value: Any) -> str:
     """As the reference prints values: lists in brackets, pairs with commas."""
     if isinstance(value, bool):
         return str(value).lower()
-    if flag.kind is DURATION and isinstance(value, (int, float)):
+    if flag.flag_type is DURATION and isinstance(value, (int, float)):
         return shown_duration(value)
     if isinstance(value, Mapping):
         return ",".join(f"{key}={shown_value(flag, one)}" for key, one in sorted(value.items()))
-    if flag.kind is MODULES:
+    if flag.flag_type is MODULES:
         return ",".join(f"{pattern}={level}" for pattern, level in value)
     if isinstance(value, (tuple, list)):
         return f"[{','.join(shown_value(flag, one) for one in value)}]"
@@ -50,8 +50,8 @@ def typed_value(flag: Flag, value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         return {str(key): typed_value(flag, one) for key, one in value.items()}
-    if flag.kind is not MODULES and isinstance(value, (tuple, list)):
+    if flag.flag_type is not MODULES and isinstance(value, (tuple, list)):
         return [typed_value(flag, one) for one in value]
-    if flag.kind is not DURATION and isinstance(value, (int, float)):
+    if flag.flag_type is not DURATION and isinstance(value, (int, float)):
         return value
     return without_passwords(shown_value(flag, value))

@@ -25,20 +25,20 @@ _SHORT: Final = re.compile("-v(=|[0-9]|$)")
 
 
 @frozen
-class Kind:
+class FlagType:
     """
     A type of flags.
 
     @ivar parse: Makes a value of an argument, or raises L{ValueError} with what is wrong about it.
-    @ivar shown: What the help calls the argument.
-    @ivar add: Joins the values of a flag that is given again; L{None} when the last one counts.
-    @ivar switch: The flag may stand alone, and then never takes the next argument.
+    @ivar metavar: What the help calls the argument.
+    @ivar merge: Joins the values of a flag that is given again; L{None} when the last one counts.
+    @ivar value_optional: The flag may stand alone, and then never takes the next argument.
     """
 
     parse: Callable[[str], Any]
-    shown: str = ""
-    add: Callable[[Any, Any], Any] | None = None
-    switch: bool = False
+    metavar: str = ""
+    merge: Callable[[Any, Any], Any] | None = None
+    value_optional: bool = False
 
 
 @frozen
@@ -46,14 +46,14 @@ class Flag:
     """One flag; C{default} is a value, not an argument."""
 
     name: str
-    kind: Kind
+    flag_type: FlagType
     default: Any
     help: str
     section: str = field(default="")
 
 
 #: Name, kind, default and help.
-Row = tuple[str, Kind, Any, str]
+Row = tuple[str, FlagType, Any, str]
 
 
 def flag_group(section: str, rows: Iterable[Row]) -> tuple[Flag, ...]:
@@ -200,7 +200,7 @@ def _merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     return {**one, **other}
 
 
-def one_of(*choices: str) -> Kind:
+def one_of(*choices: str) -> FlagType:
     """A choice."""
 
     def parse(text: str) -> str:
@@ -208,34 +208,34 @@ def one_of(*choices: str) -> Kind:
             raise ValueError(f"it must be one of {', '.join(choices)}")
         return text
 
-    return Kind(parse, "string")
+    return FlagType(parse, "string")
 
 
-STRING = Kind(str, "string")
-MEMORY = Kind(parse_memory, "quantity")
-BOOLEAN = Kind(_boolean, switch=True)
-PORT = Kind(_port, "int")
-INTEGER = Kind(_integer, "int")
-FLOAT = Kind(_number, "float")
-POSITIVE = Kind(_positive, "int")
-NATURAL = Kind(_natural, "int")
-LEVEL = Kind(parse_level, "level")
-MODULES = Kind(parse_modules, "pattern=N,...")
-ADDRESS = Kind(_address, "ip")
-NETWORKS = Kind(_networks, "string")
-CIDRS = Kind(_cidrs, "cidrs", add=lambda one, other: one + other)
-DURATION = Kind(_duration, "duration")
-STRINGS = Kind(_list, "strings", add=lambda one, other: one + other)
-STRING_ARRAY = Kind(lambda text: (text,), "stringArray", add=lambda one, other: one + other)
-MAPPING = Kind(_mapping, "mapStringString", add=_merge)
+STRING = FlagType(str, "string")
+MEMORY = FlagType(parse_memory, "quantity")
+BOOLEAN = FlagType(_boolean, value_optional=True)
+PORT = FlagType(_port, "int")
+INTEGER = FlagType(_integer, "int")
+FLOAT = FlagType(_number, "float")
+POSITIVE = FlagType(_positive, "int")
+NATURAL = FlagType(_natural, "int")
+LEVEL = FlagType(parse_level, "level")
+MODULES = FlagType(parse_modules, "pattern=N,...")
+ADDRESS = FlagType(_address, "ip")
+NETWORKS = FlagType(_networks, "string")
+CIDRS = FlagType(_cidrs, "cidrs", merge=lambda one, other: one + other)
+DURATION = FlagType(_duration, "duration")
+STRINGS = FlagType(_list, "strings", merge=lambda one, other: one + other)
+STRING_ARRAY = FlagType(lambda text: (text,), "stringArray", merge=lambda one, other: one + other)
+MAPPING = FlagType(_mapping, "mapStringString", merge=_merge)
 #: One pair at a time: commas belong to the value.
-PAIR = Kind(_pair, "mapStringString", add=_merge)
-SWITCHES = Kind(_switches, "mapStringBool", add=_merge)
-SIZES = Kind(_sizes, "strings", add=_merge)
-PORT_RANGE = Kind(_port_range, "portRange")
+PAIR = FlagType(_pair, "mapStringString", merge=_merge)
+SWITCHES = FlagType(_switches, "mapStringBool", merge=_merge)
+SIZES = FlagType(_sizes, "strings", merge=_merge)
+PORT_RANGE = FlagType(_port_range, "portRange")
 
 
-def checked(check: Callable[[tuple[str, ...]], object]) -> Kind:
+def checked(check: Callable[[tuple[str, ...]], object]) -> FlagType:
     """Make a kind of lists of strings that C{check} refuses with L{ValueError}."""
 
     def parse(text: str) -> Any:
@@ -243,7 +243,7 @@ def checked(check: Callable[[tuple[str, ...]], object]) -> Kind:
         check(values)
         return values
 
-    return Kind(parse, STRINGS.shown, add=STRINGS.add)
+    return FlagType(parse, STRINGS.metavar, merge=STRINGS.merge)
 
 
 def parse_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, Any]:
@@ -269,18 +269,18 @@ def parse_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, An
         if flag is None:
             raise FlagError(f"unknown flag: --{name}{_suggestion(name, known)}")
         if not equals:
-            if flag.kind.switch:
+            if flag.flag_type.value_optional:
                 text = "true"
             elif rest:
                 text = rest.pop(0)
             else:
                 raise FlagError(f"flag needs an argument: --{name}")
         try:
-            value = flag.kind.parse(text)
+            value = flag.flag_type.parse(text)
         except ValueError as error:
             raise FlagError(f'invalid argument "{text}" for "--{flag.name}" flag: {error}') from None
-        if flag.kind.add is not None and flag.name in values:
-            value = flag.kind.add(values[flag.name], value)
+        if flag.flag_type.merge is not None and flag.name in values:
+            value = flag.flag_type.merge(values[flag.name], value)
         values[flag.name] = value
     return values
 
@@ -299,7 +299,7 @@ def describe_flags(flags: Sequence[Flag], width: int = 100) -> str:
     for section, members in sections.items():
         lines += ["", f"{section} flags:", ""]
         for flag in members:
-            lines.append(f"    --{flag.name} {flag.kind.shown}".rstrip())
+            lines.append(f"    --{flag.name} {flag.flag_type.metavar}".rstrip())
             text = flag.help
             default = shown_default(flag)
             if default:
@@ -313,11 +313,11 @@ def shown_default(flag: Flag) -> str:
     value = flag.default
     if value in (None, "", False, (), {}, 0):
         return ""
-    if flag.kind is DURATION:
+    if flag.flag_type is DURATION:
         return shown_duration(value)
     if isinstance(value, bool):
         return "true"
-    if flag.kind is PORT_RANGE:
+    if flag.flag_type is PORT_RANGE:
         return f"{value[0]}-{value[1]}"
     if isinstance(value, tuple):
         return ",".join(map(str, value))

@@ -22,7 +22,7 @@ class Options(FlagOptions):
     @ivar shown: What C{/metrics} shows.
     """
 
-    about = (
+    description = (
         "The Kubernetes API server. Without flags it makes ./kubetwist-data, listens on\n"
         "https://127.0.0.1:6443 and says where the admin's kubeconfig is."
     )
@@ -43,8 +43,8 @@ class Options(FlagOptions):
         self.verbosity = Verbosity()
         self.shown = Shown((1, int(self["kubernetes-version"].partition(".")[2])))
 
-    def answer(self, arguments: Sequence[str]) -> None:
-        """@see: L{FlagOptions.answer}."""
+    def handle_query_flags(self, arguments: Sequence[str]) -> None:
+        """@see: L{FlagOptions.handle_query_flags}."""
         if "--version" in arguments or "--version=true" in arguments:
             self.opt_version()
 
@@ -63,12 +63,12 @@ class Options(FlagOptions):
         if not self["disable-http2-serving"]:
             raise FlagError("--disable-http2-serving=false is not possible yet: only HTTP/1.1 is served")
         if self["in-memory"]:
-            if self["storage-backend"] != "memory" and "storage-backend" in self.given:
+            if self["storage-backend"] != "memory" and "storage-backend" in self.changed:
                 raise FlagError(f"--in-memory and --storage-backend={self['storage-backend']} contradict each other")
             if self["etcd-servers"]:
                 raise FlagError("--in-memory and --etcd-servers contradict each other")
             self["storage-backend"] = "memory"
-        if self["etcd-servers"] and "storage-backend" not in self.given:
+        if self["etcd-servers"] and "storage-backend" not in self.changed:
             self["storage-backend"] = "etcd3"
         if self["storage-media-type"] != "application/json" and self["storage-backend"] != "etcd3":
             raise FlagError(
@@ -78,7 +78,7 @@ class Options(FlagOptions):
         if self["request-timeout"] <= 0:
             raise FlagError("--request-timeout must be greater than 0")
         advertised = self["advertise-address"]
-        if advertised and "bind-address" not in self.given and not ip_address(advertised).is_loopback:
+        if advertised and "bind-address" not in self.changed and not ip_address(advertised).is_loopback:
             # Others are told to come there: they must find somebody.
             self["bind-address"] = "::" if ":" in advertised else "0.0.0.0"
         if not self["etcd-prefix"].strip("/"):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..server.datadir import DataDirectory
 
 #: The flags of C{twist kubeapi} that say where objects are stored.
-SIDE: Final = (
+STORAGE_FLAGS: Final = (
     "storage-backend",
     "data-dir",
     "etcd-servers",
@@ -36,7 +36,7 @@ def _side_flags() -> tuple[Flag, ...]:
     return tuple(
         evolve(flag, name=f"{side}-{flag.name}", section=section)
         for side, section in SECTIONS.items()
-        for name in SIDE
+        for name in STORAGE_FLAGS
         for flag in FLAGS
         if flag.name == name
     )
@@ -46,11 +46,11 @@ class Options(CommandOptions):
     """
     The options.
 
-    @ivar sides: The options of C{twist kubeapi}, as a server of the source, and one of the target, would have them.
+    @ivar endpoints: The options of C{twist kubeapi}, as a server of the source, and one of the target, would have them.
     """
 
     command: ClassVar[str] = "kubeapi-migrate"
-    about: ClassVar[str] = (
+    description: ClassVar[str] = (
         "Copy everything that a server stores into another storage backend: from SQLite to etcd, back, or\n"
         "between any that --storage-backend knows. The flags are those of twist kubeapi, with from- and to-\n"
         "before their names:\n"
@@ -79,7 +79,7 @@ class Options(CommandOptions):
 
         given = parse_flags(self.flags, arguments)
         self.update(given)
-        self.sides: dict[str, FlagValues] = {}
+        self.endpoints: dict[str, FlagValues] = {}
         for side in SECTIONS:
             values = {
                 name.removeprefix(f"{side}-"): value for name, value in given.items() if name.startswith(f"{side}-")
@@ -87,13 +87,13 @@ class Options(CommandOptions):
             if not values:
                 raise FlagError(f"no flag says what the {SECTIONS[side].lower()} is, such as --{side}-data-dir")
             options = ServerOptions()
-            options.given = frozenset(values)
+            options.changed = frozenset(values)
             options.update(values)
             options.check()
-            self.sides[side] = options
+            self.endpoints[side] = options
 
 
-class Side:
+class StorageEndpoint:
     """
     The source or the target.
 
@@ -124,7 +124,7 @@ class Side:
                 raise CommandError(f"there is no {STORE} in {path}")
             # No keys are made in it: a server may be meant to have those that the source's had.
             self._data = DataDirectory(path)
-            self._data.take()
+            self._data.lock()
             self._data.check_restored()
         await self.backend.open()
 
@@ -140,9 +140,9 @@ async def _run(service: CommandService) -> None:
 
     options = service.options
     assert isinstance(options, Options)
-    opened: list[Side] = []
+    opened: list[StorageEndpoint] = []
     try:
-        source, target = (Side(options.sides[side], service.reactor) for side in SECTIONS)
+        source, target = (StorageEndpoint(options.endpoints[side], service.reactor) for side in SECTIONS)
         for side in (source, target):
             opened.append(side)
             await side.open(source=side is source)
@@ -155,12 +155,12 @@ async def _run(service: CommandService) -> None:
     finally:
         for side in reversed(opened):
             await side.close()
-    service.say(
+    service.print_line(
         f"{moved.keys} keys are the same in both; {moved.written} were written, {moved.deleted} deleted, "
         f"{moved.expiring} have a time to live"
     )
     if moved.target_revision <= moved.source_revision:
-        service.say(
+        service.print_line(
             f"revisions begin anew at {moved.target_revision}, behind the {moved.source_revision} of the source: "
             "restart clients that keep what they read there"
         )
@@ -170,4 +170,4 @@ def makeService(options: Options) -> IService:
     """Make what C{twist} starts."""
     from twisted.internet import reactor
 
-    return CommandService(options, reactor, _run).arrange()
+    return CommandService(options, reactor, _run).install()

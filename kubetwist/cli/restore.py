@@ -12,14 +12,14 @@ from .command import CommandOptions, CommandService
 from .flagtypes import BOOLEAN, NATURAL, STRING, Flag
 
 #: More than any server writes between a backup and its loss.
-BUMP = 1_000_000_000
+DEFAULT_REVISION_BUMP = 1_000_000_000
 
 
 class Options(CommandOptions):
     """The options."""
 
     command: ClassVar[str] = "kubeapi-restore"
-    about: ClassVar[str] = (
+    description: ClassVar[str] = (
         "Make a data directory of a backup that twist kubeapi-backup has taken. No server may use the\n"
         "directory. What was in it is kept, in a folder called replaced-<time> in it.\n"
         "\n"
@@ -34,7 +34,7 @@ class Options(CommandOptions):
         Flag(
             "bump-revision",
             NATURAL,
-            BUMP,
+            DEFAULT_REVISION_BUMP,
             "By how much revisions are set forward: more than were given since the backup was taken. With 0 they are "
             "not, and everything that clients know of the server must be thrown away.",
             "Restore",
@@ -43,7 +43,7 @@ class Options(CommandOptions):
 
     def check(self) -> None:
         """What must be there."""
-        self.needs("from")
+        self.require_flags("from")
 
 
 async def _run(service: CommandService) -> None:
@@ -52,13 +52,13 @@ async def _run(service: CommandService) -> None:
     options = service.options
     source, target = Path(options["from"]).absolute(), Path(options["data-dir"]).absolute()
     made = await deferToThread(
-        restore, source, target, options["bump-revision"], replace=options["replace"], say=service.say
+        restore, source, target, options["bump-revision"], replace=options["replace"], say=service.print_line
     )
-    service.say(f"restored {source} into {target}: {made.keys} objects, revisions go on from {made.revision}")
+    service.print_line(f"restored {source} into {target}: {made.keys} objects, revisions go on from {made.revision}")
 
 
 def makeService(options: Options) -> IService:
     """Make what C{twist} starts."""
     from twisted.internet import reactor
 
-    return CommandService(options, reactor, _run).arrange()
+    return CommandService(options, reactor, _run).install()

@@ -42,7 +42,7 @@ class Cluster:
         """
         Read the kubeconfig, and watch it from then on.
 
-        @param files: L{kubetwist.server.watchedfiles.WatchedFiles}.
+        @param files: L{kubetwist.server.watchedfiles.FileReloader}.
         @param path: C{""} for what the pod is given that this runs in.
         @raise BadSettings: There is none, or it can not be used.
         """

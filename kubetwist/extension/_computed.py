@@ -34,12 +34,12 @@ from ..registry.customresources.codec import CustomCodec
 from ..registry.generic.reading import select
 from ..registry.generic.resourceinfo import ResourceInfo
 from ..resources.customresources import (
+    CRDVersionHandlers,
     CustomResources,
-    CustomVersionResource,
 )
 from ..resources.endpoint import Endpoint
-from ..resources.handlers.read import Reads
-from ..resources.servedresources import InstalledResource
+from ..resources.handlers.read import ReadHandlers
+from ..resources.servedresources import APIResource
 
 if TYPE_CHECKING:
     from ..registry.customresources.crd import CustomVersion
@@ -98,7 +98,7 @@ class ComputedStorage:
         return Record.from_draft(key, _REVISION, Draft(without_kind(shaped), meta.get("labels") or {}, {}))
 
 
-class ComputedVersionResource(CustomVersionResource):
+class ComputedVersionResource(CRDVersionHandlers):
     """Answers C{get} and C{list}, and nothing else."""
 
     def __init__(
@@ -108,19 +108,19 @@ class ComputedVersionResource(CustomVersionResource):
         self._storage = ComputedStorage(version, compute)
 
     def subresources(self) -> set[str]:
-        """@see: L{CustomVersionResource.subresources}."""
+        """@see: L{CRDVersionHandlers.subresources}."""
         return {""}
 
     def verbs(self) -> tuple[str, ...]:
-        """@see: L{CustomVersionResource.verbs}."""
+        """@see: L{CRDVersionHandlers.verbs}."""
         return ("get", "list")
 
-    def lines(self) -> list[InstalledResource]:
-        """@see: L{CustomVersionResource.lines}; nothing is stored."""
+    def lines(self) -> list[APIResource]:
+        """@see: L{CRDVersionHandlers.lines}; nothing is stored."""
         return [evolve(super().lines()[0], storage_version_hash="")]
 
     def handlers(self, subresource: str) -> dict[str, Callable[..., object]]:
-        """@see: L{CustomVersionResource.handlers}."""
+        """@see: L{CRDVersionHandlers.handlers}."""
         version, definition = self.version, self.version.definition
         endpoint = Endpoint(
             self._storage,
@@ -128,11 +128,11 @@ class ComputedVersionResource(CustomVersionResource):
             GroupVersion(definition.group, version.name),
             version.gvk,
             CustomCodec(version),
-            self._server.in_thread,
+            self._server.defer_to_thread,
             list_items_have_kind=True,
             list_kind=definition.list_kind,
             printer=version.printer,
             traced=self._server.traced,
         )
-        reads = Reads(endpoint, self._server.reactor, self._server.flusher)
+        reads = ReadHandlers(endpoint, self._server.reactor, self._server.flusher)
         return {"get": reads.get, "list": reads.list}

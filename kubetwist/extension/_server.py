@@ -23,13 +23,13 @@ from ..registry.assembly import (
     ResourceRegistry,
 )
 from ..resources.customresources import (
+    CRDVersionHandlers,
     CustomResources,
-    CustomVersionResource,
 )
 from ..resources.documents import install_documents
-from ..resources.handlers.watch import Flusher
-from ..resources.mux import Layer
-from ..resources.servedresources import InstalledGroups
+from ..resources.handlers.watch import WatchFlusher
+from ..resources.mux import DelegatingMux
+from ..resources.servedresources import ServedResources
 from ..schema.definitions import Definitions
 from ..server.chain import NotFound
 from ..server.complete import (
@@ -47,7 +47,7 @@ from ..server.generic import GenericServer
 from ..server.running import APIServer
 from ..server.service import (
     KubeAPIService,
-    UnderTwist,
+    TwistProcess,
 )
 from ..storage.compaction import Compactor
 from ._cluster import Cluster
@@ -117,12 +117,12 @@ class ExtensionAPIs:
             outgoing=config.outgoing,
             admission=lambda server: (TracedChain if config.traced else AdmissionChain)(admission, reactor),
         )
-        self.installed = installed = InstalledGroups()
-        self.flusher = Flusher(reactor)
+        self.installed = installed = ServedResources()
+        self.flusher = WatchFlusher(reactor)
         resources = list(resources)
         self.custom = _Resources(
             {resource.name: resource.compute for resource in resources},
-            server.layer,
+            server.mux,
             installed,
             self.registry,
             definitions,
@@ -133,11 +133,11 @@ class ExtensionAPIs:
             self.custom.install(resource.definition(definitions), terminating=False)
 
         def other_paths() -> list[str]:
-            return [path for path in server.layer.paths() if not path.startswith("/api")]
+            return [path for path in server.mux.listed_paths() if not path.startswith("/api")]
 
-        install_documents(server.layer, installed, definitions, reactor, lambda: config.address, other_paths)
+        install_documents(server.mux, installed, definitions, reactor, lambda: config.address, other_paths)
         # There is no group without a name here.
-        server.layer.release("/api")
+        server.mux.unregister("/api")
 
 
 class _Resources(CustomResources):
@@ -146,18 +146,18 @@ class _Resources(CustomResources):
     def __init__(
         self,
         computing: Mapping[str, Compute | None],
-        layer: Layer,
-        installed: InstalledGroups,
+        mux: DelegatingMux,
+        installed: ServedResources,
         registry: ResourceRegistry,
         definitions: Definitions,
-        flusher: Flusher,
+        flusher: WatchFlusher,
         config: ServerConfig,
     ) -> None:
         """
         @param computing: By name, what computes the objects of a resource; L{None} for one that is stored.
         """
         super().__init__(
-            layer,
+            mux,
             installed,
             installed,
             registry,
@@ -169,10 +169,10 @@ class _Resources(CustomResources):
         )
         self._compute = computing
 
-    def answering(self, served: ServedResource, version: CustomVersion) -> CustomVersionResource:
+    def version_handlers(self, served: ServedResource, version: CustomVersion) -> CRDVersionHandlers:
         compute = self._compute.get(served.definition.name)
         if compute is None:
-            return super().answering(served, version)
+            return super().version_handlers(served, version)
         return ComputedVersionResource(served, version, self, compute)
 
 
@@ -250,9 +250,9 @@ class ExtensionServer(APIServer):
         except BadResource as error:
             raise StartError(str(error)) from error
         compactor = Compactor(config.backend, config.reactor, self._options["etcd-compaction-interval"])
-        server.add_before_listening("compaction", compactor.start)
-        server.add_at_end("compaction", compactor.stop)
-        server.add_at_end("watch caches", apis.custom.stop)
+        server.add_pre_listen_hook("compaction", compactor.start)
+        server.register_destroy_func("compaction", compactor.stop)
+        server.register_destroy_func("watch caches", apis.custom.stop)
         return server, apis
 
     def announce(self) -> None:
@@ -303,5 +303,5 @@ def make_service(
     running = cast("IServerReactor", reactor)
     service = ExtensionService(options, running, resources, admission)
     if options.parent is not None:
-        UnderTwist(service, running, options).arrange()
+        TwistProcess(service, running, options).install()
     return service

@@ -316,23 +316,23 @@ def _router_accepts(header: str, produced: tuple[str, ...]) -> bool:
 
 
 @frozen
-class Forms:
+class EndpointNegotiators:
     """
     The rules for the objects of an endpoint.
 
     @ivar object: Single objects: get, create, update, patch, delete, deletecollection.
-    @ivar untabled: The same where there are no Tables: reviews, and what only does something.
+    @ivar object_without_table: The same where there are no Tables: reviews, and what only does something.
     @ivar list: Lists.
     @ivar watch: Watches, after C{list} has had its say, as it tells of other errors.
     """
 
     object: Negotiator
-    untabled: Negotiator
+    object_without_table: Negotiator
     list: Negotiator
     watch: Negotiator
 
     @classmethod
-    def made(cls, protobuf: bool) -> Forms:
+    def create(cls, protobuf: bool) -> EndpointNegotiators:
         """
         Return the negotiators of an endpoint.
 
@@ -351,15 +351,15 @@ class Forms:
 
         return cls(
             object=negotiator(_object_views, routed=single),
-            untabled=negotiator(_object_views_without_tables, routed=single),
+            object_without_table=negotiator(_object_views_without_tables, routed=single),
             list=negotiator(_object_views, routed=routed),
             watch=negotiator(_object_views, routed=routed, stream=True),
         )
 
 
-BUILT_IN: Final = Forms.made(protobuf=True)
+BUILT_IN: Final = EndpointNegotiators.create(protobuf=True)
 #: For custom resources and their scale; only views have a protobuf form.
-CUSTOM: Final = Forms.made(protobuf=False)
+CUSTOM: Final = EndpointNegotiators.create(protobuf=False)
 #: Documents behind the router: C{/api}, C{/api/v1}, C{/apis/apps/v1}.
 negotiate_document: Final = Negotiator(protobuf=True)
 #: Documents in front of it: C{/apis}, C{/apis/apps}.

@@ -28,14 +28,14 @@ from ..streams.handlers import Streams
 from .aggregation.routes import ServiceResolver, add_aggregator
 from .customresources import CustomResources
 from .documents import install_documents, install_group_ends
-from .endpoint import in_threads_of
+from .endpoint import thread_deferrer
 from .handlers.connect import passes_on
-from .handlers.watch import Flusher
+from .handlers.watch import WatchFlusher
 from .hooks import ServerControllers, add_bootstrap_hooks, add_controllers, add_fairness
 from .install import Installer
-from .mux import Layer
-from .proxy.upstreamclients import TargetClients
-from .servedresources import IInstalled, MergedGroups
+from .mux import DelegatingMux
+from .proxy.upstreamclients import UpstreamClientPool
+from .servedresources import IServedResources, MergedServedResources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,10 +83,10 @@ class APIs:
             definitions.gvks(), int(definitions.minor.partition(".")[2]), options["runtime-config"]
         )
         self.registry = make_registry(config, definitions, self.infos)
-        self.flusher = Flusher(config.reactor)
-        self._computing = Computing(in_threads_of(config.reactor), config.reactor)
-        installers = self._install(aggregator.layer, kube.layer, extensions.layer)
-        self.installed = MergedGroups([installer.installed for installer in installers])
+        self.flusher = WatchFlusher(config.reactor)
+        self._computing = Computing(thread_deferrer(config.reactor), config.reactor)
+        installers = self._install(aggregator.mux, kube.mux, extensions.mux)
+        self.installed = MergedServedResources([installer.installed for installer in installers])
         built_in = self.installed.group_versions()
         self.custom: CustomResources | None = None
         self._definition_controller: CRDController | None = None
@@ -99,7 +99,7 @@ class APIs:
         self._registration: AutoRegisterController | None = None
         self.availability: AvailabilityChecks | None = None
         self.streams: Sequence[Callable[[KubeRequest], bool]] = (passes_on,)
-        listed: IInstalled = self.installed
+        listed: IServedResources = self.installed
         services = self.registry.stores.find(AGGREGATOR_GROUP, "apiservices")
         if services is not None:
             endpoints = ServiceResolver(self.registry.stores, config.reactor)
@@ -124,10 +124,10 @@ class APIs:
             self.availability = added.checks
         self._install_documents(listed, aggregator, kube, extensions)
         compactor = Compactor(config.backend, config.reactor, options["etcd-compaction-interval"])
-        aggregator.add_before_listening("watch caches", self.start)
-        aggregator.add_at_end("watch caches", self.stop)
-        aggregator.add_before_listening("compaction", compactor.start)
-        aggregator.add_at_end("compaction", compactor.stop)
+        aggregator.add_pre_listen_hook("watch caches", self.start)
+        aggregator.register_destroy_func("watch caches", self.stop)
+        aggregator.add_pre_listen_hook("compaction", compactor.start)
+        aggregator.register_destroy_func("compaction", compactor.stop)
         add_bootstrap_hooks(config, self.registry, self.register, aggregator, kube)
         self.flow: FlowControl | None = None
         if options["enable-priority-and-fairness"]:
@@ -147,25 +147,25 @@ class APIs:
         """The controllers, from the time that the server is ready; L{None} before, and without any."""
         return None if self._controllers is None else self._controllers.running
 
-    def _install(self, aggregator: Layer, kube: Layer, extensions: Layer) -> list[Installer]:
+    def _install(self, aggregator: DelegatingMux, kube: DelegatingMux, extensions: DelegatingMux) -> list[Installer]:
         """Give every resource its path in the server it belongs to; return the installers of the three servers."""
         config = self._config
         context, clients = make_context(config, self.registry), make_clients(config)
         installers = []
-        for layer, groups in (
+        for mux, groups in (
             (aggregator, lambda group: group == AGGREGATOR_GROUP),
             (kube, lambda group: group not in (AGGREGATOR_GROUP, EXTENSIONS_GROUP)),
             (extensions, lambda group: group == EXTENSIONS_GROUP),
         ):
             installer = Installer(
-                layer,
+                mux,
                 context,
                 self._definitions,
                 config.reactor,
                 self.flusher,
                 min_request_timeout=config.options["min-request-timeout"],
                 clients=clients,
-                in_thread=self._computing,
+                defer_to_thread=self._computing,
                 traced=config.traced,
             )
             installer.install([info for info in self.infos if groups(info.group)])
@@ -180,7 +180,7 @@ class APIs:
         """
         config = self._config
         return CustomResources(
-            installer.layer,
+            installer.mux,
             installer.installed,
             self.installed,
             self.registry,
@@ -189,11 +189,13 @@ class APIs:
             self.flusher,
             conversion_of=conversions_over(config.outgoing, config.reactor),
             min_request_timeout=config.options["min-request-timeout"],
-            in_thread=self._computing,
+            defer_to_thread=self._computing,
             traced=config.traced,
         )
 
-    def _install_documents(self, listed: IInstalled, aggregator: APIHost, kube: APIHost, extensions: APIHost) -> None:
+    def _install_documents(
+        self, listed: IServedResources, aggregator: APIHost, kube: APIHost, extensions: APIHost
+    ) -> None:
         """
         Give discovery and OpenAPI documents their paths.
 
@@ -202,8 +204,8 @@ class APIs:
         config = self._config
 
         def other_paths() -> list[str]:
-            layers = (aggregator.layer, kube.layer, extensions.layer)
-            paths = {path for layer in layers for path in layer.paths() if not path.startswith("/api")}
+            layers = (aggregator.mux, kube.mux, extensions.mux)
+            paths = {path for mux in layers for path in mux.listed_paths() if not path.startswith("/api")}
             return sorted(paths)
 
         text = "Documents of aggregated discovery that were put together."
@@ -213,7 +215,7 @@ class APIs:
             documents.value += 1
 
         others = install_documents(
-            aggregator.layer,
+            aggregator.mux,
             self.installed,
             self._definitions,
             config.reactor,
@@ -225,8 +227,8 @@ class APIs:
         )
         if others is not None:
             aggregator.add_post_start_hook("apiservice-discovery-controller", others.start)
-            aggregator.add_at_end("documents of other servers", others.stop)
-        install_group_ends(extensions.layer, self.installed)
+            aggregator.register_destroy_func("documents of other servers", others.stop)
+        install_group_ends(extensions.mux, self.installed)
 
     async def register(self) -> None:
         """Have an APIService for each group-version that is served here, from now on."""
@@ -310,11 +312,11 @@ def make_context(config: APIConfig, registry: ResourceRegistry) -> ServerContext
     )
 
 
-def make_clients(config: APIConfig) -> TargetClients:
+def make_clients(config: APIConfig) -> UpstreamClientPool:
     """Return what calls the targets of proxies, logs and streams."""
     kubelet_credentials = config.kubelet_credentials
     assert kubelet_credentials is not None, "a Kubernetes API server has credentials for kubelets"
-    return TargetClients(
+    return UpstreamClientPool(
         config.outgoing,
         kubelet_credentials.current,
         Streams(StreamMetrics(config.metrics), config.options["feature-gates"]),

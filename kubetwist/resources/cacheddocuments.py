@@ -71,7 +71,7 @@ class Document:
         return found
 
 
-class Kept:
+class CachedDocument:
     """A L{Document} that is made when it is first asked for, and again after changes."""
 
     def __init__(self, generation: Callable[[], int], build: Callable[[], JSONObject | None]) -> None:

@@ -25,12 +25,12 @@ from ..registry.customresources.scale import CustomScaleStore
 from ..registry.customresources.served import ServedResource
 from ..registry.generic.parts import Part, status_rules
 from .discovery.endpoints import DefinedGroupVersion, Group, page_not_found
-from .endpoint import Endpoint, in_threads_of
-from .handlers.read import Reads
-from .handlers.write import Writes
+from .endpoint import Endpoint, thread_deferrer
+from .handlers.read import ReadHandlers
+from .handlers.write import WriteHandlers
 from .openapi.custom import CustomSchemas
 from .routing import HandlerResource
-from .servedresources import IInstalled, InstalledGroups, InstalledResource, Priority
+from .servedresources import APIResource, IServedResources, Priority, ServedResources
 from .traced import traced_handler
 
 if TYPE_CHECKING:
@@ -41,21 +41,21 @@ if TYPE_CHECKING:
     from ..registry.customresources.conversion import Conversion
     from ..registry.generic.codec import Codec
     from ..schema.definitions import Definitions
-    from .handlers.watch import Flusher
-    from .mux import Layer
+    from .handlers.watch import WatchFlusher
+    from .mux import DelegatingMux
 
 #: Where groups of custom resources stand among the others.
 PRIORITY: Final = Priority(1000, 100)
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 #: While the definition is being deleted.
 FINAL_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
-PART_VERBS: Final = ("get", "patch", "update")
+SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 
 #: The verbs that need no namespace in the path of a namespaced resource.
 _ACROSS_NAMESPACES: Final = frozenset(("list", "watch"))
 
 
-class CustomVersionResource:
+class CRDVersionHandlers:
     """
     What answers for one version of a custom resource, made at its first request.
 
@@ -94,8 +94,8 @@ class CustomVersionResource:
     def handlers(self, subresource: str) -> dict[str, Callable[..., object]]:
         """What answers each verb of one of its L{subresources}."""
         endpoint = self._endpoint(subresource)
-        reads = Reads(endpoint, self._server.reactor, self._server.flusher)
-        writes = Writes(endpoint, reads)
+        reads = ReadHandlers(endpoint, self._server.reactor, self._server.flusher)
+        writes = WriteHandlers(endpoint, reads)
         handlers: dict[str, Callable[..., Any]] = {"get": reads.get, "update": writes.update, "patch": writes.patch}
         if not subresource:
             handlers |= {
@@ -130,27 +130,27 @@ class CustomVersionResource:
             GroupVersion(definition.group, version.name),
             gvk,
             codec,
-            self._server.in_thread,
+            self._server.defer_to_thread,
             store.strategy if subresource != "scale" else None,
             subresource,
             list_items_have_kind=True,
             list_kind=definition.list_kind,
             printer=version.printer if subresource != "scale" else None,
             patch_types=CUSTOM_PATCH_TYPES,
-            fields=fields,
+            field_manager=fields,
             authorizer=self._server.authorizer,
             min_request_timeout=self._server.min_request_timeout,
             traced=self._server.traced,
         )
 
-    def lines(self) -> list[InstalledResource]:
+    def lines(self) -> list[APIResource]:
         """What discovery and OpenAPI are told."""
         definition, version = self.served.definition, self.version
         info, group_version = definition.info, GroupVersion(definition.group, version.name)
 
-        def line(subresource: str, kind: GroupVersionKind, verbs: tuple[str, ...]) -> InstalledResource:
+        def line(subresource: str, kind: GroupVersionKind, verbs: tuple[str, ...]) -> APIResource:
             main = not subresource
-            return InstalledResource(
+            return APIResource(
                 group=definition.group,
                 version=version.name,
                 resource=definition.plural,
@@ -169,18 +169,18 @@ class CustomVersionResource:
 
         lines = [line("", version.gvk, self.verbs())]
         if version.has_status:
-            lines.append(line("status", version.gvk, PART_VERBS))
+            lines.append(line("status", version.gvk, SUBRESOURCE_VERBS))
         if version.scale is not None:
-            lines.append(line("scale", SCALE, PART_VERBS))
+            lines.append(line("scale", SCALE, SUBRESOURCE_VERBS))
         return lines
 
 
-class CustomGroupVersion(HandlerResource):
+class CRDHandler(HandlerResource):
     """Answers everything below C{/apis/<group>/<version>}; what it does not know is nobody's, as in the reference."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.resources: dict[str, CustomVersionResource] = {}
+        self.resources: dict[str, CRDVersionHandlers] = {}
 
     def render(self, request: KubeRequest) -> bytes | int:
         """Answer, now or later."""
@@ -196,13 +196,13 @@ class CustomGroupVersion(HandlerResource):
             request.warn(resource.version.warning)
         return self.run(request, self._answer, {"resource": resource})
 
-    def _answer(self, request: KubeRequest, resource: CustomVersionResource) -> object:
+    def _answer(self, request: KubeRequest, resource: CRDVersionHandlers) -> object:
         if resource.served.ready:
             return self._handle(request, resource)
         started = resource.served.start()
         return started.addCallback(lambda _: self._handle(request, resource))
 
-    def _handle(self, request: KubeRequest, resource: CustomVersionResource) -> object:
+    def _handle(self, request: KubeRequest, resource: CRDVersionHandlers) -> object:
         info = request.info
         definition = resource.served.definition
         group_resource = GroupResource(definition.group, definition.plural)
@@ -246,21 +246,21 @@ class CustomResources:
 
     def __init__(
         self,
-        layer: Layer,
-        installed: InstalledGroups,
-        everything: IInstalled,
+        mux: DelegatingMux,
+        installed: ServedResources,
+        everything: IServedResources,
         registry: ResourceRegistry,
         definitions: Definitions,
         reactor: IServerReactor,
-        flusher: Flusher,
+        flusher: WatchFlusher,
         *,
         conversion_of: Callable[[JSONObject], Conversion | None] = lambda crd: None,
         min_request_timeout: float = 1800.0,
-        in_thread: DeferToThread | None = None,
+        defer_to_thread: DeferToThread | None = None,
         traced: bool = False,
     ) -> None:
         """
-        @param layer: The server whose paths these are.
+        @param mux: The server whose paths these are.
         @param everything: What the whole chain serves.
         @param registry: Its stores get those of the custom resources.
         @param conversion_of: Finds what a definition says of conversion.
@@ -270,18 +270,18 @@ class CustomResources:
         self.flusher = flusher
         self.min_request_timeout = min_request_timeout
         self._computing: Computing | None = None
-        if in_thread is None:
-            in_thread = self._computing = Computing(in_threads_of(reactor), reactor)
-        self.in_thread = in_thread
+        if defer_to_thread is None:
+            defer_to_thread = self._computing = Computing(thread_deferrer(reactor), reactor)
+        self.defer_to_thread = defer_to_thread
         self.traced = traced
-        self._layer = layer
+        self._layer = mux
         self._everything = everything
         self._registry = registry
         self._definitions = definitions
         self._conversion_of = conversion_of
         self._served = registry.stores.custom
         self._followers: list[Callable[[], None]] = []
-        self._leaves: dict[GroupVersion, CustomGroupVersion] = {}
+        self._leaves: dict[GroupVersion, CRDHandler] = {}
         #: Group-versions that other servers of the chain answer: nobody gets in their way.
         self._reserved = frozenset(everything.group_versions())
         self._reserved_groups = frozenset(one.group for one in self._reserved)
@@ -303,7 +303,7 @@ class CustomResources:
         """What is served for all definitions."""
         return self._served.values()
 
-    def follow(self, changed: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Have C{changed} called after changes of what is served or in memory, until what is returned is called."""
         self._followers.append(changed)
         unsubscribe = self.installed.subscribe(changed)
@@ -331,7 +331,7 @@ class CustomResources:
             definition,
             self._registry.custom_environment,
             self._registry.caches,
-            self.in_thread,
+            self.defer_to_thread,
             terminating=terminating,
             on_ready=self._loaded,
         )
@@ -344,15 +344,15 @@ class CustomResources:
             if group_version in self._reserved:
                 self._log.warn("{crd} is not served: {version} is built in", crd=definition.name, version=group_version)
                 continue
-            self._leaf(group_version).resources[definition.plural] = self.answering(served, version)
+            self._leaf(group_version).resources[definition.plural] = self.version_handlers(served, version)
         changed = {one.definition.group for one in (served, before) if one is not None}
         for group in changed:
             self._settle(group)
         return served
 
-    def answering(self, served: ServedResource, version: CustomVersion) -> CustomVersionResource:
+    def version_handlers(self, served: ServedResource, version: CustomVersion) -> CRDVersionHandlers:
         """What answers for a version."""
-        return CustomVersionResource(served, version, self)
+        return CRDVersionHandlers(served, version, self)
 
     def remove(self, name: str) -> None:
         """Serve nothing any more for the definition of a name."""
@@ -369,15 +369,15 @@ class CustomResources:
         if self._computing is not None:
             self._computing.stop()
 
-    def _leaf(self, group_version: GroupVersion) -> CustomGroupVersion:
+    def _leaf(self, group_version: GroupVersion) -> CRDHandler:
         leaf = self._leaves.get(group_version)
         if leaf is None:
-            leaf = self._leaves[group_version] = CustomGroupVersion()
+            leaf = self._leaves[group_version] = CRDHandler()
             path = f"/apis/{group_version}"
-            self._layer.claim_below(path, leaf)
-            self._layer.claim(path, DefinedGroupVersion(self._everything, group_version))
+            self._layer.handle_prefix(path, leaf)
+            self._layer.handle(path, DefinedGroupVersion(self._everything, group_version))
             if group_version.group not in self._reserved_groups:
-                self._layer.claim(f"/apis/{group_version.group}", Group(self._everything, group_version.group))
+                self._layer.handle(f"/apis/{group_version.group}", Group(self._everything, group_version.group))
         return leaf
 
     def _unroute(self, served: ServedResource) -> None:
@@ -395,10 +395,10 @@ class CustomResources:
                 self._show(group_version, leaf)
             else:
                 del self._leaves[group_version]
-                self._layer.release(f"/apis/{group_version}")
+                self._layer.unregister(f"/apis/{group_version}")
                 self.installed.remove_group_version(group_version)
         if group not in self._reserved_groups and not any(one.group == group for one in self._leaves):
-            self._layer.release(f"/apis/{group}")
+            self._layer.unregister(f"/apis/{group}")
 
     def _list(self, definition: CustomDefinition) -> None:
         for version in definition.served:
@@ -407,7 +407,7 @@ class CustomResources:
             if leaf is not None:
                 self._show(group_version, leaf)
 
-    def _show(self, group_version: GroupVersion, leaf: CustomGroupVersion) -> None:
+    def _show(self, group_version: GroupVersion, leaf: CRDHandler) -> None:
         lines = [line for name in sorted(leaf.resources) for line in leaf.resources[name].lines()]
         if tuple(lines) != tuple(self.installed.resources(group_version)):
             self.installed.set_group_version(group_version, lines, PRIORITY)

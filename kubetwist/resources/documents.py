@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .aggregation.remotes import IRemotes, Others
+from .aggregation.remotes import AggregatedDocuments, IRemotes
 from .discovery.endpoints import CoreVersions, Group, Groups, GroupVersionResources, Index, PathNotFound, index_paths
-from .endpoint import in_threads_of
+from .endpoint import thread_deferrer
 from .install import group_version_path
-from .mux import Layer
+from .mux import DelegatingMux
 from .openapi.endpoints import IRemoteDocuments, OpenAPIV2, OpenAPIV3, builder_of
-from .servedresources import IInstalled
+from .servedresources import IServedResources
 
 if TYPE_CHECKING:
     from ..interfaces import IServerReactor
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 def install_documents(
-    front: Layer,
-    installed: IInstalled,
+    front: DelegatingMux,
+    installed: IServedResources,
     definitions: Definitions,
     reactor: IServerReactor,
     address: Callable[[], str],
     other_paths: Callable[[], list[str]],
-    listed: IInstalled | None = None,
+    listed: IServedResources | None = None,
     aggregation: IRemotes | None = None,
     made: Callable[[], object] = lambda: None,
-) -> Others | None:
+) -> AggregatedDocuments | None:
     """
     Let the first server of the chain answer the documents that describe the whole chain.
 
@@ -40,34 +40,34 @@ def install_documents(
     @return: The clients of the other servers' documents, to be started and stopped.
     """
     listed = listed or installed
-    run = in_threads_of(reactor)
-    others = None if aggregation is None else Others(aggregation, reactor, run)
+    run = thread_deferrer(reactor)
+    others = None if aggregation is None else AggregatedDocuments(aggregation, reactor, run)
     beta = int(definitions.minor.partition(".")[2]) < 33
     for path in ("/", "/index.html"):
-        front.claim(path, Index(lambda: [*index_paths(installed), *other_paths()]), listed=False)
+        front.handle(path, Index(lambda: [*index_paths(installed), *other_paths()]), exposed=False)
     groups = Groups(installed, beta, lambda: None if others is None else others.discovery, listed, made)
-    front.claim("/apis", groups, slashes=False)
-    front.claim("/api", CoreVersions(installed, address, beta, made))
+    front.handle("/apis", groups, slashes=False)
+    front.handle("/api", CoreVersions(installed, address, beta, made))
     for group_version in installed.group_versions():
         group = group_version.group
-        front.claim(group_version_path(group_version), GroupVersionResources(installed, group_version))
+        front.handle(group_version_path(group_version), GroupVersionResources(installed, group_version))
         if group:
-            front.claim(f"/apis/{group}", Group(listed, group))
+            front.handle(f"/apis/{group}", Group(listed, group))
     builder = builder_of(definitions, definitions.minor, other_paths)
 
     def documents() -> IRemoteDocuments | None:
         return None if others is None else others.openapi
 
-    front.claim_below("/openapi/v2", OpenAPIV2(installed, builder, run, documents))
+    front.handle_prefix("/openapi/v2", OpenAPIV2(installed, builder, run, documents))
     # The index has this one with a slash and without.
     v3 = OpenAPIV3(installed, builder, run, remote=documents)
-    front.claim_below("/openapi/v3", v3, beneath=lambda: ("",))
+    front.handle_prefix("/openapi/v3", v3, listed_subpaths=lambda: ("",))
     return others
 
 
-def install_group_ends(last: Layer, installed: IInstalled) -> None:
+def install_group_ends(last: DelegatingMux, installed: IServedResources) -> None:
     """Have the last server answer for versions that its groups do not have: in JSON, where unknown groups are text."""
-    last.claim_below("/api", PathNotFound())
+    last.handle_prefix("/api", PathNotFound())
     for group in {one.group for one in installed.group_versions()}:
         if group:
-            last.claim_below(f"/apis/{group}", PathNotFound())
+            last.handle_prefix(f"/apis/{group}", PathNotFound())

@@ -33,23 +33,23 @@ Result = Record | JSONObject
 class ObjectEncoder(Protocol):
     """Encodes objects and the events of watches."""
 
-    def one(self, result: Result) -> bytes:
+    def encode_object(self, result: Result) -> bytes:
         """Encode one object."""
 
-    def event(self, kind: str, record: Record) -> bytes:
+    def encode_event(self, event_type: str, record: Record) -> bytes:
         """Encode the event of a watch."""
 
-    def first_event(self, kind: str, record: Record) -> bytes:
+    def encode_first_event(self, event_type: str, record: Record) -> bytes:
         """Encode the first event of a watch."""
 
-    def bookmark(self, revision: int, initial_events_end: bool) -> bytes:
+    def encode_bookmark(self, revision: int, initial_events_end: bool) -> bytes:
         """Encode a bookmark."""
 
 
 class WatchEncoder(ObjectEncoder, Protocol):
     """Encodes all that a watch sends."""
 
-    def failure(self, status: JSONObject) -> bytes:
+    def encode_error_event(self, status: JSONObject) -> bytes:
         """Encode the event with the reason for the end of a watch."""
 
 
@@ -65,7 +65,7 @@ class ListEncoder(Protocol):
     def items(self, listing: Listing) -> Slices:
         """Encode the items of a list, in slices."""
 
-    def listing(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
+    def encode_list(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
         """Encode a list; C{items} are the result of L{items}, and not needed if answers are C{stored} bytes."""
 
 
@@ -149,7 +149,7 @@ class JSONEncoder:
         value: JSONObject = orjson.loads(self.item(record))
         return value
 
-    def one(self, result: Result) -> bytes:
+    def encode_object(self, result: Result) -> bytes:
         """A single object."""
         if isinstance(result, Record):
             return self.head + self.item(result)[1:]
@@ -165,7 +165,7 @@ class JSONEncoder:
         """Return the items of a list, in slices."""
         return slices(listing.records, self.item, self.cost)
 
-    def listing(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
+    def encode_list(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
         """
         Encode a list; items of built-in kinds do not repeat their kind.
 
@@ -182,19 +182,19 @@ class JSONEncoder:
             return headed_list_body(start, self.head, items, LIST_END)
         return list_body(start, items, LIST_END)
 
-    def event(self, kind: str, record: Record) -> bytes:
+    def encode_event(self, event_type: str, record: Record) -> bytes:
         """A watch event, with its newline."""
-        return b'{"type":"%b","object":%b%b}\n' % (kind.encode(), self.head, self.item(record)[1:])
+        return b'{"type":"%b","object":%b%b}\n' % (event_type.encode(), self.head, self.item(record)[1:])
 
-    def first_event(self, kind: str, record: Record) -> bytes:
+    def encode_first_event(self, event_type: str, record: Record) -> bytes:
         """The first event of a watch, where it differs from the others."""
-        return self.event(kind, record)
+        return self.encode_event(event_type, record)
 
-    def failure(self, status: JSONObject) -> bytes:
+    def encode_error_event(self, status: JSONObject) -> bytes:
         """The event that tells why a watch ends."""
         return failed_event(status)
 
-    def bookmark(self, revision: int, initial_events_end: bool) -> bytes:
+    def encode_bookmark(self, revision: int, initial_events_end: bool) -> bytes:
         """A bookmark: the zero value of the kind."""
         return b'{"type":"BOOKMARK","object":%b}\n' % orjson.dumps(self.bookmark_object(revision, initial_events_end))
 
@@ -253,7 +253,7 @@ class PartialEncoder(JSONEncoder):
         item = record.item if self.codec.protobuf else self.codec.item(record)
         return {"metadata": self.codec.metadata(orjson.loads(item))}
 
-    def one(self, result: Result) -> bytes:
+    def encode_object(self, result: Result) -> bytes:
         """A single object's metadata."""
         if isinstance(result, Record):
             return self.head + self.item(result)[1:]
@@ -270,7 +270,7 @@ class PartialEncoder(JSONEncoder):
     def _headed(self, record: Record) -> bytes:
         return self.head + self.item(record)[1:]
 
-    def listing(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
+    def encode_list(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
         """Encode a list; an empty list is null, as in the reference."""
         if not listing.records:
             return Body([self.list_head + orjson.dumps(list_meta(listing, token)) + b',"items":null}\n'])
@@ -292,21 +292,21 @@ class YAMLEncoder:
     def __init__(self, inner: Encoder) -> None:
         self.inner = inner
 
-    def one(self, result: Result) -> bytes:
+    def encode_object(self, result: Result) -> bytes:
         """A single object."""
-        return to_yaml(self.inner.one(result))
+        return to_yaml(self.inner.encode_object(result))
 
-    def event(self, kind: str, record: Record) -> bytes:
+    def encode_event(self, event_type: str, record: Record) -> bytes:
         """A watch event; documents of a stream are parted by dashes."""
-        return b"---\n" + to_yaml(self.inner.event(kind, record))
+        return b"---\n" + to_yaml(self.inner.encode_event(event_type, record))
 
-    def first_event(self, kind: str, record: Record) -> bytes:
+    def encode_first_event(self, event_type: str, record: Record) -> bytes:
         """The first event of a watch."""
-        return b"---\n" + to_yaml(self.inner.first_event(kind, record))
+        return b"---\n" + to_yaml(self.inner.encode_first_event(event_type, record))
 
-    def bookmark(self, revision: int, initial_events_end: bool) -> bytes:
+    def encode_bookmark(self, revision: int, initial_events_end: bool) -> bytes:
         """A bookmark."""
-        return b"---\n" + to_yaml(self.inner.bookmark(revision, initial_events_end))
+        return b"---\n" + to_yaml(self.inner.encode_bookmark(revision, initial_events_end))
 
 
 def to_yaml(document: bytes) -> bytes:

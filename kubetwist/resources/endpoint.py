@@ -13,7 +13,7 @@ from twisted.internet.interfaces import IReactorThreads
 from twisted.internet.threads import deferToThreadPool
 
 from ..api.requestscope import RequestScope
-from ..http.negotiation import BUILT_IN, CUSTOM, PATCH_TYPES, Forms
+from ..http.negotiation import BUILT_IN, CUSTOM, PATCH_TYPES, EndpointNegotiators
 from ..interfaces import ILister
 from ..registry.generic.fieldmanager.manager import update_managed_fields
 
@@ -37,13 +37,13 @@ Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
 
 
-def in_threads_of(reactor: IReactorThreads) -> DeferToThread:
+def thread_deferrer(reactor: IReactorThreads) -> DeferToThread:
     """What calls functions in the threads of a reactor."""
 
-    def in_thread(function: Callable[[*Arguments], Result], *arguments: *Arguments) -> Deferred[Result]:
+    def defer_to_thread(function: Callable[[*Arguments], Result], *arguments: *Arguments) -> Deferred[Result]:
         return deferToThreadPool(reactor, reactor.getThreadPool(), function, *arguments)
 
-    return in_thread
+    return defer_to_thread
 
 
 @define(eq=False)
@@ -55,17 +55,17 @@ class Endpoint:
     @ivar version: Of the path.
     @ivar gvk: The kind that is answered; for C{scale} another than the resource's.
     @ivar codec: For bodies of that kind.
-    @ivar in_thread: For what takes long.
+    @ivar defer_to_thread: For what takes long.
     @ivar strategy: Whose defaults are filled in; L{None} for kinds that have none.
     @ivar list_items_have_kind: Custom resources repeat kind and apiVersion in lists, built-in ones do not.
     @ivar list_kind: The kind of its collections, where that is not the kind with C{List} behind it.
     @ivar printer: Makes its Tables, where it is no built-in kind: a
         L{kubetwist.registry.customresources.printers.Printer}.
     @ivar patch_types: The media types of patches that it takes.
-    @ivar fields: Keeps track of who owns which field; L{None} where nothing is stored.
+    @ivar field_manager: Keeps track of who owns which field; L{None} where nothing is stored.
     @ivar authorizer: Asked again where a PUT or an apply creates; L{None} lets everybody.
     @ivar tables: Whether answers can be Tables.
-    @ivar forms: What forms its answers have.
+    @ivar negotiators: The negotiators of the C{Accept} header.
     @ivar traced: Reading and encoding leave spans.
     @ivar min_request_timeout: Seconds that watches without a timeout last at least.
     """
@@ -75,25 +75,25 @@ class Endpoint:
     version: GroupVersion
     gvk: GroupVersionKind
     codec: Codec
-    in_thread: DeferToThread
+    defer_to_thread: DeferToThread
     strategy: Strategy | None = None
     subresource: str = ""
     list_items_have_kind: bool = False
     list_kind: str = ""
     printer: Any = None
     patch_types: tuple[str, ...] = PATCH_TYPES
-    fields: FieldManager | None = None
+    field_manager: FieldManager | None = None
     authorizer: IAuthorizer | None = None
     min_request_timeout: float = 1800.0
     traced: bool = False
     encoders: dict[Any, Any] = field(factory=dict, repr=False)
     tables: bool = field(init=False)
-    forms: Forms = field(init=False)
+    negotiators: EndpointNegotiators = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         # Reviews, bindings and actions have no rows, and of the parts of objects only these two.
         listed = ILister.providedBy(self.storage)
-        self.forms = BUILT_IN if self.patch_types is PATCH_TYPES else CUSTOM
+        self.negotiators = BUILT_IN if self.patch_types is PATCH_TYPES else CUSTOM
         self.tables = self.subresource in ("status", "scale") or (not self.subresource and listed)
 
     def scope(self, request: KubeRequest, namespace: str, body: bytes = b"") -> RequestScope:
@@ -112,7 +112,7 @@ class Endpoint:
             from_storage=request.from_storage,
             size=len(body),
             weight=COMPILED.get(self.info.group, 1),
-            in_thread=self.in_thread,
+            in_thread=self.defer_to_thread,
             pause=None if scheduler is None else scheduler.wait_for_slot,
         )
 
@@ -138,8 +138,8 @@ class Endpoint:
         @param live: What it replaces; L{None} when it is created.
         @param sent: What it was decoded from.
         """
-        if self.fields is not None:
-            update_managed_fields(self.fields, live, obj, manager, sent)
+        if self.field_manager is not None:
+            update_managed_fields(self.field_manager, live, obj, manager, sent)
         return obj
 
     def defaulted(self, live: JSONObject | None, obj: JSONObject, manager: str, sent: JSONValue = None) -> JSONObject:

@@ -104,8 +104,8 @@ def add_controllers(
 ) -> ServerControllers:
     """Run the chosen controllers from the time that the server is ready; the parameters are those of the class."""
     controllers = ServerControllers(config, registry, custom, aggregation)
-    aggregator.add_when_ready("controllers", controllers.start)
-    aggregator.add_at_end("controllers", controllers.stop)
+    aggregator.add_ready_hook("controllers", controllers.start)
+    aggregator.register_destroy_func("controllers", controllers.stop)
     return controllers
 
 
@@ -121,8 +121,8 @@ def add_fairness(config: APIConfig, stores: Stores, aggregator: APIHost) -> Flow
     flow = FlowControl(config.reactor, seats, wait, config.scheduler)
     tell_of(flow, config.metrics)
     configuration = APFConfigController(flow, levels, schemas, config.reactor)
-    aggregator.add_before_listening("priority and fairness", configuration.start)
-    aggregator.add_at_end("priority and fairness", configuration.stop)
+    aggregator.add_pre_listen_hook("priority and fairness", configuration.start)
+    aggregator.register_destroy_func("priority and fairness", configuration.stop)
     return flow
 
 
@@ -154,7 +154,7 @@ def add_authentication_info(config: APIConfig, stores: Stores, aggregator: APIHo
             one.followers.append(info.schedule)
 
     kube.add_post_start_hook("start-cluster-authentication-info-controller", tell)
-    aggregator.add_at_end("authentication info", info.stop)
+    aggregator.register_destroy_func("authentication info", info.stop)
 
 
 def add_bootstrap_hooks(
@@ -220,7 +220,7 @@ def add_bootstrap_hooks(
             await tracking.start()
 
         kube.add_post_start_hook("start-legacy-token-tracking-controller", track)
-        aggregator.add_at_end("tracking of tokens in secrets", tracking.stop)
+        aggregator.register_destroy_func("tracking of tokens in secrets", tracking.stop)
         add_authentication_info(config, stores, aggregator, kube)
     if (AGGREGATION, "apiservices") in stores.infos:
         aggregator.add_post_start_hook("kube-apiserver-autoregistration", register)
@@ -249,9 +249,9 @@ def add_endpoints(config: APIConfig, stores: Stores, aggregator: APIHost) -> Non
     else:
         reconciler = LeaseEndpointReconciler(stores, config.backend, prefix, config.reactor, lambda: config.endpoint)
     aggregator.add_post_start_hook("bootstrap-controller", reconciler.prepare)
-    aggregator.add_when_ready("endpoints of the servers", reconciler.start)
+    aggregator.add_ready_hook("endpoints of the servers", reconciler.start)
     aggregator.add_pre_shutdown_hook("endpoints of the servers", reconciler.stop)
-    aggregator.add_at_end("endpoints of the servers", reconciler.end)
+    aggregator.register_destroy_func("endpoints of the servers", reconciler.end)
 
 
 def add_identity(config: APIConfig, stores: Stores, aggregator: APIHost, kube: APIHost) -> None:
@@ -277,5 +277,5 @@ def add_identity(config: APIConfig, stores: Stores, aggregator: APIHost, kube: A
 
     kube.add_post_start_hook("start-kube-apiserver-identity-lease-controller", tell)
     kube.add_post_start_hook("start-kube-apiserver-identity-lease-garbage-collector", collector.start)
-    aggregator.add_at_end("the Lease of this server", identity.stop)
-    aggregator.add_at_end("Leases of other servers", collector.stop)
+    aggregator.register_destroy_func("the Lease of this server", identity.stop)
+    aggregator.register_destroy_func("Leases of other servers", collector.stop)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor, IStorageBackend
     from ..metrics.registry import Registry
     from ..registry.rbac.ruleresolver import Grants
-    from .mux import Layer
+    from .mux import DelegatingMux
     from .proxy.upstreamclients import KubeletTLS
 
 #: A call at a point of the life of a server; its coroutine or Deferred is awaited.
@@ -29,22 +29,22 @@ class APIHost(Protocol):
     """A server of the chain; L{kubetwist.server.generic.GenericServer} provides it."""
 
     @property
-    def layer(self) -> Layer:
+    def mux(self) -> DelegatingMux:
         """The paths of the server."""
 
-    def add_before_listening(self, name: str, start: Hook, /) -> None:
+    def add_pre_listen_hook(self, name: str, start: Hook, /) -> None:
         """Call C{start} when the storage is open, and await it before the server listens."""
 
     def add_post_start_hook(self, name: str, run: Hook, /) -> None:
         """Call C{run} when the server listens; it is ready when all these hooks are done."""
 
-    def add_when_ready(self, name: str, run: Hook, /) -> None:
+    def add_ready_hook(self, name: str, run: Hook, /) -> None:
         """Call C{run} when the server is ready."""
 
     def add_pre_shutdown_hook(self, name: str, run: Hook, /) -> None:
         """Call C{run} when the server begins to stop, while it still serves."""
 
-    def add_at_end(self, name: str, stop: Hook, /) -> None:
+    def register_destroy_func(self, name: str, stop: Hook, /) -> None:
         """Call C{stop} after the last request, before the storage is closed."""
 
 

@@ -37,12 +37,12 @@ from ..registry.generic.fieldmanager.manager import BuiltInVersions, FieldManage
 from ..registry.generic.scalestore import ScaleStore
 from ..registry.strategies import strategy_for
 from ..registry.subresources import subresource_storage, virtual_storage
-from .endpoint import Endpoint, in_threads_of
-from .handlers.connect import Connects
-from .handlers.read import Reads
-from .handlers.write import Writes
+from .endpoint import Endpoint, thread_deferrer
+from .handlers.connect import ConnectHandler
+from .handlers.read import ReadHandlers
+from .handlers.write import WriteHandlers
 from .routing import RoutedResource, resource_routes, route_method
-from .servedresources import InstalledGroups, InstalledResource
+from .servedresources import APIResource, ServedResources
 from .traced import traced_handler
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from ..registry.core.servercontext import ServerContext
     from ..registry.generic.resourceinfo import ResourceInfo, SubresourceInfo
     from ..schema.definitions import Definitions
-    from .handlers.watch import Flusher
-    from .mux import Layer
-    from .proxy.upstreamclients import TargetClients
+    from .handlers.watch import WatchFlusher
+    from .mux import DelegatingMux
+    from .proxy.upstreamclients import UpstreamClientPool
 
 
 @frozen
@@ -100,25 +100,25 @@ class Installer:
 
     def __init__(
         self,
-        layer: Layer,
+        mux: DelegatingMux,
         context: ServerContext,
         definitions: Definitions,
         reactor: IServerReactor,
-        flusher: Flusher,
+        flusher: WatchFlusher,
         *,
         min_request_timeout: float = 1800.0,
-        clients: TargetClients | None = None,
-        in_thread: DeferToThread | None = None,
+        clients: UpstreamClientPool | None = None,
+        defer_to_thread: DeferToThread | None = None,
         traced: bool = False,
     ) -> None:
         """
         @param context: The stores, and what actions and reviews use of the server.
         @param clients: Calls what proxies, logs and streams lead to; L{None} where nothing is led to.
-        @param in_thread: Runs long computations; by default one at a time in a thread of C{reactor}.
+        @param defer_to_thread: Runs long computations; by default one at a time in a thread of C{reactor}.
         @param traced: Whether requests leave spans.
         """
-        self.layer = layer
-        self.installed = InstalledGroups()
+        self.mux = mux
+        self.installed = ServedResources()
         self._definitions = definitions
         self._reactor = reactor
         self._flusher = flusher
@@ -126,7 +126,7 @@ class Installer:
         self._context = context
         self._clients = clients
         self._traced = traced
-        self._in_thread = in_thread or Computing(in_threads_of(reactor), reactor)
+        self._in_thread = defer_to_thread or Computing(thread_deferrer(reactor), reactor)
 
     def install(self, infos: Iterable[ResourceInfo]) -> None:
         """Serve C{infos}, in all versions that are on."""
@@ -138,7 +138,7 @@ class Installer:
         for group_version, endpoints in by_version.items():
             self.installed.set_group_version(group_version, [line(endpoint) for endpoint in endpoints])
             path = group_version_path(group_version)
-            self.layer.claim_below(path, self._leaf(path, endpoints))
+            self.mux.handle_prefix(path, self._leaf(path, endpoints))
 
     def _leaf(self, path: str, endpoints: list[Endpoint]) -> Callable[[], RoutedResource]:
         def make() -> RoutedResource:
@@ -195,7 +195,7 @@ class Installer:
             self._in_thread,
             strategy,
             subresource,
-            fields=fields,
+            field_manager=fields,
             authorizer=self._context.authorizer,
             min_request_timeout=self._min_request_timeout,
             traced=self._traced,
@@ -230,7 +230,7 @@ class Installer:
                 if verb.anywhere and info.namespaced:
                     add(app, verb.method, f"{base}{collection}", handler)
         if IConnecter.providedBy(storage):
-            connect = Connects(endpoint, self._clients).connect
+            connect = ConnectHandler(endpoint, self._clients).connect
             for method in storage.methods:
                 add(app, method, f"{base}{inside}/<name>{tail}", connect)
                 if storage.subpaths:
@@ -240,9 +240,9 @@ class Installer:
 class Handlers:
     """The handlers of one endpoint."""
 
-    def __init__(self, endpoint: Endpoint, reactor: IServerReactor, flusher: Flusher) -> None:
-        self._reads = Reads(endpoint, reactor, flusher)
-        self._writes = Writes(endpoint, self._reads)
+    def __init__(self, endpoint: Endpoint, reactor: IServerReactor, flusher: WatchFlusher) -> None:
+        self._reads = ReadHandlers(endpoint, reactor, flusher)
+        self._writes = WriteHandlers(endpoint, self._reads)
         self._traced = endpoint.traced
 
     def of(self, verb: Verb) -> Callable[..., object]:
@@ -299,12 +299,12 @@ def verbs(storage: object) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def line(endpoint: Endpoint) -> InstalledResource:
+def line(endpoint: Endpoint) -> APIResource:
     """What discovery and OpenAPI are told of an endpoint."""
     info, storage, gvk = endpoint.info, endpoint.storage, endpoint.gvk
     connects = IConnecter.providedBy(storage)
     main = not endpoint.subresource
-    return InstalledResource(
+    return APIResource(
         group=info.group,
         version=endpoint.version.version,
         resource=info.resource,

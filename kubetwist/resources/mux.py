@@ -8,12 +8,12 @@ from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource, Resource
 
 
-class Layer(Resource):
+class DelegatingMux(Resource):
     """
     One server of the chain: answers the paths it has claimed, passes the rest on untouched.
 
     @ivar name: For logs and health: C{"kube-aggregator"}.
-    @ivar delegate: The next server's layer, or the end of the chain.
+    @ivar delegate: The next server's mux, or the end of the chain.
     """
 
     def __init__(self, name: str, delegate: IResource) -> None:
@@ -21,63 +21,63 @@ class Layer(Resource):
         self.name = name
         self.delegate = delegate
         self._exact: dict[tuple[bytes, ...], IResource] = {}
-        self._below: dict[tuple[bytes, ...], IResource | Callable[[], IResource]] = {}
-        self._taken: dict[tuple[bytes, ...], IResource] = {}
+        self._prefixes: dict[tuple[bytes, ...], IResource | Callable[[], IResource]] = {}
+        self._overrides: dict[tuple[bytes, ...], IResource] = {}
         self._unlisted: set[tuple[bytes, ...]] = set()
         self._one_slash: set[tuple[bytes, ...]] = set()
-        self._beneath: dict[str, Callable[[], Iterable[str]]] = {}
+        self._listed_subpaths: dict[str, Callable[[], Iterable[str]]] = {}
 
-    def claim(self, path: str, resource: IResource, *, listed: bool = True, slashes: bool = True) -> None:
+    def handle(self, path: str, resource: IResource, *, exposed: bool = True, slashes: bool = True) -> None:
         """
         Answer C{path} itself, with or without a trailing slash, but no paths below it.
 
-        @param listed: Whether the index lists the path.
+        @param exposed: Whether the index lists the path.
         @param slashes: Whether any number of trailing slashes is allowed, not only one.
         """
         if not slashes:
             self._one_slash.add(segments(path))
-        if not listed:
+        if not exposed:
             self._unlisted.add(segments(path))
         self._exact[segments(path)] = resource
 
-    def claim_below(
+    def handle_prefix(
         self,
         path: str,
         resource: IResource | Callable[[], IResource],
         *,
-        listed: bool = True,
-        beneath: Callable[[], Iterable[str]] = tuple,
+        exposed: bool = True,
+        listed_subpaths: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         """
         Answer C{path} and everything below it.
 
         @param resource: A leaf that routes on the whole path, or what makes it at the first request.
-        @param listed: Whether those who look for paths are told of this one.
-        @param beneath: What there is below it that they are told of as well, without C{path} and a slash.
+        @param exposed: Whether those who look for paths are told of this one.
+        @param listed_subpaths: What there is below it that they are told of as well, without C{path} and a slash.
         """
-        if not listed:
+        if not exposed:
             self._unlisted.add(segments(path))
-        if beneath is not tuple:
-            self._beneath[path] = beneath
-        self._below[segments(path)] = resource
+        if listed_subpaths is not tuple:
+            self._listed_subpaths[path] = listed_subpaths
+        self._prefixes[segments(path)] = resource
 
-    def take(self, path: str, resource: IResource) -> None:
+    def override(self, path: str, resource: IResource) -> None:
         """Answer C{path} and everything below it, whatever was claimed there, until it is given back."""
-        self._taken[segments(path)] = resource
+        self._overrides[segments(path)] = resource
 
-    def give_back(self, path: str) -> None:
+    def remove_override(self, path: str) -> None:
         """Let those answer again who have claimed C{path}."""
-        self._taken.pop(segments(path), None)
+        self._overrides.pop(segments(path), None)
 
-    def release(self, path: str) -> None:
+    def unregister(self, path: str) -> None:
         """Give up both kinds of claim on C{path}."""
         self._exact.pop(segments(path), None)
-        self._below.pop(segments(path), None)
+        self._prefixes.pop(segments(path), None)
 
-    def paths(self) -> list[str]:
+    def listed_paths(self) -> list[str]:
         """Every claimed path that is listed, and those below that are, sorted."""
-        listed = {*self._exact, *self._below} - self._unlisted
-        below = (f"{path}/{rest}" for path, beneath in self._beneath.items() for rest in beneath())
+        listed = {*self._exact, *self._prefixes} - self._unlisted
+        below = (f"{path}/{rest}" for path, beneath in self._listed_subpaths.items() for rest in beneath())
         return sorted({*("/" + b"/".join(path).decode() for path in listed), *below})
 
     def getChild(self, path: bytes, request: IRequest) -> IResource:
@@ -99,15 +99,15 @@ class Layer(Resource):
         whole = path
         while path and not path[-1]:
             path = path[:-1]
-        if self._taken:
+        if self._overrides:
             for length in (3, 1):
-                taken = self._taken.get(tuple(path[:length]))
+                taken = self._overrides.get(tuple(path[:length]))
                 if taken is not None:
                     return taken
         exact = self._exact.get(tuple(path))
         if exact is not None:
             return None if len(whole) > len(path) + 1 and tuple(path) in self._one_slash else exact
-        below = self._below
+        below = self._prefixes
         for length in (3, 2, 1):
             key = tuple(path[:length])
             found = below.get(key)

@@ -82,23 +82,23 @@ class ProtobufEncoder:
         except WireError as error:
             raise APIStatusError.internal(str(error)) from None
 
-    def one(self, result: Result) -> bytes:
+    def encode_object(self, result: Result) -> bytes:
         """A single object."""
-        return self.of_document(self.inner.one(result))
+        return self.of_document(self.inner.encode_object(result))
 
-    async def listing(
+    async def encode_list(
         self,
         listing: Listing,
         token: str,
         scheduler: WorkScheduler | None,
-        in_thread: DeferToThread | None = None,
+        defer_to_thread: DeferToThread | None = None,
     ) -> Body:
         """
         Encode a list; its items do not repeat their kind.
 
         @param scheduler: Schedules slices of the work; L{None} encodes all at once.
-        @param in_thread: Calls a function with arguments in the computation thread, for large items; L{None} encodes
-            them like others.
+        @param defer_to_thread: Runs a function in the computation thread, for large items; L{None} encodes them in the
+            reactor's thread.
         @raise APIStatusError: An item cannot be encoded (500).
         """
         meta = self._codec.message(list_meta(listing, token), f"{_META}.ListMeta")
@@ -106,8 +106,8 @@ class ProtobufEncoder:
         records = listing.records
         done = 0
         while done < len(records):
-            if in_thread is not None and len(records[done].item) > LARGE_ITEM:
-                done = await in_thread(self._some_items, records, done, parts)
+            if defer_to_thread is not None and len(records[done].item) > LARGE_ITEM:
+                done = await defer_to_thread(self._some_items, records, done, parts)
                 continue
             if scheduler is not None and done:
                 await scheduler.wait_for_slot()
@@ -131,24 +131,24 @@ class ProtobufEncoder:
             parts.append(b"%b%b%b" % (key, put_varint(len(message)), message))
         return end
 
-    def event(self, kind: str, record: Record) -> bytes:
+    def encode_event(self, event_type: str, record: Record) -> bytes:
         """A watch event; an ERROR where it can not be shown."""
         try:
             message = self._message(self.inner.value(record))
         except WireError as error:
-            return self.failure(APIStatusError.internal(str(error)).status())
-        return _frame(kind, envelope(*self._said, message))
+            return self.encode_error_event(APIStatusError.internal(str(error)).status())
+        return _frame(event_type, envelope(*self._said, message))
 
     #: The first event of a watch is like the others.
-    first_event = event
+    encode_first_event = encode_event
 
-    def bookmark(self, revision: int, initial_events_end: bool) -> bytes:
+    def encode_bookmark(self, revision: int, initial_events_end: bool) -> bytes:
         """A bookmark."""
         return _frame(
             "BOOKMARK", self.of_document(orjson.dumps(self.inner.bookmark_object(revision, initial_events_end)))
         )
 
-    def failure(self, status: JSONObject) -> bytes:
+    def encode_error_event(self, status: JSONObject) -> bytes:
         """The event that tells why a watch ends."""
         return failed_frame(status)
 
@@ -158,7 +158,7 @@ def failed_frame(status: JSONObject) -> bytes:
     return _frame("ERROR", encode_protobuf(status))
 
 
-def _frame(kind: str, shown: bytes) -> bytes:
+def _frame(event_type: str, shown: bytes) -> bytes:
     """A C{WatchEvent} behind its length; the object in it has its envelope."""
-    event = put_counted(1, kind.encode()) + put_counted(2, put_counted(1, shown))
+    event = put_counted(1, event_type.encode()) + put_counted(2, put_counted(1, shown))
     return pack(">I", len(event)) + event

@@ -12,9 +12,9 @@ class BadDocument(ValueError):
     """It can not be used; the text says why."""
 
 
-class NoDocument(Exception):
+class UnexpectedResponse(Exception):
     """A server answered something else; the text says what."""
 
 
 #: What is no fault of ours when a server is asked.
-FAILURES: Final = (CallError, Unreachable, BadDocument, BadJSON, NoDocument)
+FAILURES: Final = (CallError, Unreachable, BadDocument, BadJSON, UnexpectedResponse)

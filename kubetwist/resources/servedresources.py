@@ -2,7 +2,7 @@
 What the servers of the chain serve, as discovery and OpenAPI tell of it.
 
 The installer adds a line here for every route it registers, so that no document lists what nobody answers. Each server
-has an L{InstalledGroups} of its own; L{MergedGroups} shows those of a whole chain as one.
+has an L{ServedResources} of its own; L{MergedServedResources} shows those of a whole chain as one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..registry.kindtable import GROUP_PRIORITIES
 
 
 @frozen
-class InstalledResource:
+class APIResource:
     """
     A resource or subresource that has routes: one line of an C{APIResourceList}.
 
@@ -77,8 +77,8 @@ def built_in_priority(group_version: GroupVersion) -> Priority:
     return Priority(group_priority(group), version_priority(group, version))
 
 
-class IInstalled(Protocol):
-    """What documents ask for: L{InstalledGroups} and L{MergedGroups} give it."""
+class IServedResources(Protocol):
+    """What documents ask for: L{ServedResources} and L{MergedServedResources} give it."""
 
     @property
     def generation(self) -> int:
@@ -94,20 +94,20 @@ class IInstalled(Protocol):
     def versions(self, group: str) -> Sequence[str]:
         """The versions of C{group}, the preferred one first; empty where nothing of it is served."""
 
-    def resources(self, group_version: GroupVersion) -> Sequence[InstalledResource]:
+    def resources(self, group_version: GroupVersion) -> Sequence[APIResource]:
         """In the order in which documents list them."""
 
 
-class InstalledGroups:
+class ServedResources:
     """The groups, versions and resources of one server; they may come and go while it runs."""
 
     def __init__(self) -> None:
         self.generation = 0
         self.priorities: dict[GroupVersion, Priority] = {}
-        self._resources: dict[GroupVersion, list[InstalledResource]] = {}
+        self._resources: dict[GroupVersion, list[APIResource]] = {}
         self._listeners: list[Callable[[], None]] = []
 
-    def add(self, resource: InstalledResource) -> None:
+    def add(self, resource: APIResource) -> None:
         """Serve one more, listed by its name among those of its group and version; one of the same name is replaced."""
         listed = self._resources.setdefault(resource.group_version, [])
         listed[:] = [other for other in listed if other.name != resource.name]
@@ -115,7 +115,7 @@ class InstalledGroups:
         self._changed()
 
     def set_group_version(
-        self, group_version: GroupVersion, resources: Iterable[InstalledResource], priority: Priority | None = None
+        self, group_version: GroupVersion, resources: Iterable[APIResource], priority: Priority | None = None
     ) -> None:
         """Serve exactly C{resources} in C{group_version}, and list them in this order."""
         if priority is not None:
@@ -134,15 +134,15 @@ class InstalledGroups:
         return lambda: self._listeners.remove(listener)
 
     def group_versions(self) -> Sequence[GroupVersion]:
-        """@see: L{IInstalled}."""
+        """@see: L{IServedResources}."""
         return preferred(self._resources, self.priorities)
 
     def versions(self, group: str) -> Sequence[str]:
-        """@see: L{IInstalled}."""
+        """@see: L{IServedResources}."""
         return [one.version for one in self.group_versions() if one.group == group]
 
-    def resources(self, group_version: GroupVersion) -> Sequence[InstalledResource]:
-        """@see: L{IInstalled}."""
+    def resources(self, group_version: GroupVersion) -> Sequence[APIResource]:
+        """@see: L{IServedResources}."""
         return tuple(self._resources.get(group_version, ()))
 
     def _changed(self) -> None:
@@ -152,38 +152,38 @@ class InstalledGroups:
 
 
 @frozen(eq=False)
-class MergedGroups:
+class MergedServedResources:
     """
     The groups of several servers as one.
 
     @ivar layers: Who is asked first stands first; a group and version is answered by one server alone.
     """
 
-    layers: Sequence[InstalledGroups] = field()
+    layers: Sequence[ServedResources] = field()
 
     @property
     def generation(self) -> int:
-        """@see: L{IInstalled}."""
+        """@see: L{IServedResources}."""
         return sum(layer.generation for layer in self.layers)
 
     @property
     def priorities(self) -> Mapping[GroupVersion, Priority]:
-        """@see: L{IInstalled}."""
+        """@see: L{IServedResources}."""
         priorities: dict[GroupVersion, Priority] = {}
         for layer in reversed(self.layers):
             priorities.update(layer.priorities)
         return priorities
 
     def group_versions(self) -> Sequence[GroupVersion]:
-        """@see: L{IInstalled}."""
+        """@see: L{IServedResources}."""
         return preferred({one for layer in self.layers for one in layer.group_versions()}, self.priorities)
 
     def versions(self, group: str) -> Sequence[str]:
-        """@see: L{IInstalled}."""
+        """@see: L{IServedResources}."""
         return [one.version for one in self.group_versions() if one.group == group]
 
-    def resources(self, group_version: GroupVersion) -> Sequence[InstalledResource]:
-        """@see: L{IInstalled}."""
+    def resources(self, group_version: GroupVersion) -> Sequence[APIResource]:
+        """@see: L{IServedResources}."""
         for layer in self.layers:
             found = layer.resources(group_version)
             if found:

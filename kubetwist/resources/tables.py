@@ -163,7 +163,7 @@ class TableEncoder:
         if self.include == "None":
             return b'{"cells":[%b%bnull}' % (cells, rest)
         if self.include == "Object":
-            return b'{"cells":[%b%b%b}' % (cells, rest, self.plain.one(record))
+            return b'{"cells":[%b%b%b}' % (cells, rest, self.plain.encode_object(record))
         if meta_end:
             meta = record.item[:meta_end][1:]
         else:
@@ -183,7 +183,7 @@ class TableEncoder:
             return Body([head + self._empty + b"}" + end])
         return list_body(head + b"[", rows, b"]}" + end)
 
-    def one(self, result: Result) -> bytes:
+    def encode_object(self, result: Result) -> bytes:
         """A single object, as a table of one row."""
         record = result if isinstance(result, Record) else self._made_up(result)
         meta = b"{}" if not record.revision else b'{"resourceVersion":"%d"}' % record.revision
@@ -226,7 +226,7 @@ class TableEncoder:
             rows.append(join(record, pieces, ages, now))
         return rows
 
-    def listing(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
+    def encode_list(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
         """
         Encode a list.
 
@@ -235,27 +235,27 @@ class TableEncoder:
         rows = made_at_once(self.items(listing)) if items is None else items
         return self.table(orjson.dumps(list_meta(listing, token)), rows, end=b"\n")
 
-    def event(self, kind: str, record: Record) -> bytes:
+    def encode_event(self, event_type: str, record: Record) -> bytes:
         """A watch event; only the first of a watch repeats the columns."""
-        return self._event(kind, record, with_columns=False)
+        return self._event(event_type, record, with_columns=False)
 
-    def first_event(self, kind: str, record: Record) -> bytes:
+    def encode_first_event(self, event_type: str, record: Record) -> bytes:
         """The first event of a watch."""
-        return self._event(kind, record, with_columns=True)
+        return self._event(event_type, record, with_columns=True)
 
-    def _event(self, kind: str, record: Record, *, with_columns: bool) -> bytes:
+    def _event(self, event_type: str, record: Record, *, with_columns: bool) -> bytes:
         meta = b'{"resourceVersion":"%d"}' % record.revision
         rows = [self.row(record, {}, posix_now())]
         return b'{"type":"%b","object":%b}\n' % (
-            kind.encode(),
+            event_type.encode(),
             self.table(meta, rows, with_columns=with_columns).joined(),
         )
 
-    def failure(self, status: JSONObject) -> bytes:
+    def encode_error_event(self, status: JSONObject) -> bytes:
         """The event that tells why a watch ends."""
         return failed_event(status)
 
-    def bookmark(self, revision: int, initial_events_end: bool) -> bytes:
+    def encode_bookmark(self, revision: int, initial_events_end: bool) -> bytes:
         """A bookmark: a row of blanks."""
         zero = self.plain.bookmark_object(revision, initial_events_end)
         cells = cell_pieces(self._row(zero))

@@ -113,13 +113,13 @@ class TracedEncoder:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._encoder, name)
 
-    def one(self, result: Result) -> bytes:
+    def encode_object(self, result: Result) -> bytes:
         """A single object."""
-        return self._within(self._encoder.one, result)
+        return self._within(self._encoder.encode_object, result)
 
-    def listing(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
+    def encode_list(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
         """A list."""
-        return self._within(self._encoder.listing, listing, token, items)
+        return self._within(self._encoder.encode_list, listing, token, items)
 
     def _within(self, call: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
         place = current.get()

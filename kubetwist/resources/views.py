@@ -26,7 +26,7 @@ JSON_TYPE = b"application/json"
 _CUSTOM_LIST = "*unstructured.UnstructuredList"
 
 
-class View(NamedTuple):
+class OutputFormat(NamedTuple):
     """How a request wants its answer."""
 
     encoder: Any
@@ -38,24 +38,24 @@ class View(NamedTuple):
         """Whether that is in protobuf."""
         return False
 
-    def one(self, result: Result) -> bytes:
+    def encode_object(self, result: Result) -> bytes:
         """A single object."""
         with Spending(SERIALIZATION):
-            body: bytes = self.encoder.one(result)
+            body: bytes = self.encoder.encode_object(result)
             if self.pretty:
                 return pretty(body)
             return body + b"\n" if self.content_type == JSON_TYPE else body
 
-    async def shown(self, result: Result, scope: RequestScope) -> bytes:
+    async def encode_async(self, result: Result, scope: RequestScope) -> bytes:
         """Encode a single object, in the computation thread if it is large and not only stored bytes."""
         size = len(result.item) if isinstance(result, Record) else 0
         if not scope.large(size) or (size and not self.pretty and getattr(self.encoder, "stored", False)):
-            return self.one(result)
-        body: bytes = await scope.compute(size, self.one, result)
+            return self.encode_object(result)
+        body: bytes = await scope.compute(size, self.encode_object, result)
         return body
 
 
-class ProtobufView(NamedTuple):
+class ProtobufOutputFormat(NamedTuple):
     """
     How a request wants its answer, if that is in protobuf.
 
@@ -72,35 +72,35 @@ class ProtobufView(NamedTuple):
         """It is."""
         return True
 
-    def one(self, result: Result) -> bytes:
+    def encode_object(self, result: Result) -> bytes:
         """A single object."""
         with Spending(SERIALIZATION):
-            document: bytes = self.encoder.inner.one(result)
-            self.tell(document)
+            document: bytes = self.encoder.inner.encode_object(result)
+            self.audit_response(document)
             return self.encoder.of_document(document)
 
-    async def shown(self, result: Result, scope: RequestScope) -> bytes:
+    async def encode_async(self, result: Result, scope: RequestScope) -> bytes:
         """Encode a single object, in the computation thread if it is large."""
         size = len(result.item) if isinstance(result, Record) else 0
-        body: bytes = await scope.compute(size, self.one, result)
+        body: bytes = await scope.compute(size, self.encode_object, result)
         return body
 
-    def tell(self, document: bytes) -> None:
+    def audit_response(self, document: bytes) -> None:
         """Tell of an object in JSON."""
         audit = self.request.audit
         if audit is not None and audit.wants_response_object:
             audit.log_response_object(document)
 
 
-AnyView = View | ProtobufView
+AnyOutputFormat = OutputFormat | ProtobufOutputFormat
 
 
-def view(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> AnyView:
+def negotiate_output(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> AnyOutputFormat:
     """
     Find the encoder for a request.
 
     @param collection: Whether a list is answered (or watched), not a single object.
-    @return: One may be among them that refuses when there is something to show (L{Unshown}).
+    @return: One may be among them that refuses when there is something to show (L{NotAcceptableEncoder}).
     @raise APIStatusError: The client accepts nothing that can be had (406), or a watch asks for an unknown part (400).
     """
     negotiated = _negotiated(endpoint, request, collection)
@@ -117,15 +117,15 @@ def view(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> AnyVi
                     raise
                 problem = error
         if problem is not None:
-            return View(Unshown(problem, negotiated.media), negotiated.content_type, False)
+            return OutputFormat(NotAcceptableEncoder(problem, negotiated.media), negotiated.content_type, False)
     key = (negotiated.media, transform, negotiated.version, include)
     encoder = endpoint.encoders.get(key)
     if encoder is None:
         encoder = endpoint.encoders[key] = _make(endpoint, *key)
     if negotiated.media == "protobuf":
-        return ProtobufView(encoder, negotiated.content_type, request)
+        return ProtobufOutputFormat(encoder, negotiated.content_type, request)
     indented = wants_pretty(negotiated, request.uri, request.getHeader(b"user-agent"))
-    return View(encoder, negotiated.content_type, indented and negotiated.media == "json")
+    return OutputFormat(encoder, negotiated.content_type, indented and negotiated.media == "json")
 
 
 def _unshowable(endpoint: Endpoint, transform: str, collection: bool, watched: bool) -> APIStatusError | None:
@@ -146,17 +146,17 @@ def _unshowable(endpoint: Endpoint, transform: str, collection: bool, watched: b
 
 def _negotiated(endpoint: Endpoint, request: KubeRequest, collection: bool) -> Negotiated:
     accept = request.getHeader(b"accept")
-    forms = endpoint.forms
+    negotiators = endpoint.negotiators
     if request.method == b"DELETE":
-        return forms.object(accept)
+        return negotiators.object(accept)
     if not collection:
-        negotiate = forms.object if endpoint.tables else forms.untabled
+        negotiate = negotiators.object if endpoint.tables else negotiators.object_without_table
         return negotiate(accept, request.method in _WITH_BODY and not request.read_body())
-    negotiated = forms.list(accept)
-    return forms.watch(accept) if request.info.verb == "watch" else negotiated
+    negotiated = negotiators.list(accept)
+    return negotiators.watch(accept) if request.info.verb == "watch" else negotiated
 
 
-class Unshown:
+class NotAcceptableEncoder:
     """Stands for an encoder where nothing can be shown, which is told when there is something to show."""
 
     def __init__(self, error: APIStatusError, media: str) -> None:
@@ -168,9 +168,9 @@ class Unshown:
 
     #: Nothing has to be encoded.
     stored = True
-    one = listing = _refuse
+    encode_object = encode_list = _refuse
 
-    def failure(self, status: JSONObject) -> bytes:
+    def encode_error_event(self, status: JSONObject) -> bytes:
         """The event that tells why a watch ends."""
         return self._failed_event(status)
 

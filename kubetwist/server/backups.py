@@ -22,7 +22,7 @@ from attrs import frozen
 from ..api.times import now
 from ..storage.sqlite.backup import Progress, Summary, copy_store, examine, make_store
 from ..storage.sqlite.logfile import MARK
-from .datadir import MARKER, RESTORING, DataDirectory
+from .datadir import MARKER, RESTORE_MARKER, DataDirectory
 from .errors import StartError
 from .files import sync_directory, write_file
 
@@ -162,9 +162,9 @@ def restore(source: Path, target: Path, bump: int, *, replace: bool = False, say
     """
     backup = read_backup(source)
     data = DataDirectory(target)
-    data.take()
+    data.lock()
     try:
-        begun = (data.path / RESTORING).exists()
+        begun = (data.path / RESTORE_MARKER).exists()
         if (data.path / STORE).exists() and not (replace or begun):
             raise StartError(f"there is a {STORE} in {target} already: with --replace it is put aside")
         for leftover in data.path.glob(".restored.*"):
@@ -200,7 +200,7 @@ def _copy_file(source: Path, target: Path) -> None:
 
 def _put_in_place(data: DataDirectory, new: Path, backup: Backup, say: Callable[[str], object]) -> None:
     folder = data.path
-    write_file(folder / RESTORING, b"")
+    write_file(folder / RESTORE_MARKER, b"")
     old = [f"{STORE}{suffix}" for suffix in _BESIDE]
     if backup.has_keys:
         # The kubeconfig is made anew, with the certificates that are there then.
@@ -215,7 +215,7 @@ def _put_in_place(data: DataDirectory, new: Path, backup: Backup, say: Callable[
     for path in sorted(new.iterdir()):
         path.rename(folder / path.name)
         sync_directory(folder)
-    (folder / RESTORING).unlink()
+    (folder / RESTORE_MARKER).unlink()
     sync_directory(folder)
 
 

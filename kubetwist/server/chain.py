@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ..flowcontrol.controller import FlowControl
     from ..registry.assembly import ResourceRegistry
     from ..resources.customresources import CustomResources
-    from ..resources.handlers.watch import Flusher
-    from ..resources.servedresources import IInstalled
+    from ..resources.handlers.watch import WatchFlusher
+    from ..resources.servedresources import IServedResources
 
 
 class InstalledAPIs(Protocol):
@@ -31,11 +31,11 @@ class InstalledAPIs(Protocol):
         """The stores, and what they share."""
 
     @property
-    def flusher(self) -> Flusher:
+    def flusher(self) -> WatchFlusher:
         """Paces watches."""
 
     @property
-    def installed(self) -> IInstalled:
+    def installed(self) -> IServedResources:
         """The served groups, versions and resources."""
 
     @property

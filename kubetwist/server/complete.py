@@ -120,7 +120,7 @@ class Completion:
         """Open the data directory; a server in memory without C{--data-dir} has a temporary one."""
         options = self.options
         durable = not options["in-memory"]
-        if not durable and "data-dir" not in options.given:
+        if not durable and "data-dir" not in options.changed:
             folder = held.enter_context(tempfile.TemporaryDirectory(prefix="kubetwist-"))
             options["data-dir"] = f"{folder}/data"
         data = DataDirectory(Path(options["data-dir"]), durable=durable)
@@ -154,7 +154,7 @@ class Completion:
         """
         options = self.options
         context.token_issuer = make_token_issuer(options, context.data)
-        context.token_keys = read_token_keys(options, context.data, context.files, context.token_key_followers)
+        context.token_keys = read_token_keys(options, context.data, context.files, context.token_key_listeners)
         authorizer = make_authorizer(options, context)
         return Access(make_authenticator(options, context), authorizer)
 

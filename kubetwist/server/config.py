@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .listening import BoundAddress
     from .options import ServerOptions
     from .tracing import Tracing
-    from .watchedfiles import WatchedFiles
+    from .watchedfiles import FileReloader
 
 
 @frozen(eq=False)
@@ -106,7 +106,7 @@ class ServerConfig:
         return self.context.grants
 
     @property
-    def files(self) -> WatchedFiles:
+    def files(self) -> FileReloader:
         """The files that are read again when they change."""
         return self.context.files
 
@@ -151,9 +151,9 @@ class ServerConfig:
         return self.context.token_keys
 
     @property
-    def token_key_followers(self) -> list[Callable[[Sequence[TokenKey]], object]]:
+    def token_key_listeners(self) -> list[Callable[[Sequence[TokenKey]], object]]:
         """Called with the new keys when C{--service-account-key-file} has changed."""
-        return self.context.token_key_followers
+        return self.context.token_key_listeners
 
     @property
     def address(self) -> str:

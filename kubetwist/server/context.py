@@ -14,7 +14,7 @@ from ..client.factory import Outgoing
 from ..metrics.registry import Registry
 from ..registry.rbac.ruleresolver import Grants
 from ..registry.stores import Stores
-from .watchedfiles import WatchedFiles
+from .watchedfiles import FileReloader
 
 if TYPE_CHECKING:
     from ..api.resource import JSONObject
@@ -53,10 +53,10 @@ class PluginContext:
     @ivar kubelet_credentials: The client certificate for kubelets; L{None} in a server that does not call kubelets.
     @ivar sessions: The sessions of the web page; L{None} without the page.
     @ivar client_authorities: The authorities of client certificates: the server requests certificates of these.
-    @ivar token_key_followers: Called with the new keys when C{--service-account-key-file} has changed.
+    @ivar token_key_listeners: Called with the new keys when C{--service-account-key-file} has changed.
     @ivar authentication_configuration: The content of C{--authentication-config} and of the flags C{--oidc-...}; set by
         the first authenticator that reads it.
-    @ivar authentication_followers: Called with the new content when the file has changed.
+    @ivar authentication_config_listeners: Called with the new content when the file has changed.
     @ivar closers: Called after the last request.
     """
 
@@ -72,18 +72,18 @@ class PluginContext:
     kubelet_credentials: KubeletCredentials | None = None
     sessions: SessionAuthenticator | None = None
     client_authorities: list[Authorities] = field(factory=list)
-    token_key_followers: list[Callable[[Sequence[TokenKey]], object]] = field(factory=list)
+    token_key_listeners: list[Callable[[Sequence[TokenKey]], object]] = field(factory=list)
     authentication_configuration: AuthenticationConfiguration | None = None
-    authentication_followers: list[Callable[[AuthenticationConfiguration], object]] = field(factory=list)
+    authentication_config_listeners: list[Callable[[AuthenticationConfiguration], object]] = field(factory=list)
     closers: list[Callable[[], object]] = field(factory=list)
     outgoing: Outgoing = field(init=False)
-    files: WatchedFiles = field(init=False)
+    files: FileReloader = field(init=False)
     stores: Stores = field(factory=Stores, init=False)
     grants: Grants = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.outgoing = Outgoing(self.reactor, self._find_service, self.options["webhook-url-denied-cidrs"])
-        self.files = WatchedFiles(self.reactor)
+        self.files = FileReloader(self.reactor)
         self.grants = Grants(self.stores)
 
     def _find_service(self, namespace: str, name: str) -> JSONObject | None:

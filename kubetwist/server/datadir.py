@@ -22,7 +22,14 @@ from twisted.logger import Logger
 
 from ..api.flagvalues import FlagValues
 from ..api.users import MASTERS
-from .credentials.certificates import Authority, BadCertificate, Pair, Subject, service_account_key, serving_names
+from .credentials.certificates import (
+    BadCertificate,
+    CertConfig,
+    CertificateAuthority,
+    CertKeyPair,
+    service_account_key,
+    serving_names,
+)
 from .credentials.kubeconfig import kubeconfig, refreshed
 from .errors import StartError
 from .files import sync_directory, write_file
@@ -31,13 +38,13 @@ from .hostaddress import advertised_address
 MARKER = "kubetwist.json"
 FORMAT = 1
 #: Says who uses the directory; it counts only while the marker is locked.
-HOLDER = "kubetwist.pid"
+PID_FILE = "kubetwist.pid"
 #: There while a backup is being put in the place of what was there.
-RESTORING = ".restoring"
+RESTORE_MARKER = ".restoring"
 
-ADMIN = Subject("kubernetes-admin", organization=MASTERS)
+ADMIN = CertConfig("kubernetes-admin", organization=MASTERS)
 #: As L{kubetwist.controllers.clusterauthenticationtrust} tells of it.
-FRONT_PROXY = Subject("front-proxy-client")
+FRONT_PROXY = CertConfig("front-proxy-client")
 
 
 class DataDirectory:
@@ -76,12 +83,12 @@ class DataDirectory:
 
         @raise StartError: It is not ours, damaged, used by another process, or can not be written.
         """
-        self.take()
+        self.lock()
         with self._left_when_it_fails():
             self.check_restored()
             self._make_pki()
 
-    def take(self) -> None:
+    def lock(self) -> None:
         """
         Take it for this process, and make nothing in it but its marker.
 
@@ -90,7 +97,7 @@ class DataDirectory:
         with self._left_when_it_fails():
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._check()
-            self._take()
+            self._flock()
 
     @contextmanager
     def _left_when_it_fails(self) -> Iterator[None]:
@@ -110,14 +117,14 @@ class DataDirectory:
 
         @raise StartError: One was.
         """
-        if (self.path / RESTORING).exists():
+        if (self.path / RESTORE_MARKER).exists():
             raise StartError(f"the data directory {self.path} is half restored: call twist kubeapi-restore again")
 
     def close(self) -> None:
         """Leave it to others. Idempotent."""
         if self._lock is not None:
             with suppress(OSError):
-                (self.path / HOLDER).unlink()
+                (self.path / PID_FILE).unlink()
             os.close(self._lock)
             self._lock = None
 
@@ -140,7 +147,7 @@ class DataDirectory:
         if known["format"] > FORMAT:
             raise StartError(f"the data directory {self.path} was made by a newer kubetwist: use that, or another one")
 
-    def _take(self) -> None:
+    def _flock(self) -> None:
         descriptor = os.open(self.path / MARKER, os.O_RDWR | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -150,11 +157,11 @@ class DataDirectory:
         self._lock = descriptor
         # Where the disk is full it says nothing, and that is no reason not to start.
         with suppress(OSError):
-            (self.path / HOLDER).write_text(f"{os.getpid()}\n")
+            (self.path / PID_FILE).write_text(f"{os.getpid()}\n")
 
     def _holder(self) -> str:
         try:
-            return f"another server (process {int((self.path / HOLDER).read_text())})"
+            return f"another server (process {int((self.path / PID_FILE).read_text())})"
         except (OSError, ValueError):
             return "another server"
 
@@ -168,7 +175,7 @@ class DataDirectory:
         private, public = service_account_key()
         files = {"sa.key": (private, 0o600), "sa.pub": (public, 0o644)}
         for name, common_name in (("ca", "kubetwist-ca"), ("front-proxy-ca", "kubetwist-front-proxy-ca")):
-            pair = Authority.make(common_name).pair
+            pair = CertificateAuthority.make(common_name).pair
             files[f"{name}.crt"] = (pair.certificate, 0o644)
             files[f"{name}.key"] = (pair.key, 0o600)
         for name, (content, mode) in files.items():
@@ -179,19 +186,21 @@ class DataDirectory:
 
     # What is in it.
 
-    def authority(self, name: str = "ca") -> Authority:
+    def authority(self, name: str = "ca") -> CertificateAuthority:
         """
         The authority that issues our certificates, or that of the front proxy.
 
         @raise StartError: It is damaged.
         """
         try:
-            return Authority(self._pair(self.pki, name))
+            return CertificateAuthority(self._pair(self.pki, name))
         except (OSError, BadCertificate) as error:
             why = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else f"{name}.crt: {error}"
             raise StartError(f"the data directory {self.path} is damaged: {why}") from error
 
-    def issued(self, folder: Path, name: str, authority: Authority, subject: Subject) -> Pair:
+    def ensure_certificate(
+        self, folder: Path, name: str, authority: CertificateAuthority, subject: CertConfig
+    ) -> CertKeyPair:
         """
         A certificate of ours: the one of an earlier start, or a new one.
 
@@ -199,7 +208,7 @@ class DataDirectory:
         """
         try:
             pair = self._pair(folder, name)
-            if authority.still_good(pair, subject):
+            if authority.is_valid_for(pair, subject):
                 return pair
             self._log.info("issuing {name} anew: it expires soon, or is for other names", name=f"{name}.crt")
         except FileNotFoundError:
@@ -228,8 +237,8 @@ class DataDirectory:
         return self.pki / "sa.key", self.pki / "sa.pub"
 
     @staticmethod
-    def _pair(folder: Path, name: str) -> Pair:
-        return Pair((folder / f"{name}.crt").read_bytes(), (folder / f"{name}.key").read_bytes())
+    def _pair(folder: Path, name: str) -> CertKeyPair:
+        return CertKeyPair((folder / f"{name}.crt").read_bytes(), (folder / f"{name}.key").read_bytes())
 
 
 class Credentials:
@@ -237,8 +246,8 @@ class Credentials:
     What the server shows to clients, and its admin to the server.
 
     @ivar serving: The serving certificate, with its issuers behind it, and its key.
-    @ivar trust: What clients verify it by.
-    @ivar trust_followers: Called when C{trust} has changed and new connections are served with the new certificate.
+    @ivar ca_bundle: What clients verify it by.
+    @ivar ca_bundle_listeners: Called when C{trust} has changed and new connections are served with the new certificate.
     @ivar front_proxy: What it shows to servers that it hands requests on to.
     @ivar front_proxy_authority: What those verify that by, PEM.
     """
@@ -251,11 +260,11 @@ class Credentials:
         @raise StartError: Something can not be read, used or written.
         """
         self._data = data
-        self.trust_followers: list[Callable[[], object]] = []
+        self.ca_bundle_listeners: list[Callable[[], object]] = []
         authority = data.authority()
-        self._own = self.trust = authority.pair.certificate
+        self._own = self.ca_bundle = authority.pair.certificate
         if options["tls-cert-file"]:
-            self.take(_given(options["tls-cert-file"], options["tls-private-key-file"]))
+            self.set_serving_certificate(_given(options["tls-cert-file"], options["tls-private-key-file"]))
         else:
             folder = Path(options["cert-dir"]) if options["cert-dir"] else data.pki
             names = tuple(names) or serving_names(
@@ -264,22 +273,22 @@ class Credentials:
                 (options["bind-address"], advertised_address(options["bind-address"], options["advertise-address"])),
                 options["external-hostname"],
             )
-            subject = Subject("kube-apiserver", names=names, server=True)
-            self.serving = data.issued(folder, "apiserver", authority, subject)
-        self.admin = data.issued(data.pki, "admin", authority, ADMIN)
+            subject = CertConfig("kube-apiserver", names=names, server=True)
+            self.serving = data.ensure_certificate(folder, "apiserver", authority, subject)
+        self.admin = data.ensure_certificate(data.pki, "admin", authority, ADMIN)
         proxies = data.authority("front-proxy-ca")
-        self.front_proxy = data.issued(data.pki, "front-proxy-client", proxies, FRONT_PROXY)
+        self.front_proxy = data.ensure_certificate(data.pki, "front-proxy-client", proxies, FRONT_PROXY)
         self.front_proxy_authority = proxies.pair.certificate
         data.service_account_keys()
 
-    def take(self, serving: Pair) -> None:
+    def set_serving_certificate(self, serving: CertKeyPair) -> None:
         """Show another certificate, which somebody else has issued."""
         self.serving = serving
-        self.trust = self._own + serving.certificate
+        self.ca_bundle = self._own + serving.certificate
 
     def write_kubeconfig(self, url: str) -> Path:
         """Write the admin's kubeconfig, unless it is as it should be; return where it is."""
-        content = kubeconfig(url, self.trust, self.admin)
+        content = kubeconfig(url, self.ca_bundle, self.admin)
         path = self._data.kubeconfig
         try:
             found = path.read_bytes() if path.exists() else content
@@ -294,13 +303,13 @@ class Credentials:
         return path
 
 
-def _given(certificate: str, key: str) -> Pair:
+def _given(certificate: str, key: str) -> CertKeyPair:
     contents: Sequence[bytes] = []
     try:
         contents = [Path(path).read_bytes() for path in (certificate, key)]
     except OSError as error:
         raise StartError(f"can not read {error.filename}: {error.strerror}") from error
-    pair = Pair(*contents)
+    pair = CertKeyPair(*contents)
     try:
         pair.parsed()
     except BadCertificate as error:

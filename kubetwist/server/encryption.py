@@ -49,7 +49,7 @@ def encrypt(backend: IStorageBackend, context: PluginContext) -> tuple[IStorageB
     return storage, encryption
 
 
-def show_encryption(config: ServerConfig, server: GenericServer) -> None:
+def register_encryption_checks(config: ServerConfig, server: GenericServer) -> None:
     """Add what is to be seen of it: the health of key management services, and that their file is followed."""
     encryption = config.encryption
     if encryption is None:

@@ -64,7 +64,7 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
     )
 
 
-def show_etcd(config: ServerConfig, server: GenericServer) -> None:
+def register_etcd_metrics(config: ServerConfig, server: GenericServer) -> None:
     """Have the metrics of a server tell of its etcd, where it has one."""
     storage = innermost(config.backend)
     client = getattr(storage, "client", None)
@@ -77,5 +77,5 @@ def show_etcd(config: ServerConfig, server: GenericServer) -> None:
         from ..storage.etcd.sizes import EtcdSizes
 
         sizes = EtcdSizes(client.members, config.reactor, interval, metrics)
-        server.add_when_ready("sizes of etcd", sizes.start)
-        server.add_at_end("sizes of etcd", sizes.stop)
+        server.add_ready_hook("sizes of etcd", sizes.start)
+        server.register_destroy_func("sizes of etcd", sizes.stop)

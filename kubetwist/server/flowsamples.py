@@ -53,7 +53,7 @@ _SERIES: Final[dict[str, tuple[str, Sequence[str], Sequence[float]]]] = {
 }
 
 
-class FlowSamples:
+class FlowControlSampler:
     """Samples how busy priority levels are."""
 
     def __init__(

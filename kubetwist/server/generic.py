@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.logger import Logger
 from twisted.web.resource import IResource
 
-from ..resources.mux import Layer
+from ..resources.mux import DelegatingMux
 from .endpoints.health import HealthCheck, Unhealthy
 from .hooknames import ORDER
 
@@ -54,11 +54,11 @@ class PostStartHook:
 class _Parts:
     """What belongs to one server alone."""
 
-    before_listening: list[tuple[str, Hook]] = field(factory=list)
+    pre_listen: list[tuple[str, Hook]] = field(factory=list)
     post_start: list[PostStartHook] = field(factory=list)
-    when_ready: list[tuple[str, Hook]] = field(factory=list)
+    ready: list[tuple[str, Hook]] = field(factory=list)
     pre_shutdown: list[tuple[str, Hook]] = field(factory=list)
-    at_end: list[tuple[str, Hook]] = field(factory=list)
+    destroy_funcs: list[tuple[str, Hook]] = field(factory=list)
     checks: list[tuple[HealthCheck, tuple[str, ...]]] = field(factory=list)
 
 
@@ -66,7 +66,7 @@ class GenericServer:
     """
     One server of the chain.
 
-    @ivar layer: The paths it has claimed.
+    @ivar mux: The paths it has claimed.
     @ivar delegate: The next server; L{None} for the last.
     """
 
@@ -80,15 +80,15 @@ class GenericServer:
         self.name = name
         self._hook_order = hook_order
         self.delegate = delegate if isinstance(delegate, GenericServer) else None
-        behind: IResource = delegate.layer if isinstance(delegate, GenericServer) else delegate
-        self.layer: Layer = Layer(name, behind)
+        behind: IResource = delegate.mux if isinstance(delegate, GenericServer) else delegate
+        self.mux: DelegatingMux = DelegatingMux(name, behind)
         self._parts = _Parts()
 
     # For those who build it.
 
-    def add_before_listening(self, name: str, start: Hook) -> None:
+    def add_pre_listen_hook(self, name: str, start: Hook) -> None:
         """Have C{start} called when the storage is open, and wait for it before anyone can connect: watch caches."""
-        self._parts.before_listening.append((name, start))
+        self._parts.pre_listen.append((name, start))
 
     def add_post_start_hook(self, name: str, run: Hook) -> None:
         """
@@ -100,17 +100,17 @@ class GenericServer:
             raise ValueError(f"there is a post-start hook {name} already")
         self._parts.post_start.append(PostStartHook(name, run))
 
-    def add_when_ready(self, name: str, run: Hook) -> None:
+    def add_ready_hook(self, name: str, run: Hook) -> None:
         """Have C{run} called when the server is ready; what takes its time is not to be waited for there."""
-        self._parts.when_ready.append((name, run))
+        self._parts.ready.append((name, run))
 
     def add_pre_shutdown_hook(self, name: str, run: Hook) -> None:
         """Have C{run} called when the server is told to stop, while it still answers."""
         self._parts.pre_shutdown.append((name, run))
 
-    def add_at_end(self, name: str, stop: Hook) -> None:
+    def register_destroy_func(self, name: str, stop: Hook) -> None:
         """Have C{stop} called when the last request is answered, before the storage is closed."""
-        self._parts.at_end.append((name, stop))
+        self._parts.destroy_funcs.append((name, stop))
 
     def add_health_check(self, check: HealthCheck, paths: tuple[str, ...] = EVERYWHERE) -> None:
         """Add a line to some of the health paths."""
@@ -139,10 +139,10 @@ class GenericServer:
     def _all_hooks(self) -> list[PostStartHook]:
         return [hook for server in self.chain() for hook in server._parts.post_start]
 
-    async def run_before_listening(self) -> None:
+    async def run_pre_listen_hooks(self) -> None:
         """One after the other, as later ones may need earlier ones."""
         for server in self.chain():
-            for _, start in server._parts.before_listening:
+            for _, start in server._parts.pre_listen:
                 await _finished(start)
 
     async def run_post_start_hooks(self) -> None:
@@ -158,10 +158,10 @@ class GenericServer:
 
         await _together([run(hook) for hook in self._all_hooks()])
 
-    async def run_when_ready(self) -> None:
+    async def run_ready_hooks(self) -> None:
         """One after the other; one that fails leaves the server as it is."""
         for server in self.chain():
-            for name, run in server._parts.when_ready:
+            for name, run in server._parts.ready:
                 await self._tolerant("starting", name, run)
 
     async def run_pre_shutdown_hooks(self) -> None:
@@ -169,10 +169,10 @@ class GenericServer:
         hooks = [hook for server in self.chain() for hook in server._parts.pre_shutdown]
         await _together([self._tolerant("pre-shutdown hook", *hook) for hook in hooks])
 
-    async def run_at_end(self) -> None:
+    async def run_destroy_funcs(self) -> None:
         """One after the other, the last registered first."""
         for server in reversed(list(self.chain())):
-            for name, stop in reversed(server._parts.at_end):
+            for name, stop in reversed(server._parts.destroy_funcs):
                 await self._tolerant("stopping", name, stop)
 
     async def _tolerant(self, what: str, name: str, run: Hook) -> None:

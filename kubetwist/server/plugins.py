@@ -267,7 +267,7 @@ def make_authorizer(
 def _configured_authorizer(
     path: str, options: FlagValues, server: PluginContext, known: Set[str], make: Callable[[str], IAuthorizer]
 ) -> IAuthorizer:
-    if any(name == "authorization-mode" or name.startswith("authorization-webhook-") for name in options.given):
+    if any(name == "authorization-mode" or name.startswith("authorization-webhook-") for name in options.changed):
         raise StartError(
             "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags"
             " are defined"

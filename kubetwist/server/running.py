@@ -37,23 +37,23 @@ from ..metrics.requests import RequestMetrics
 from ..storage.wrappers import shared_storage
 from .chain import InstalledAPIs, Installer, create_server_chain
 from .complete import start_error
-from .credentials.certificates import Pair
-from .credentials.frontproxy import show_front_proxy
+from .credentials.certificates import CertKeyPair
+from .credentials.frontproxy import configure_proxy_client_certificate
 from .datadir import ADMIN
-from .encryption import show_encryption
-from .endpoints.configz import claim_configz
-from .endpoints.debugging import claim_debugging
+from .encryption import register_encryption_checks
+from .endpoints.configz import install_configz
+from .endpoints.debugging import install_debugging
 from .endpoints.fairness import PATH as FAIRNESS
-from .endpoints.fairness import FairnessResource
-from .endpoints.flagz import claim_flagz
-from .endpoints.logs import claim_logs
-from .endpoints.metrics import Served, claim_metrics
+from .endpoints.fairness import FlowControlDebugResource
+from .endpoints.flagz import install_flagz
+from .endpoints.logs import install_logs
+from .endpoints.metrics import Served, install_metrics
 from .endpoints.openid import serve_documents
-from .endpoints.statusz import claim_statusz
+from .endpoints.statusz import install_statusz
 from .endpoints.version import VersionResource
 from .errors import StartError
-from .etcdbackend import show_etcd
-from .flowsamples import FlowSamples
+from .etcdbackend import register_etcd_metrics
+from .flowsamples import FlowControlSampler
 from .readings import tell_of, tell_of_connections
 from .serverchecks import ServerChecks
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from ..flowcontrol.controller import FlowControl
     from ..http.request import Handler, KubeRequest
     from .config import ServerConfig
-    from .credentials.tlscontext import ServerContext
+    from .credentials.tlscontext import ServingContextFactory
     from .generic import GenericServer
     from .options import ServerOptions
 
@@ -108,7 +108,7 @@ class APIServer:
         self._started = False
         self._released = False
         #: Whether those who come are told to come again, as this server stops.
-        self._refusing = False
+        self._send_retry_after = False
         self.apis: InstalledAPIs | None = None
         self.url = ""
         self.stopping = False
@@ -144,22 +144,22 @@ class APIServer:
         if tracing is not None:
             tracing.start(reactor, server)
         if apis is not None and apis.aggregation is not None:
-            show_front_proxy(apis.aggregation, options, config.credentials.front_proxy, config.files)
-        show_encryption(config, server)
-        show_etcd(config, server)
+            configure_proxy_client_certificate(apis.aggregation, options, config.credentials.front_proxy, config.files)
+        register_encryption_checks(config, server)
+        register_etcd_metrics(config, server)
         auditor = config.auditor
         self._prepare_run(server, apis)
         served = Served(None if apis is None else apis.installed, config.kubernetes_version)
         metrics = RequestMetrics(
             config.metrics, served.__contains__, lambda: list(self.site.open_requests), served.is_deprecated
         )
-        claim_metrics(server.layer, config, metrics.begin_anew)
+        install_metrics(server.mux, config, metrics.begin_anew)
         if apis is not None and apis.flow is not None:
             self._sample(server, apis.flow, metrics)
-        limit, left = self.make_limit()
+        limit, left = self.make_request_limiter()
         guard = make_guard(options["memory-limit"])
         handler = with_filters(
-            traverse(server.layer),
+            traverse(server.mux),
             reactor=reactor,
             authenticator=config.authenticator,
             authorizer=config.authorizer,
@@ -177,7 +177,7 @@ class APIServer:
         if options["shutdown-send-retry-after"]:
             from ..filters.retryafter import with_retry_after
 
-            handler = with_retry_after(handler, lambda: self._refusing)
+            handler = with_retry_after(handler, lambda: self._send_retry_after)
         if config.sessions is not None:
             from ..ui.page import with_pages
 
@@ -185,7 +185,7 @@ class APIServer:
             handler = with_pages(handler, config.sessions, reactor, swagger_ui=swagger_ui, auditor=auditor)
         await config.backend.open()
         self._opened = True
-        await server.run_before_listening()
+        await server.run_pre_listen_hooks()
         self._prepared = True
         site = self._site = self._make_site(handler, metrics, left, guard)
         if auditor is not None:
@@ -198,7 +198,7 @@ class APIServer:
         config.files.start()
         self._started = True
         self._log.info("ready")
-        await server.run_when_ready()
+        await server.run_ready_hooks()
 
     def _make_site(
         self,
@@ -247,7 +247,7 @@ class APIServer:
         """Return a wrapper of handlers that refuses requests while there is not enough memory."""
         return lambda handler: with_memory_limit(handler, guard, self.config.context.stores.sizes, MAX_BODY)
 
-    def make_limit(self) -> tuple[Callable[[Handler], Handler], Callable[[KubeRequest], object]]:
+    def make_request_limiter(self) -> tuple[Callable[[Handler], Handler], Callable[[KubeRequest], object]]:
         """
         What keeps requests waiting while there are too many.
 
@@ -270,10 +270,10 @@ class APIServer:
         """Have it looked at how busy priority levels are, while the server runs."""
         options = self._options
         limits = options["max-requests-inflight"], options["max-mutating-requests-inflight"]
-        samples = FlowSamples(flow, self._reactor, metrics.in_flight, limits)
+        samples = FlowControlSampler(flow, self._reactor, metrics.in_flight, limits)
         self.config.metrics.register_collector(samples.collect)
-        server.add_when_ready("samples of priority levels", samples.start)
-        server.add_at_end("samples of priority levels", samples.stop)
+        server.add_ready_hook("samples of priority levels", samples.start)
+        server.register_destroy_func("samples of priority levels", samples.stop)
 
     def make_consistency(self) -> Consistency | None:
         """What has requests wait until this server is as far as those are that share its storage."""
@@ -307,19 +307,19 @@ class APIServer:
     def _prepare_run(self, server: GenericServer, apis: InstalledAPIs | None) -> None:
         """What every chain has, whatever APIs are on it."""
         config = self.config
-        server.layer.claim_below("/version", VersionResource(config.kubernetes_version))
-        server.layer.claim_below(WHY, lambda: _why(config))
+        server.mux.handle_prefix("/version", VersionResource(config.kubernetes_version))
+        server.mux.handle_prefix(WHY, lambda: _why(config))
         if config.token_keys:
-            forget = serve_documents(server.layer, self._options, config.token_keys, lambda: config.external_address)
-            config.token_key_followers.append(lambda keys: forget())
-        claim_debugging(server.layer, config)
-        claim_logs(server.layer, config)
-        claim_flagz(server.layer, config)
-        claim_configz(server.layer, config)
-        claim_statusz(server.layer, config, lambda: [path for one in server.chain() for path in one.layer.paths()])
+            forget = serve_documents(server.mux, self._options, config.token_keys, lambda: config.external_address)
+            config.token_key_listeners.append(lambda keys: forget())
+        install_debugging(server.mux, config)
+        install_logs(server.mux, config)
+        install_flagz(server.mux, config)
+        install_configz(server.mux, config)
+        install_statusz(server.mux, config, lambda: [path for one in server.chain() for path in one.mux.listed_paths()])
         tell_of(config, apis)
         if apis is not None and apis.flow is not None:
-            server.layer.claim_below(FAIRNESS, FairnessResource(apis.flow, config.reactor), listed=False)
+            server.mux.handle_prefix(FAIRNESS, FlowControlDebugResource(apis.flow, config.reactor), exposed=False)
         checks = ServerChecks(
             config,
             begun=config.begun,
@@ -331,10 +331,10 @@ class APIServer:
 
     def _listen(self, site: KubeSite) -> None:
         from ..http.connection.coalescingtls import CoalescingTLSFactory
-        from .credentials.tlscontext import ServerContext
+        from .credentials.tlscontext import ServingContextFactory
 
         options, config = self._options, self.config
-        context = ServerContext(
+        context = ServingContextFactory(
             config.credentials.serving,
             options["tls-min-version"],
             openssl_ciphers(options["tls-cipher-suites"]),
@@ -349,23 +349,23 @@ class APIServer:
         self._port = config.bound.listen(factory, self._reactor)
         self.url = f"https://{config.address}"
 
-    def _follow_certificate(self, context: ServerContext) -> None:
+    def _follow_certificate(self, context: ServingContextFactory) -> None:
         """Show the certificate of --tls-cert-file as it is at the time, to those who connect from then on."""
         from .credentials.tlscontext import make_context
 
         options, config = self._options, self.config
         credentials = config.credentials
 
-        def load(contents: Sequence[bytes]) -> Pair:
-            pair = Pair(*contents)
+        def load(contents: Sequence[bytes]) -> CertKeyPair:
+            pair = CertKeyPair(*contents)
             pair.parsed()
             make_context(pair, options["tls-min-version"])
             return pair
 
-        def use(pair: Pair) -> None:
-            credentials.take(pair)
+        def use(pair: CertKeyPair) -> None:
+            credentials.set_serving_certificate(pair)
             context.replace(pair)
-            for follower in credentials.trust_followers:
+            for follower in credentials.ca_bundle_listeners:
                 follower()
             pool = self._reactor.getThreadPool()
             deferToThreadPool(self._reactor, pool, credentials.write_kubeconfig, self.url).addErrback(
@@ -384,7 +384,7 @@ class APIServer:
 
     def reread_files(self) -> None:
         """Check the files of the command line for changes immediately."""
-        self.config.files.look_now()
+        self.config.files.poll_now()
 
     # Stop.
 
@@ -413,7 +413,7 @@ class APIServer:
         config.files.stop()
         if port is not None and site is not None:
             if self._options["shutdown-send-retry-after"]:
-                self._refusing = True
+                self._send_retry_after = True
                 await self._end_watches(site)
                 await self._finish(site)
             stopped = port.stopListening()
@@ -422,7 +422,7 @@ class APIServer:
             await self._drain(site)
         server, self._server = self._server, None
         if server is not None:
-            await server.run_at_end()
+            await server.run_destroy_funcs()
         if config.auditor is not None and self._auditing:
             await config.auditor.stop()
         await config.release(self._close_backend if self._opened else None)
@@ -457,7 +457,7 @@ class APIServer:
 
     async def _drain(self, site: KubeSite) -> None:
         """Let what is open be finished, and close all connections."""
-        if not self._refusing:
+        if not self._send_retry_after:
             await self._end_watches(site)
         site.connections.close_idle()
         await self._finish(site)

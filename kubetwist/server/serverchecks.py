@@ -73,7 +73,7 @@ class ServerChecks:
 
         for path in EVERYWHERE:
             checks = checks_of(path)
-            server.layer.claim_below(f"/{path}", HealthResource(path, checks, health), beneath=_names(checks))
+            server.mux.handle_prefix(f"/{path}", HealthResource(path, checks, health), listed_subpaths=_names(checks))
 
     async def _check_storage(self, patience: str = "etcd-healthcheck-timeout") -> None:
         shared = shared_storage(self._config.backend)

@@ -86,7 +86,7 @@ class KubeAPIService(Service):
     def _begin_key(self) -> None:
         """Where the start will need a new key, have it made while the rest of the server is imported."""
         options = self._options
-        temporary = options["in-memory"] and "data-dir" not in options.given
+        temporary = options["in-memory"] and "data-dir" not in options.changed
         if temporary or not os.path.exists(os.path.join(options["data-dir"], "pki")):
             from .credentials.keygeneration import begin_key
 
@@ -108,7 +108,7 @@ class KubeAPIService(Service):
             await self.server.stop()
 
 
-class UnderTwist:
+class TwistProcess:
     """
     What C{twist} leaves to us: one line when the start fails, exit codes, signals, the service manager, logs as text.
     """
@@ -119,9 +119,9 @@ class UnderTwist:
         self._service = service
         self._reactor = reactor
         self._options = options
-        self._told = False
+        self._stop_requested = False
 
-    def arrange(self) -> None:
+    def install(self) -> None:
         """Do all of it, once the reactor runs."""
         # Threads that are at work let the reactor wait for this long each time that it wants to go on.
         sys.setswitchinterval(SWITCH_INTERVAL)
@@ -156,9 +156,9 @@ class UnderTwist:
             signal.signal(number, self._signalled)
 
     def _signalled(self, number: int, frame: FrameType | None) -> None:
-        if self._told:
+        if self._stop_requested:
             os._exit(FAILED)
-        self._told = True
+        self._stop_requested = True
         self._reactor.callFromThread(self._stop)
 
     def _asked(self, number: int, frame: FrameType | None) -> None:
@@ -195,7 +195,7 @@ class UnderTwist:
         else:
             self._log.failure("the server can not start", failure)
             line = f"can not start: {failure.value!r}"
-        self._told = True
+        self._stop_requested = True
         if self._options.parent is not None:
             # "Starting reactor..." has no meaning for users.
             from twisted.logger import LogLevel

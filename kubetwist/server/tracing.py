@@ -62,7 +62,7 @@ class Tracing:
             self._exporting = None
             return deferToThreadPool(reactor, reactor.getThreadPool(), exporting.close, PATIENCE)
 
-        server.add_at_end("traces", stop)
+        server.register_destroy_func("traces", stop)
 
 
 def make_tracing(options: FlagValues) -> Tracing | None:

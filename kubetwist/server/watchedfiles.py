@@ -28,9 +28,9 @@ from ..interfaces import IServerReactor
 T = TypeVar("T")
 
 #: Seconds between two looks.
-INTERVAL: Final = 5.0
+POLL_INTERVAL: Final = 5.0
 #: Bytes of a file.
-LIMIT: Final = 16 * 1024 * 1024
+MAX_FILE_SIZE: Final = 16 * 1024 * 1024
 
 #: Makes something of the contents of files; raises L{ValueError} when they are bad. Called in a thread, but for once.
 Load = Callable[[Sequence[bytes]], Any]
@@ -42,7 +42,7 @@ class _Watch:
     """
     Files that are read together.
 
-    @ivar further: Files that those name, and that count as theirs.
+    @ivar dependent_paths: Files that those name, and that count as theirs.
     @ivar stamp: What the file system said of all of them when they were last read.
     @ivar digest: Of their contents at that time; of what was wrong, if they could not be read.
     """
@@ -52,22 +52,22 @@ class _Watch:
     use: Callable[[Any], object]
     what: str
     also: Callable[[Any], Sequence[Path]]
-    further: tuple[Path, ...] = ()
+    dependent_paths: tuple[Path, ...] = ()
     stamp: Stamp = ()
     digest: bytes = b""
 
 
 @define
-class _News:
+class _Change:
     """What became of files that have changed: a value, or what is wrong."""
 
     watch: _Watch
     value: Any = None
     error: str = ""
-    further: tuple[Path, ...] = ()
+    dependent_paths: tuple[Path, ...] = ()
 
 
-class WatchedFiles:
+class FileReloader:
     """All files of one server."""
 
     _log = Logger()
@@ -76,20 +76,20 @@ class WatchedFiles:
         self,
         reactor: IServerReactor,
         interval: float | None = None,
-        in_thread: Callable[[Callable[[], list[_News]]], Deferred[list[_News]]] | None = None,
+        in_thread: Callable[[Callable[[], list[_Change]]], Deferred[list[_Change]]] | None = None,
     ) -> None:
         """
-        @param interval: Seconds between two looks; L{None} for L{INTERVAL}.
+        @param interval: Seconds between two looks; L{None} for L{POLL_INTERVAL}.
         @param in_thread: Runs a function elsewhere; L{None} for the reactor's threads.
         """
         self._reactor = reactor
-        self._interval = INTERVAL if interval is None else interval
+        self._interval = POLL_INTERVAL if interval is None else interval
         self._in_thread = in_thread or self._in_reactors_thread
         self.reloads: dict[tuple[str, str], tuple[int, float]] = {}
         self._watches: list[_Watch] = []
         self._timer: IDelayedCall | None = None
         self._running = False
-        self._looking = False
+        self._polling = False
         self._again = False
 
     def watch(
@@ -107,7 +107,7 @@ class WatchedFiles:
         @param use: Called in the reactor's thread with what C{load} made of new contents; raises L{ValueError} if it
             can not be used. A Deferred is waited for, before the log tells of it.
         @param what: What the log calls them: a flag.
-        @param also: Names further files, by what was loaded; when those change, it is as if these had.
+        @param also: Names dependent_paths files, by what was loaded; when those change, it is as if these had.
         @return: What C{load} makes of them now.
         @raise OSError: One can not be read.
         @raise ValueError: They can not be used, as C{load} has it, or are too long.
@@ -116,14 +116,14 @@ class WatchedFiles:
         watch.stamp = _stamp(watch.paths)
         contents = [_read(path) for path in watch.paths]
         value = load(contents)
-        watch.further = tuple(also(value))
-        watch.digest = _digest(contents, watch.further)
-        watch.stamp += _stamp(watch.further)
+        watch.dependent_paths = tuple(also(value))
+        watch.digest = _digest(contents, watch.dependent_paths)
+        watch.stamp += _stamp(watch.dependent_paths)
         if not all(map(_is_regular, watch.paths)):
             # A pipe has been read for good.
             return value
         self._watches.append(watch)
-        if self._running and self._timer is None and not self._looking:
+        if self._running and self._timer is None and not self._polling:
             self._later()
         return value
 
@@ -132,14 +132,14 @@ class WatchedFiles:
         self._running = True
         self._later()
 
-    def look_now(self) -> None:
+    def poll_now(self) -> None:
         """Check the files now, or again after a check that is in progress."""
-        if self._looking:
+        if self._polling:
             self._again = True
         elif self._running and self._watches:
             if self._timer is not None:
                 self._timer.cancel()
-            self._look()
+            self._poll()
 
     def stop(self) -> None:
         """Look no more. Idempotent."""
@@ -150,39 +150,39 @@ class WatchedFiles:
 
     def _later(self) -> None:
         if self._running and self._watches:
-            self._timer = self._reactor.callLater(self._interval, self._look)
+            self._timer = self._reactor.callLater(self._interval, self._poll)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         self._timer = None
-        self._looking = True
+        self._polling = True
         looking = self._in_thread(self._changes)
         looking.addCallback(self._tell)
         looking.addErrback(lambda failure: self._log.failure("looking at files failed", failure))
-        looking.addCallback(self._looked)
+        looking.addCallback(self._polled)
 
-    def _looked(self, _: object) -> None:
-        self._looking = False
+    def _polled(self, _: object) -> None:
+        self._polling = False
         again, self._again = self._again, False
         if again and self._running:
-            self._look()
+            self._poll()
         else:
             self._later()
 
     def _in_reactors_thread(self, call: Callable[[], T]) -> Deferred[T]:
         return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), call)
 
-    def _changes(self) -> list[_News]:
+    def _changes(self) -> list[_Change]:
         """What is new; in a thread."""
-        found = (_look_at(watch) for watch in list(self._watches))
+        found = (_check(watch) for watch in list(self._watches))
         return [news for news in found if news is not None]
 
-    def _tell(self, changes: list[_News]) -> None:
+    def _tell(self, changes: list[_Change]) -> None:
         for news in changes:
             watch = news.watch
             if not self._running:
                 return
             if not news.error:
-                watch.further = news.further
+                watch.dependent_paths = news.dependent_paths
                 try:
                     result = watch.use(news.value)
                     if isinstance(result, Deferred):
@@ -223,14 +223,14 @@ class WatchedFiles:
         )
 
 
-def _look_at(watch: _Watch) -> _News | None:
-    stamp = _stamp((*watch.paths, *watch.further))
+def _check(watch: _Watch) -> _Change | None:
+    stamp = _stamp((*watch.paths, *watch.dependent_paths))
     if stamp == watch.stamp:
         return None
     watch.stamp = stamp
     try:
         contents = [_read_again(path) for path in watch.paths]
-        digest = _digest(contents, watch.further)
+        digest = _digest(contents, watch.dependent_paths)
     except (OSError, ValueError) as error:
         contents, digest = [], b""
         why = f"can not read {error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
@@ -238,24 +238,24 @@ def _look_at(watch: _Watch) -> _News | None:
         if digest == watch.digest:
             return None
         watch.digest = digest
-        return _News(watch, error=why)
+        return _Change(watch, error=why)
     if digest == watch.digest:
         return None
     watch.digest = digest
     try:
         value = watch.load(contents)
-        further = tuple(watch.also(value))
+        dependent_paths = tuple(watch.also(value))
     except (OSError, ValueError) as error:
-        return _News(watch, error=str(error))
+        return _Change(watch, error=str(error))
     except RecursionError:
-        return _News(watch, error="it nests too deep")
-    if further != watch.further:
+        return _Change(watch, error="it nests too deep")
+    if dependent_paths != watch.dependent_paths:
         try:
-            watch.digest = _digest(contents, further)
+            watch.digest = _digest(contents, dependent_paths)
         except (OSError, ValueError) as error:
-            return _News(watch, error=str(error))
-        watch.stamp = _stamp((*watch.paths, *further))
-    return _News(watch, value, further=further)
+            return _Change(watch, error=str(error))
+        watch.stamp = _stamp((*watch.paths, *dependent_paths))
+    return _Change(watch, value, dependent_paths=dependent_paths)
 
 
 def _stamp(paths: Sequence[Path]) -> Stamp:
@@ -283,14 +283,14 @@ def _read_again(path: Path) -> bytes:
 
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
-        content = file.read(LIMIT + 1)
-    if len(content) > LIMIT:
-        raise ValueError(f"{path} is longer than {LIMIT} bytes")
+        content = file.read(MAX_FILE_SIZE + 1)
+    if len(content) > MAX_FILE_SIZE:
+        raise ValueError(f"{path} is longer than {MAX_FILE_SIZE} bytes")
     return content
 
 
-def _digest(contents: Sequence[bytes], further: Sequence[Path]) -> bytes:
+def _digest(contents: Sequence[bytes], dependent_paths: Sequence[Path]) -> bytes:
     digest = sha256()
-    for content in (*contents, *map(_read_again, further)):
+    for content in (*contents, *map(_read_again, dependent_paths)):
         digest.update(sha256(content).digest())
     return digest.digest()

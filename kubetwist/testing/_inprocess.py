@@ -122,7 +122,7 @@ class InProcessServer(Reachable):
             url=server.url,
             kubeconfig=data_dir / "admin.kubeconfig",
             token=token,
-            ca=credentials.trust.decode(),
+            ca=credentials.ca_bundle.decode(),
             client_certificate=credentials.admin.certificate.decode(),
             client_key=credentials.admin.key.decode(),
         )

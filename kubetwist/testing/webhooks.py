@@ -29,7 +29,7 @@ from twisted.web.server import NOT_DONE_YET, Request, Site
 from ..api.jsontypes import JSONObject, JSONValue
 from ..authentication.certificates import common_name
 from ..interfaces import IServerReactor
-from ..server.credentials.certificates import Authority, Pair, Subject
+from ..server.credentials.certificates import CertConfig, CertificateAuthority, CertKeyPair
 
 #: The answer that does not come.
 NEVER: Final = object()
@@ -78,7 +78,7 @@ class WebhookServer:
         *,
         names: tuple[str, ...] = ("127.0.0.1", "localhost"),
         tls: bool = True,
-        require_client: bool | Authority = False,
+        require_client: bool | CertificateAuthority = False,
         expired: bool = False,
     ) -> None:
         """
@@ -90,9 +90,9 @@ class WebhookServer:
         """
         self._reactor = reactor
         self._answer = answer
-        self._authority = Authority.make("webhook-ca")
-        given = require_client if isinstance(require_client, Authority) else None
-        self._clients = given or Authority.make("webhook-client-ca")
+        self._authority = CertificateAuthority.make("webhook-ca")
+        given = require_client if isinstance(require_client, CertificateAuthority) else None
+        self._clients = given or CertificateAuthority.make("webhook-client-ca")
         self._names = names
         self._tls = tls
         self._require_client = require_client
@@ -117,9 +117,9 @@ class WebhookServer:
         """How many were made."""
         return self._site.made  # type: ignore[no-any-return]
 
-    def client_pair(self, name: str) -> Pair:
+    def client_pair(self, name: str) -> CertKeyPair:
         """A client certificate that this server takes."""
-        return self._clients.issue(Subject(name))
+        return self._clients.issue(CertConfig(name))
 
     async def start(self, port: int = 0) -> WebhookServer:
         """Listen."""
@@ -133,7 +133,7 @@ class WebhookServer:
         return self
 
     def _context(self) -> CertificateOptions:
-        pair = self._authority.issue(Subject("webhook", names=self._names, server=True))
+        pair = self._authority.issue(CertConfig("webhook", names=self._names, server=True))
         if self._expired:
             pair = _expired(pair, self._authority)
         certificate = ssl.PrivateCertificate.loadPEM(pair.certificate + pair.key)
@@ -238,7 +238,7 @@ class _Leaf(Resource):
         request.finish()
 
 
-def _expired(pair: Pair, authority: Authority) -> Pair:
+def _expired(pair: CertKeyPair, authority: CertificateAuthority) -> CertKeyPair:
     """A certificate whose time is over, of one whose time is not."""
     certificate, _ = pair.parsed()
     _, issuer = authority.pair.parsed()
@@ -254,4 +254,4 @@ def _expired(pair: Pair, authority: Authority) -> Pair:
     )
     for extension in certificate.extensions:
         builder = builder.add_extension(extension.value, extension.critical)
-    return Pair(builder.sign(issuer, hashes.SHA256()).public_bytes(Encoding.PEM), pair.key)
+    return CertKeyPair(builder.sign(issuer, hashes.SHA256()).public_bytes(Encoding.PEM), pair.key)

@@ -19,7 +19,7 @@ from kubetwist.audit.make import make_auditor
 from kubetwist.audit.policy import REQUEST
 from kubetwist.cli.kubeapi import Options
 from kubetwist.http.requestinfo import request_info_of
-from kubetwist.server.watchedfiles import INTERVAL, WatchedFiles
+from kubetwist.server.watchedfiles import INTERVAL, FileReloader
 
 POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
 
@@ -41,7 +41,7 @@ class MakeTests(SynchronousTestCase):
         self.policy = self.folder / "policy.yaml"
         self.policy.write_text(policy)
         self.clock = Clock()
-        self.files = files = WatchedFiles(self.clock, in_thread=lambda call: succeed(call()))
+        self.files = files = FileReloader(self.clock, in_thread=lambda call: succeed(call()))
         flags = tuple(flag.replace("FOLDER", str(self.folder)) for flag in flags)
         server: Any = SimpleNamespace(reactor=self.clock, files=files)
         return make_auditor(options(*flags), server)

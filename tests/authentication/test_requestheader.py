@@ -21,7 +21,7 @@ from kubetwist.authentication.requestheader import (
 from kubetwist.authentication.union import AuthenticatorUnion
 from kubetwist.cli.kubeapi import Options
 from kubetwist.interfaces import IAuthenticator
-from kubetwist.server.watchedfiles import WatchedFiles
+from kubetwist.server.watchedfiles import FileReloader
 from tests.certificates import Request, root, subject
 
 FLAGS = (
@@ -155,7 +155,7 @@ class MakeTests(SynchronousTestCase):
         (data / "pki" / "ca.crt").write_bytes(self.users.pem)
         self.file = data / "proxies.crt"
         self.file.write_bytes(root("proxies").pem + self.more)
-        server: Any = type("Server", (), {"client_authorities": [], "files": WatchedFiles(Clock())})
+        server: Any = type("Server", (), {"client_authorities": [], "files": FileReloader(Clock())})
         self.server = server
         flags = tuple(flag.replace("FILE", str(self.file)) for flag in flags)
         return frontproxy.make(options(f"--data-dir={data}", *flags), server)

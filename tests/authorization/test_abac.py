@@ -24,7 +24,7 @@ from kubetwist.authorization.abac import (
     read_policies,
 )
 from kubetwist.interfaces import IAuthorizer, IRuleExplainer, IRuleResolver
-from kubetwist.server.watchedfiles import INTERVAL, WatchedFiles
+from kubetwist.server.watchedfiles import POLL_INTERVAL, FileReloader
 
 ALICE = UserInfo("alice", groups=("developers", "system:authenticated"))
 EVE = UserInfo("system:anonymous", groups=("system:unauthenticated",))
@@ -207,7 +207,7 @@ class FileTests(SynchronousTestCase):
         clock = Clock()
 
         class Config:
-            files = WatchedFiles(clock, in_thread=execute)
+            files = FileReloader(clock, in_thread=execute)
 
         options = {"authorization-policy-file": str(path)}
         error = self.assertRaises(ValueError, make, options, Config)
@@ -218,11 +218,11 @@ class FileTests(SynchronousTestCase):
         self.addCleanup(Config.files.stop)
         self.assertTrue(allows(authorizer, ALICE, "get", "ns//pods"))
         path.write_text(line(user="alice", namespace="*", resource="secrets") + "\n")
-        clock.advance(INTERVAL)
+        clock.advance(POLL_INTERVAL)
         self.assertFalse(allows(authorizer, ALICE, "get", "ns//pods"))
         self.assertTrue(allows(authorizer, ALICE, "get", "ns//secrets"))
         path.write_text("nonsense, and longer than before " * 10)
-        clock.advance(INTERVAL)
+        clock.advance(POLL_INTERVAL)
         self.assertTrue(allows(authorizer, ALICE, "get", "ns//secrets"))
 
     def test_no_file(self) -> None:

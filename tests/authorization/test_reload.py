@@ -15,7 +15,7 @@ from kubetwist.authorization import always
 from kubetwist.authorization.reload import ReloadableAuthorizer
 from kubetwist.client.factory import Outgoing
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
-from kubetwist.server.watchedfiles import INTERVAL, WatchedFiles
+from kubetwist.server.watchedfiles import POLL_INTERVAL, FileReloader
 from tests.authorization.configurationcase import KNOWN, KUBECONFIG, ConfigurationCase
 
 
@@ -27,7 +27,7 @@ class ReloadTests(ConfigurationCase):
         super().setUp()
         self.clock = Clock()
         self.path = self.folder / "config"
-        self.files = WatchedFiles(self.clock, in_thread=lambda call: maybeDeferred(call))
+        self.files = FileReloader(self.clock, in_thread=lambda call: maybeDeferred(call))
         self.lines: list[str] = []
         self.files._log = self  # type: ignore[assignment]
         self.files.start()
@@ -56,7 +56,7 @@ class ReloadTests(ConfigurationCase):
     def change(self, *authorizers: Any) -> None:
         """Have another file."""
         self.path.write_bytes(self.document(*authorizers))
-        self.clock.advance(INTERVAL)
+        self.clock.advance(POLL_INTERVAL)
 
     def names(self, authorizer: ReloadableAuthorizer) -> list[str]:
         """Who is asked."""
@@ -106,7 +106,7 @@ class ReloadTests(ConfigurationCase):
         authorizer = self.start(self.webhook())
         before = authorizer._clients[0]
         self.kubeconfig.write_text(json.dumps(KUBECONFIG).replace("127.0.0.1:1/", "127.0.0.1:2/"))
-        self.clock.advance(INTERVAL)
+        self.clock.advance(POLL_INTERVAL)
         self.assertEqual(authorizer._clients[0].settings.url, "https://127.0.0.1:2/authorize")
         self.assertIsNot(authorizer._clients[0], before)
 

@@ -56,7 +56,7 @@ class CommandServiceTests(SynchronousTestCase):
         """A tool that has done its work ends the process well."""
 
         async def work(service: CommandService) -> None:
-            service.say("done")
+            service.print_line("done")
 
         service = self.run_command(work)
         self.assertEqual((service.code, self.reactor.running), (0, False))

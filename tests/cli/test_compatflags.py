@@ -23,7 +23,7 @@ class CompatibilityTests(CommandLineTestCase):
         self.assertEqual(len(found), len(unused))
         for flag in found:
             text = str(flag.default).lower() if isinstance(flag.default, bool) else str(flag.default)
-            if flag.kind.shown == "duration":
+            if flag.flag_type.metavar == "duration":
                 text = f"{flag.default}s"
             self.assertEqual(parsed(f"--{flag.name}={text}")[flag.name], flag.default, flag.name)
 

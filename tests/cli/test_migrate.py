@@ -26,7 +26,7 @@ class OptionsTests(SynchronousTestCase):
         options.parseOptions(
             ["--from-data-dir=a", "--to-etcd-servers=http://b:1,http://c:2", "--to-etcd-prefix=/x", "--replace"]
         )
-        source, target = options.sides["from"], options.sides["to"]
+        source, target = options.endpoints["from"], options.endpoints["to"]
         self.assertEqual(
             (source["storage-backend"], source["data-dir"], source["etcd-prefix"]), ("sqlite", "a", "/registry")
         )

@@ -16,7 +16,7 @@ from kubetwist.extension._delegation import (
     DelegatedAuthentication,
     LookupFailed,
 )
-from kubetwist.server.credentials.certificates import Authority
+from kubetwist.server.credentials.certificates import CertificateAuthority
 
 
 class StubCluster:
@@ -51,8 +51,8 @@ class LookupTests(TestCase):
         self.clock = Clock()
         self.authentication = DelegatedAuthentication(self.cluster, self.clock, 10.0)  # type: ignore[arg-type]
         self.addCleanup(self.authentication.stop)
-        self.ca = Authority.make("ca").pair.certificate.decode()
-        self.proxy_ca = Authority.make("proxies").pair.certificate.decode()
+        self.ca = CertificateAuthority.make("ca").pair.certificate.decode()
+        self.proxy_ca = CertificateAuthority.make("proxies").pair.certificate.decode()
 
     async def test_again(self) -> None:
         """The config map is read when the server starts, and from time to time from then on."""

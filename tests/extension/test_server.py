@@ -18,7 +18,7 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.extension import ExtensionOptions, Resource
 from kubetwist.extension._server import ExtensionService
 from kubetwist.interfaces import IValidatingAdmission
-from kubetwist.server.credentials.certificates import Authority, Pair, Subject
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority, CertKeyPair
 from kubetwist.server.errors import StartError
 from kubetwist.testing import InProcessServer
 from kubetwist.testing._connection import Connection
@@ -79,8 +79,8 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.addCleanup(self.front.stop)
         await self.front.start()
         self.front_connection = evolve(self.front.connection, token="admin-token")
-        self.proxies = Authority.make("proxies")
-        self.proxy = self.proxies.issue(Subject("the-proxy"))
+        self.proxies = CertificateAuthority.make("proxies")
+        self.proxy = self.proxies.issue(CertConfig("the-proxy"))
 
     async def tell(self, **changed: Any) -> None:
         """Have the config map say how users are known."""
@@ -124,7 +124,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.addCleanup(service.stopService)
         await service.ready
         self.service, self.server = service, service.server
-        ca = self.server.config.credentials.trust.decode()
+        ca = self.server.config.credentials.ca_bundle.decode()
         return evolve(self.front_connection, url=self.server.url, ca=ca)
 
     async def ask(
@@ -133,7 +133,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         """A request with a token."""
         return await deferToThread(evolve(connection, token=token).request, method, path, body)
 
-    def as_proxy(self, connection: Connection, pair: Pair, headers: dict[str, str], path: str) -> int:
+    def as_proxy(self, connection: Connection, pair: CertKeyPair, headers: dict[str, str], path: str) -> int:
         """A GET with a certificate and headers; the code of its answer. Blocking."""
         import http.client
 
@@ -215,8 +215,8 @@ class ServerTests(KubeAPIMixin, TestCase):
         await self.tell()
         server = await self.start()
         path, headers = f"{GROUP}/visitors", {"X-Remote-User": "jane", "X-Remote-Group": "system:masters"}
-        stranger = self.proxies.issue(Subject("a-stranger"))
-        forged = Authority.make("proxies").issue(Subject("the-proxy"))
+        stranger = self.proxies.issue(CertConfig("a-stranger"))
+        forged = CertificateAuthority.make("proxies").issue(CertConfig("the-proxy"))
         codes = []
         for pair, sent in ((self.proxy, headers), (self.proxy, {}), (stranger, headers), (forged, headers)):
             codes.append(await deferToThread(self.as_proxy, server, pair, sent, path))

@@ -7,8 +7,8 @@ from typing import Any
 
 from kubetwist.controllers.customresources import CRDController
 from kubetwist.resources.customresources import CustomResources
-from kubetwist.resources.handlers.watch import Flusher
-from kubetwist.resources.servedresources import MergedGroups
+from kubetwist.resources.handlers.watch import WatchFlusher
+from kubetwist.resources.servedresources import MergedServedResources
 from tests.resources.server import JSONClient, Server, definitions
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -37,15 +37,15 @@ class CustomServer(Server):
         super().__init__("customresourcedefinitions", *resources, **options)
         store = self.stores.get("apiextensions.k8s.io", "customresourcedefinitions")
         self.custom = CustomResources(
-            self.installer.layer,
+            self.installer.mux,
             self.installer.installed,
-            MergedGroups([self.installer.installed]),
+            MergedServedResources([self.installer.installed]),
             self.registry,
             definitions(),
             self.clock,
-            Flusher(self.clock),
+            WatchFlusher(self.clock),
             conversion_of=conversion_of,
-            in_thread=self._in_thread,
+            defer_to_thread=self._in_thread,
         )
         self.controller = CRDController(store, self.custom, self.clock)
         self.controller.start()

@@ -7,11 +7,11 @@ from twisted.web.server import Request
 from kubetwist.api.resource import GroupVersion, GroupVersionKind
 from kubetwist.resources.cacheddocuments import Leaf
 from kubetwist.resources.discovery.endpoints import page_not_found
-from kubetwist.resources.servedresources import InstalledGroups, InstalledResource
+from kubetwist.resources.servedresources import APIResource, ServedResources
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
-PODS = InstalledResource(
+PODS = APIResource(
     "",
     "v1",
     "pods",
@@ -27,7 +27,7 @@ PODS = InstalledResource(
     "PodList",
     delete_returns_object=True,
 )
-EXEC = InstalledResource(
+EXEC = APIResource(
     "",
     "v1",
     "pods",
@@ -39,8 +39,8 @@ EXEC = InstalledResource(
     verbs=("create", "get"),
     connect_methods=("GET", "POST"),
 )
-LOG = InstalledResource("", "v1", "pods", "log", GroupVersionKind("", "v1", "Pod"), False, "", True, verbs=("get",))
-PROXY = InstalledResource(
+LOG = APIResource("", "v1", "pods", "log", GroupVersionKind("", "v1", "Pod"), False, "", True, verbs=("get",))
+PROXY = APIResource(
     "",
     "v1",
     "pods",
@@ -53,7 +53,7 @@ PROXY = InstalledResource(
     connect_methods=("GET", "HEAD"),
     connect_subpath=True,
 )
-NAMESPACES = InstalledResource(
+NAMESPACES = APIResource(
     "",
     "v1",
     "namespaces",
@@ -67,7 +67,7 @@ NAMESPACES = InstalledResource(
     storage_version_hash="hash",
     list_kind="NamespaceList",
 )
-SCALE = InstalledResource(
+SCALE = APIResource(
     "apps",
     "v1",
     "deployments",
@@ -78,7 +78,7 @@ SCALE = InstalledResource(
     True,
     verbs=("get", "patch", "update"),
 )
-DEPLOYMENTS = InstalledResource(
+DEPLOYMENTS = APIResource(
     "apps",
     "v1",
     "deployments",
@@ -95,9 +95,9 @@ DEPLOYMENTS = InstalledResource(
 )
 
 
-def autoscalers(version: str) -> InstalledResource:
+def autoscalers(version: str) -> APIResource:
     """A resource of a group with several versions."""
-    return InstalledResource(
+    return APIResource(
         "autoscaling",
         version,
         "horizontalpodautoscalers",
@@ -111,16 +111,16 @@ def autoscalers(version: str) -> InstalledResource:
     )
 
 
-def custom(group: str, version: str) -> InstalledResource:
+def custom(group: str, version: str) -> APIResource:
     """A resource that came while the server ran."""
-    return InstalledResource(
+    return APIResource(
         group, version, "lamps", "", GroupVersionKind(group, version, "Lamp"), False, "lamp", True, verbs=("get",)
     )
 
 
-def installed() -> InstalledGroups:
+def installed() -> ServedResources:
     """The core group, apps, and autoscaling in two versions."""
-    groups = InstalledGroups()
+    groups = ServedResources()
     for resource in (SCALE, PROXY, PODS, LOG, EXEC, NAMESPACES, DEPLOYMENTS, autoscalers("v1"), autoscalers("v2")):
         groups.add(resource)
     return groups

@@ -20,9 +20,9 @@ from kubetwist.registry.core.servercontext import ServerContext
 from kubetwist.registry.generic.resourceinfo import ResourceInfo
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.rbac.ruleresolver import Grants
-from kubetwist.resources.handlers.watch import Flusher
+from kubetwist.resources.handlers.watch import WatchFlusher
 from kubetwist.resources.install import Installer
-from kubetwist.resources.mux import Layer
+from kubetwist.resources.mux import DelegatingMux
 from kubetwist.schema.definitions import Definitions
 from kubetwist.server.chain import NotFound
 from kubetwist.storage.memory import MemoryStorage
@@ -116,19 +116,19 @@ class Server:
             outgoing,
         )
         self.done_in_threads: list[Callable[..., Any]] = []
-        layer = Layer("test", NotFound())
+        mux = DelegatingMux("test", NotFound())
         self.installer = Installer(
-            layer,
+            mux,
             self.context,
             definitions(),
             self.clock,
-            Flusher(self.clock),
-            in_thread=self._in_thread,
+            WatchFlusher(self.clock),
+            defer_to_thread=self._in_thread,
             traced=traced,
         )
         self.installer.install(self.infos)
         handler = with_filters(
-            traverse(layer),
+            traverse(mux),
             reactor=self.clock,
             authenticator=authenticator or Everyone(user),
             authorizer=self.authorizer,

@@ -16,7 +16,7 @@ from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import traverse
 from kubetwist.resources import routing
 from kubetwist.resources.install import add
-from kubetwist.resources.mux import Layer
+from kubetwist.resources.mux import DelegatingMux
 from kubetwist.resources.routing import RoutedResource
 from kubetwist.server.chain import NotFound
 from kubetwist.storage.errors import OutcomeUnknown, StorageUnwritable
@@ -37,11 +37,11 @@ class HandlerTests(SynchronousTestCase):
         """A connection to a server with one route, C{/api/v1/things/<name>}."""
         app = Klein()
         add(app, method, "/api/v1/things/<name>", handler)
-        layer = Layer("test", NotFound())
+        mux = DelegatingMux("test", NotFound())
         self.resource = RoutedResource(app)
-        layer.claim_below("/api/v1", self.resource)
+        mux.handle_prefix("/api/v1", self.resource)
         site = make_site()
-        handle = with_filters(traverse(layer), reactor=site.reactor, authenticator=Everyone(), authorizer=Allow())
+        handle = with_filters(traverse(mux), reactor=site.reactor, authenticator=Everyone(), authorizer=Allow())
         return JSONClient(make_site(handle))
 
     def test_at_once(self) -> None:

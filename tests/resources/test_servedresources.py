@@ -5,15 +5,15 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersion
-from kubetwist.resources.servedresources import InstalledGroups, MergedGroups, Priority
+from kubetwist.resources.servedresources import MergedServedResources, Priority, ServedResources
 
 from .installedfake import APPS, CORE, DEPLOYMENTS, PODS, SCALE, custom, installed
 
 LAMPS = GroupVersion("lamps.example.com", "v1")
 
 
-class InstalledGroupsTests(SynchronousTestCase):
-    """Tests for L{InstalledGroups}."""
+class ServedResourcesTests(SynchronousTestCase):
+    """Tests for L{ServedResources}."""
 
     def test_order_of_resources(self) -> None:
         """Resources are listed by name, with their subresources behind them, however they came."""
@@ -26,7 +26,7 @@ class InstalledGroupsTests(SynchronousTestCase):
 
     def test_order_as_given(self) -> None:
         """A version that is set as a whole keeps its order."""
-        groups = InstalledGroups()
+        groups = ServedResources()
         groups.set_group_version(APPS, [SCALE, DEPLOYMENTS])
         self.assertEqual([one.name for one in groups.resources(APPS)], ["deployments/scale", "deployments"])
 
@@ -84,14 +84,14 @@ class InstalledGroupsTests(SynchronousTestCase):
 
 
 class MergedGroupsTests(SynchronousTestCase):
-    """Tests for L{MergedGroups}."""
+    """Tests for L{MergedServedResources}."""
 
     def test_merged(self) -> None:
         """The groups of all servers are shown, in one order; of what two have the first is shown."""
-        front, back = InstalledGroups(), installed()
+        front, back = ServedResources(), installed()
         front.set_group_version(LAMPS, [custom(*LAMPS)], Priority(17900, 1))
         front.set_group_version(CORE, [PODS])
-        merged = MergedGroups([front, back])
+        merged = MergedServedResources([front, back])
         self.assertEqual([one.group for one in merged.group_versions()][:3], ["", "lamps.example.com", "apps"])
         self.assertEqual([one.name for one in merged.resources(CORE)], ["pods"])
         self.assertEqual([one.name for one in merged.resources(APPS)], ["deployments", "deployments/scale"])
@@ -99,8 +99,8 @@ class MergedGroupsTests(SynchronousTestCase):
 
     def test_generation(self) -> None:
         """A change in any server is a change of the whole."""
-        front, back = InstalledGroups(), installed()
-        merged = MergedGroups([front, back])
+        front, back = ServedResources(), installed()
+        merged = MergedServedResources([front, back])
         before = merged.generation
         back.remove_group_version(APPS)
         self.assertNotEqual(merged.generation, before)

@@ -18,7 +18,7 @@ from twisted.trial.unittest import TestCase
 
 from kubetwist.cli.kubeapi import Options
 from kubetwist.http.request import KubeRequest
-from kubetwist.server.credentials.certificates import Pair
+from kubetwist.server.credentials.certificates import CertKeyPair
 from kubetwist.server.errors import StartError
 from kubetwist.server.service import KubeAPIService
 from tests.http.harness import Answer, Leaf, parse_answers
@@ -100,11 +100,11 @@ class ServerCase(TestCase):
     def install(self, config: Any, aggregator: Any, kube: Any, extensions: Any) -> None:
         """Put one API and one hook of each sort on the chain."""
         self.config = config
-        kube.layer.claim_below("/api", Leaf(self.handle))
-        kube.add_before_listening("cache", lambda: self.calls.append("cache"))
+        kube.mux.handle_prefix("/api", Leaf(self.handle))
+        kube.add_pre_listen_hook("cache", lambda: self.calls.append("cache"))
         kube.add_post_start_hook("mine", lambda: self.calls.append("hook"))
         kube.add_pre_shutdown_hook("mine", lambda: self.calls.append("pre-shutdown"))
-        kube.add_at_end("mine", lambda: self.calls.append("end"))
+        kube.register_destroy_func("mine", lambda: self.calls.append("end"))
 
     def make(self, *flags: str) -> Any:
         """A server with some flags, not started."""
@@ -144,11 +144,11 @@ class ServerCase(TestCase):
         return self.folder / "data" / "pki"
 
     @property
-    def admin(self) -> Pair:
+    def admin(self) -> CertKeyPair:
         """The certificate of the administrator."""
-        return Pair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
+        return CertKeyPair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
 
-    async def connect(self, certificate: Pair | None = None) -> Talk:
+    async def connect(self, certificate: CertKeyPair | None = None) -> Talk:
         """A TLS connection that trusts the server's authority."""
         port = int(self.service.server.url.rpartition(":")[2])
         authority = Certificate.loadPEM((self.pki / "ca.crt").read_bytes())
@@ -165,7 +165,7 @@ class ServerCase(TestCase):
         self.addCleanup(close)
         return talk
 
-    async def ask(self, path: str, certificate: Pair | None = None, **headers: str) -> Answer:
+    async def ask(self, path: str, certificate: CertKeyPair | None = None, **headers: str) -> Answer:
         """One request on a connection of its own."""
         talk = await self.connect(certificate)
         return await self.ask_on(talk, path, **headers)

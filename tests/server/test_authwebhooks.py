@@ -21,7 +21,7 @@ from twisted.logger import globalLogPublisher
 from twisted.trial.unittest import TestCase
 
 from kubetwist.server import watchedfiles
-from kubetwist.server.credentials.certificates import Authority, Pair, Subject
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority, CertKeyPair
 from kubetwist.testing import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
 from kubetwist.testing.webhooks import Call, Reply, WebhookServer
@@ -39,7 +39,7 @@ class WebhookCase(KubeAPIMixin, TestCase):
         """A folder; files are looked at often."""
         self.folder = Path(self.mktemp()).resolve()
         self.folder.mkdir()
-        self.patch(watchedfiles, "INTERVAL", 0.02)
+        self.patch(watchedfiles, "POLL_INTERVAL", 0.02)
 
     def log(self) -> list[str]:
         """What is logged from now on about files that can not be used."""
@@ -384,13 +384,13 @@ class FileTests(WebhookCase):
 
     async def test_serving_certificate(self) -> None:
         """A new certificate and key are shown to whoever connects from then on, and the kubeconfig trusts it."""
-        authority = Authority.make("company")
+        authority = CertificateAuthority.make("company")
         files = self.folder / "tls.crt", self.folder / "tls.key"
 
-        def issue() -> Pair:
-            return authority.issue(Subject("api", names=("127.0.0.1",), server=True))
+        def issue() -> CertKeyPair:
+            return authority.issue(CertConfig("api", names=("127.0.0.1",), server=True))
 
-        def put_pair(pair: Pair) -> None:
+        def put_pair(pair: CertKeyPair) -> None:
             for path, content in zip(files, (pair.certificate, pair.key), strict=True):
                 put(path, content)
 

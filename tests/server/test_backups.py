@@ -14,7 +14,7 @@ from kubetwist.api.storage import Write
 from kubetwist.cli.kubeapi import Options
 from kubetwist.server import backups
 from kubetwist.server.backups import MANIFEST, back_up, read_backup, restore
-from kubetwist.server.datadir import MARKER, RESTORING, Credentials, DataDirectory
+from kubetwist.server.datadir import MARKER, RESTORE_MARKER, Credentials, DataDirectory
 from kubetwist.server.errors import StartError
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.testing.storage import StorageReactor
@@ -208,7 +208,7 @@ class BackupTests(SynchronousTestCase):
             self.patch(Path, "rename", renamed)
             if not cut:
                 break
-            self.assertTrue((self.target / RESTORING).exists())
+            self.assertTrue((self.target / RESTORE_MARKER).exists())
             error = self.assertRaises(StartError, DataDirectory(self.target).open)
             self.assertIn("half restored", str(error))
             self.restore()

@@ -22,16 +22,16 @@ class ChainTests(SynchronousTestCase):
 
         def install(config: Any, aggregator: Any, kube: Any, extensions: Any) -> None:
             self.assertEqual(config, "config")
-            aggregator.layer.claim_below("/apis/a", leaf(b"aggregator"))
-            kube.layer.claim_below("/apis/b", leaf(b"kube"))
-            extensions.layer.claim_below("/apis/b", leaf(b"never"))
-            extensions.layer.claim_below("/apis/c", leaf(b"extensions"))
+            aggregator.mux.handle_prefix("/apis/a", leaf(b"aggregator"))
+            kube.mux.handle_prefix("/apis/b", leaf(b"kube"))
+            extensions.mux.handle_prefix("/apis/b", leaf(b"never"))
+            extensions.mux.handle_prefix("/apis/c", leaf(b"extensions"))
 
         server, _ = create_server_chain("config", install)  # type: ignore[arg-type]
         self.assertEqual(
             [one.name for one in server.chain()], ["apiextensions-apiserver", "kube-apiserver", "kube-aggregator"]
         )
-        client = Client(make_site(traverse(server.layer)))
+        client = Client(make_site(traverse(server.mux)))
         for path, body in (("a", b"aggregator"), ("b/v1/x", b"kube"), ("c", b"extensions")):
             self.assertEqual(client.request("GET", f"/apis/{path}").body, body)
         for path in ("/apis/d", "/apis", "/", "//apis/a"):

@@ -11,7 +11,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
-from kubetwist.server.credentials.certificates import Authority
+from kubetwist.server.credentials.certificates import CertificateAuthority
 from kubetwist.testing._inprocess import InProcessServer
 
 reactor: Any = the_reactor
@@ -87,7 +87,7 @@ class AuthenticationInfoTests(TestCase):
         folder = Path(self.mktemp())
         folder.mkdir()
         for name in ("users", "proxies"):
-            (folder / f"{name}.crt").write_bytes(Authority.make(name).pair.certificate)
+            (folder / f"{name}.crt").write_bytes(CertificateAuthority.make(name).pair.certificate)
         server = InProcessServer(
             f"--client-ca-file={folder}/users.crt",
             f"--requestheader-client-ca-file={folder}/proxies.crt",

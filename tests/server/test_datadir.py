@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 from kubetwist.server import datadir
 from kubetwist.server.credentials import certificates
 from kubetwist.server.credentials.certificates import (
-    Authority,
-    Pair,
-    Subject,
+    CertConfig,
+    CertificateAuthority,
+    CertKeyPair,
     alternative_names,
 )
 from kubetwist.server.datadir import DataDirectory
@@ -97,9 +97,9 @@ class DataDirectoryTests(DataDirectoryTestCase):
 
     def test_expiring(self) -> None:
         """Certificates that are about to expire are issued anew."""
-        self.patch(certificates, "LIFE", timedelta(days=29))
+        self.patch(certificates, "CERTIFICATE_LIFETIME", timedelta(days=29))
         self.start()
-        self.patch(certificates, "LIFE", timedelta(days=365))
+        self.patch(certificates, "CERTIFICATE_LIFETIME", timedelta(days=365))
         before = contents(self.path)
         self.start()
         after = contents(self.path)
@@ -115,7 +115,7 @@ class DataDirectoryTests(DataDirectoryTestCase):
         self.start()
         os.replace(self.path / "pki" / "admin.key", self.path / "pki" / "apiserver.key")
         self.start()
-        pair = Pair(*((self.path / "pki" / f"apiserver.{end}").read_bytes() for end in ("crt", "key")))
+        pair = CertKeyPair(*((self.path / "pki" / f"apiserver.{end}").read_bytes() for end in ("crt", "key")))
         pair.parsed()
 
     def test_cert_dir(self) -> None:
@@ -127,7 +127,7 @@ class DataDirectoryTests(DataDirectoryTestCase):
 
     def test_given_certificate(self) -> None:
         """With --tls-cert-file that is shown, and the admin trusts it."""
-        pair = Authority.make("mine").issue(Subject("x", names=("localhost",), server=True))
+        pair = CertificateAuthority.make("mine").issue(CertConfig("x", names=("localhost",), server=True))
         self.path.parent.mkdir(parents=True)
         names = [self.path.parent / name for name in ("x.crt", "x.key")]
         for path, content in zip(names, (pair.certificate, pair.key), strict=True):
@@ -135,8 +135,8 @@ class DataDirectoryTests(DataDirectoryTestCase):
         flags = (f"--tls-cert-file={names[0]}", f"--tls-private-key-file={names[1]}")
         credentials = self.credentials(self.open(), *flags)
         self.assertEqual(credentials.serving, pair)
-        self.assertTrue(credentials.trust.endswith(pair.certificate))
-        names[1].write_bytes(Authority.make("other").pair.key)
+        self.assertTrue(credentials.ca_bundle.endswith(pair.certificate))
+        names[1].write_bytes(CertificateAuthority.make("other").pair.key)
         error = self.assertRaises(StartError, self.credentials, DataDirectory(self.path), *flags)
         self.assertIn("do not belong together", str(error))
         names[1].unlink()
@@ -202,14 +202,14 @@ class DataDirectoryTests(DataDirectoryTestCase):
         self.assertIn(f"is in use by another server (process {os.getpid()})", self.refused())
         data.close()
         self.start()
-        self.assertFalse((self.path / datadir.HOLDER).exists())
+        self.assertFalse((self.path / datadir.PID_FILE).exists())
 
     def test_killed(self) -> None:
         """Who was killed holds it no more, whatever he left behind."""
         self.start()
-        (self.path / datadir.HOLDER).write_text("4711\n")
+        (self.path / datadir.PID_FILE).write_text("4711\n")
         self.start()
-        (self.path / datadir.HOLDER).mkdir()
+        (self.path / datadir.PID_FILE).mkdir()
         data = self.open()
         self.assertTrue(self.refused().endswith("is in use by another server"))
         data.close()
@@ -217,5 +217,5 @@ class DataDirectoryTests(DataDirectoryTestCase):
     def test_half_restored(self) -> None:
         """A directory that is only half of what it is to be is not used."""
         self.start()
-        (self.path / datadir.RESTORING).touch()
+        (self.path / datadir.RESTORE_MARKER).touch()
         self.assertIn("is half restored: call twist kubeapi-restore again", self.refused())

@@ -11,7 +11,7 @@ from zope.interface import implementer
 
 from kubetwist.cli.kubeapi import Options
 from kubetwist.interfaces import IStorageWrapper
-from kubetwist.server.credentials.certificates import Authority, Subject
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
 from kubetwist.server.errors import StartError
 from kubetwist.server.plugins import make_backend
 from kubetwist.storage.errors import StorageUnavailable
@@ -83,8 +83,8 @@ class EtcdBackendTests(SynchronousTestCase):
         self.assertIn("--etcd-cafile: No such file", self.refused(servers, "--etcd-cafile=/nowhere/ca"))
         folder = Path(self.mktemp())
         folder.mkdir()
-        pair = Authority.make("ca").issue(Subject("client"))
-        for name, content in (("crt", pair.certificate), ("key", Authority.make("other").pair.key)):
+        pair = CertificateAuthority.make("ca").issue(CertConfig("client"))
+        for name, content in (("crt", pair.certificate), ("key", CertificateAuthority.make("other").pair.key)):
             (folder / name).write_bytes(content)
         why = self.refused(servers, f"--etcd-certfile={folder}/crt", f"--etcd-keyfile={folder}/key")
         self.assertIn("private key does not match", why)

@@ -14,7 +14,7 @@ from kubetwist.flowcontrol.queueset import (
     QueueSet,
 )
 from kubetwist.metrics.registry import HighWatermark, Histogram
-from kubetwist.server.flowsamples import INTERVAL, FlowSamples
+from kubetwist.server.flowsamples import INTERVAL, FlowControlSampler
 
 _SECOND = 1_000_000_000
 
@@ -42,7 +42,7 @@ class FlowSamplesTests(SynchronousTestCase):
         self.flow = Flow(self.clock)
         self.level = self.flow.add("a", 4)
         self.open = (0, 0)
-        self.samples = FlowSamples(self.flow, self.clock, lambda: self.open, (10, 0))
+        self.samples = FlowControlSampler(self.flow, self.clock, lambda: self.open, (10, 0))
         self.samples.start()
         self.addCleanup(self.samples.stop)
 

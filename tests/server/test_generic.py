@@ -69,10 +69,10 @@ class HookTests(SynchronousTestCase):
     def test_before_listening(self) -> None:
         """What comes before listening is done one after the other, delegates first."""
         waits: Deferred[None] = Deferred()
-        self.first.add_before_listening("c", self.called("first"))
-        self.last.add_before_listening("a", lambda: waits)
-        self.last.add_before_listening("b", self.called("last"))
-        done = Deferred.fromCoroutine(self.first.run_before_listening())
+        self.first.add_pre_listen_hook("c", self.called("first"))
+        self.last.add_pre_listen_hook("a", lambda: waits)
+        self.last.add_pre_listen_hook("b", self.called("last"))
+        done = Deferred.fromCoroutine(self.first.run_pre_listen_hooks())
         self.assertEqual(self.calls, [])
         waits.callback(None)
         self.successResultOf(done)
@@ -86,7 +86,7 @@ class HookTests(SynchronousTestCase):
 
         for add, run in (
             ("add_pre_shutdown_hook", self.first.run_pre_shutdown_hooks),
-            ("add_at_end", self.first.run_at_end),
+            ("register_destroy_func", self.first.run_destroy_funcs),
         ):
             self.calls.clear()
             getattr(self.last, add)("one", self.called("one"))

@@ -6,7 +6,7 @@ import json
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from kubetwist.server.credentials.certificates import Authority, Subject
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
 from tests.server.servercase import ServerCase
 from tests.tokenkeys import private_pem, public_pem
 
@@ -21,13 +21,13 @@ class ReloadingTests(ServerCase):
 
     async def test_client_authorities(self) -> None:
         """Another authority takes the place of the one before, on connections that are there, too; ours stays."""
-        first, second = Authority.make("first"), Authority.make("second")
+        first, second = CertificateAuthority.make("first"), CertificateAuthority.make("second")
         path = self.folder / "clients.crt"
         path.write_bytes(first.pair.certificate)
         await self.start(f"--client-ca-file={path}")
-        talk = await self.connect(first.issue(Subject("alice")))
+        talk = await self.connect(first.issue(CertConfig("alice")))
         self.assertEqual((await self.ask_on(talk, "/api/v1/x")).code, 200)
-        carol = second.issue(Subject("carol"))
+        carol = second.issue(CertConfig("carol"))
         self.assertEqual((await self.ask("/api/v1/x", carol)).code, 401)
         path.write_bytes(second.pair.certificate)
         self.look()
@@ -40,12 +40,12 @@ class ReloadingTests(ServerCase):
 
     async def test_proxies(self) -> None:
         """So it is with the authorities of proxies."""
-        first, second = Authority.make("first"), Authority.make("second")
+        first, second = CertificateAuthority.make("first"), CertificateAuthority.make("second")
         path = self.folder / "proxies.crt"
         path.write_bytes(first.pair.certificate)
         await self.start(f"--requestheader-client-ca-file={path}", "--requestheader-username-headers=X-Remote-User")
         headers = {"X-Remote-User": "alice"}
-        front = second.issue(Subject("front"))
+        front = second.issue(CertConfig("front"))
         self.assertEqual((await self.ask("/api/v1/x", front, **headers)).code, 401)
         path.write_bytes(second.pair.certificate)
         self.look()
@@ -55,7 +55,7 @@ class ReloadingTests(ServerCase):
         """Clients are told by whom their certificates may be issued: for users and for proxies, as it is now."""
         paths = [self.folder / name for name in ("clients.crt", "proxies.crt")]
         for path, name in zip(paths, ("first", "second"), strict=True):
-            path.write_bytes(Authority.make(name).pair.certificate)
+            path.write_bytes(CertificateAuthority.make(name).pair.certificate)
         await self.start(f"--client-ca-file={paths[0]}", f"--requestheader-client-ca-file={paths[1]}")
 
         async def asked() -> list[str]:
@@ -64,7 +64,7 @@ class ReloadingTests(ServerCase):
             return sorted(name.CN for name in talk.transport.getHandle().get_client_ca_list())
 
         self.assertEqual(await asked(), ["first", "kubetwist-ca", "second"])
-        paths[0].write_bytes(Authority.make("third").pair.certificate)
+        paths[0].write_bytes(CertificateAuthority.make("third").pair.certificate)
         self.look()
         self.assertEqual(await asked(), ["kubetwist-ca", "second", "third"])
 

@@ -9,7 +9,7 @@ from twisted.internet.task import deferLater
 
 from kubetwist.http.request import KubeRequest
 from kubetwist.resources.apis import install_apis
-from kubetwist.server.credentials.certificates import Authority, Pair, Subject
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority, CertKeyPair
 from kubetwist.server.errors import StartError
 from tests.http.harness import parse_answers
 from tests.server.servercase import ServerCase, is_whole, reactor
@@ -38,7 +38,7 @@ class StartTests(ServerCase):
     async def test_certificates(self) -> None:
         """A client certificate of ours names its user, and is asked for once per connection."""
         await self.start()
-        admin = Pair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
+        admin = CertKeyPair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
         talk = await self.connect(admin)
         for _ in range(2):
             answer = await self.ask_on(talk, "/api/v1/x/y")
@@ -49,9 +49,9 @@ class StartTests(ServerCase):
         tokens = self.folder / "tokens.csv"
         tokens.write_text("secret,alice,u\n")
         await self.start(f"--token-auth-file={tokens}")
-        foreign = Authority.make("kubetwist-ca").issue(Subject("eve", organization="system:masters"))
-        ours = Authority(Pair((self.pki / "ca.crt").read_bytes(), (self.pki / "ca.key").read_bytes()))
-        server = ours.issue(Subject("eve", organization="system:masters", server=True))
+        foreign = CertificateAuthority.make("kubetwist-ca").issue(CertConfig("eve", organization="system:masters"))
+        ours = CertificateAuthority(CertKeyPair((self.pki / "ca.crt").read_bytes(), (self.pki / "ca.key").read_bytes()))
+        server = ours.issue(CertConfig("eve", organization="system:masters", server=True))
         for pair in (foreign, server):
             self.assertEqual((await self.ask("/api/v1/x/y", pair)).code, 401)
             answer = await self.ask("/api/v1/x/y", pair, Authorization="Bearer secret")
@@ -59,18 +59,18 @@ class StartTests(ServerCase):
 
     async def test_client_ca_file(self) -> None:
         """Certificates of the authorities in --client-ca-file are good, and so are ours still."""
-        authority = Authority.make("another")
+        authority = CertificateAuthority.make("another")
         path = self.folder / "clients.crt"
         path.write_bytes(authority.pair.certificate)
         await self.start(f"--client-ca-file={path}")
-        answer = await self.ask("/api/v1/x/y", authority.issue(Subject("carol", organization="team")))
+        answer = await self.ask("/api/v1/x/y", authority.issue(CertConfig("carol", organization="team")))
         self.assertEqual(answer.body, b"carol team,system:authenticated")
-        admin = Pair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
+        admin = CertKeyPair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
         self.assertEqual((await self.ask("/api/v1/x/y", admin)).code, 200)
 
     async def test_front_proxy(self) -> None:
         """CVE-2019-16276: who headers name counts only from an allowed proxy, and no handler sees such headers."""
-        proxies = Authority.make("proxies")
+        proxies = CertificateAuthority.make("proxies")
         path = self.folder / "proxies.crt"
         path.write_bytes(proxies.pair.certificate)
         await self.start(
@@ -85,15 +85,15 @@ class StartTests(ServerCase):
         self.assertEqual(answer.code, 200)
         answer = await self.ask("/api/v1/x/y", **headers)
         self.assertIn(b'User \\"system:anonymous\\" cannot', answer.body)
-        front = proxies.issue(Subject("front"))
+        front = proxies.issue(CertConfig("front"))
         answer = await self.ask("/api/v1/x/y", front, **{"X-Remote-User": "root", "X-Remote-Group": "wheel"})
         self.assertEqual(answer.body, b"root wheel,system:authenticated")
         self.assertEqual([name for name in self.seen if b"remote" in name], [])
-        for pair in (front, proxies.issue(Subject("other"))):
+        for pair in (front, proxies.issue(CertConfig("other"))):
             self.assertEqual((await self.ask("/api/v1/x/y", pair)).code, 401)
         answer = await self.ask("/api/v1/x/y", front, **{"X-Remote-User": "root", "X_Remote_Group": "system:masters"})
         self.assertEqual(answer.code, 401)
-        admin = Pair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
+        admin = CertKeyPair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
         answer = await self.ask("/api/v1/x/y", admin, **headers)
         self.assertEqual(answer.body, b"kubernetes-admin system:masters,system:authenticated")
         self.assertEqual([name for name in self.seen if b"remote" in name.lower()], [])
@@ -118,7 +118,7 @@ class StartTests(ServerCase):
         await self.start("--authorization-mode=AlwaysDeny")
         answer = await self.ask("/readyz")
         self.assertIn(b'cannot get path \\"/readyz\\": Everything is forbidden.', answer.body)
-        admin = Pair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
+        admin = CertKeyPair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
         self.assertEqual((await self.ask("/api/v1/x/y", admin)).code, 200)
 
     async def test_refusals(self) -> None:
@@ -186,7 +186,7 @@ class StartTests(ServerCase):
     async def test_second_start(self) -> None:
         """A second server on the same data is the same server to its clients."""
         await self.start()
-        admin = Pair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
+        admin = CertKeyPair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
         await self.service.stopService()
         await self.start()
         self.assertEqual((await self.ask("/api/v1/x/y", admin)).code, 200)

@@ -49,7 +49,7 @@ class ServerChecksTests(SynchronousTestCase):
         for hook in self.server.post_start_hooks():
             hook.problem = None
         handler = with_filters(
-            traverse(self.server.layer), reactor=self.clock, authenticator=Everyone(), authorizer=Allow()
+            traverse(self.server.mux), reactor=self.clock, authenticator=Everyone(), authorizer=Allow()
         )
         self.site = make_site(handler, self.clock)
 

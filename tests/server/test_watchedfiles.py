@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from kubetwist.server.watchedfiles import INTERVAL, LIMIT, WatchedFiles
+from kubetwist.server.watchedfiles import MAX_FILE_SIZE, POLL_INTERVAL, FileReloader
 
 
 def _upper(contents: Sequence[bytes]) -> str:
@@ -21,7 +21,7 @@ def _upper(contents: Sequence[bytes]) -> str:
     return text.upper()
 
 
-class WatchedFilesTests(SynchronousTestCase):
+class FileReloaderTests(SynchronousTestCase):
     """Files that change, with a clock of the test's, and threads that are none."""
 
     def setUp(self) -> None:
@@ -32,7 +32,7 @@ class WatchedFilesTests(SynchronousTestCase):
         self.clock = Clock()
         self.told: list[Any] = []
         self.lines: list[str] = []
-        self.files = WatchedFiles(self.clock, in_thread=lambda call: maybeDeferred(call))
+        self.files = FileReloader(self.clock, in_thread=lambda call: maybeDeferred(call))
         self.files._log = self  # type: ignore[assignment]
         self.files.start()
         self.addCleanup(self.files.stop)
@@ -61,7 +61,7 @@ class WatchedFilesTests(SynchronousTestCase):
 
     def look(self) -> None:
         """Let the time pass until the next look."""
-        self.clock.advance(INTERVAL)
+        self.clock.advance(POLL_INTERVAL)
 
     def test_first(self) -> None:
         """What is there at the start is returned, and is no news."""
@@ -82,20 +82,20 @@ class WatchedFilesTests(SynchronousTestCase):
     def test_look_now(self) -> None:
         """Files are checked immediately on request; the next check follows after the usual time."""
         self.write("one")
-        self.files.look_now()
+        self.files.poll_now()
         self.watch()
-        self.clock.advance(INTERVAL / 2)
+        self.clock.advance(POLL_INTERVAL / 2)
         self.write("two")
-        self.files.look_now()
+        self.files.poll_now()
         self.assertEqual(self.told, ["TWO"])
         self.write("three")
-        self.clock.advance(INTERVAL / 2)
+        self.clock.advance(POLL_INTERVAL / 2)
         self.assertEqual(self.told, ["TWO"])
-        self.clock.advance(INTERVAL / 2)
+        self.clock.advance(POLL_INTERVAL / 2)
         self.assertEqual(self.told, ["TWO", "THREE"])
         self.files.stop()
         self.write("four")
-        self.files.look_now()
+        self.files.poll_now()
         self.assertEqual(self.told, ["TWO", "THREE"])
 
     def test_look_now_while_looking(self) -> None:
@@ -106,13 +106,13 @@ class WatchedFilesTests(SynchronousTestCase):
             looks.append(Deferred())
             return looks[-1].addCallback(lambda _: call())
 
-        files = WatchedFiles(self.clock, in_thread=in_thread)
+        files = FileReloader(self.clock, in_thread=in_thread)
         self.write("one")
         files.watch([self.path], _upper, self.told.append, "--flag")
         files.start()
         self.addCleanup(files.stop)
-        files.look_now()
-        files.look_now()
+        files.poll_now()
+        files.poll_now()
         self.assertEqual(len(looks), 1)
         looks[0].callback(None)
         self.write("two")
@@ -204,9 +204,9 @@ class WatchedFilesTests(SynchronousTestCase):
         self.write("one")
         self.watch()
         with self.path.open("wb") as file:
-            file.truncate(LIMIT + 1)
+            file.truncate(MAX_FILE_SIZE + 1)
         self.look()
-        self.assertIn(f"longer than {LIMIT} bytes", self.lines[0])
+        self.assertIn(f"longer than {MAX_FILE_SIZE} bytes", self.lines[0])
 
     def test_pipe(self) -> None:
         """A pipe is read once, at the start; a pipe that takes the place of a file is not waited for."""
@@ -269,7 +269,7 @@ class WatchedFilesTests(SynchronousTestCase):
             pending.append(call)
             return waiting
 
-        files = WatchedFiles(self.clock, in_thread=in_thread)
+        files = FileReloader(self.clock, in_thread=in_thread)
         self.write("one")
         files.watch([self.path], _upper, self.told.append, "--flag")
         files.start()
@@ -307,7 +307,7 @@ class ThreadTests(TestCase):
             threads.append(threading.get_ident())
             told.callback(value)
 
-        files = WatchedFiles(reactor, 0.01)
+        files = FileReloader(reactor, 0.01)
         files.watch([path], load, use, "--flag")
         path.write_text("four")
         files.start()

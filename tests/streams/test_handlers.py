@@ -21,8 +21,8 @@ from kubetwist.http.site import KubeSite
 from kubetwist.metrics.registry import Counter, Registry
 from kubetwist.metrics.streams import StreamMetrics
 from kubetwist.resources.proxy.reverseproxy import proxy_request, run
-from kubetwist.server.credentials.certificates import Authority, Subject
-from kubetwist.server.credentials.tlscontext import ServerContext
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
+from kubetwist.server.credentials.tlscontext import ServingContextFactory
 from kubetwist.streams.channels import BASE64_V4, V4, V5
 from kubetwist.streams.commands import Command
 from kubetwist.streams.handlers import NODE_WEBSOCKETS, Streams, Way
@@ -178,8 +178,8 @@ class OverHTTP(TestCase):
         self.site = KubeSite(with_request_info(self._answer), reactor)
         self.outgoing = Outgoing(reactor, lambda namespace, name: None)
         self.connections: list[Any] = []
-        authority = Authority.make("all")
-        self.pair = authority.issue(Subject("one", names=("127.0.0.1",), server=True))
+        authority = CertificateAuthority.make("all")
+        self.pair = authority.issue(CertConfig("one", names=("127.0.0.1",), server=True))
         self.ca = authority.pair.certificate
         self.ports = [self._listen(site) for site in (self.kubelet, self.site)]
         address = self.ports[0].getHost()
@@ -189,7 +189,7 @@ class OverHTTP(TestCase):
 
     def _listen(self, site: KubeSite) -> Any:
         if self.tls:
-            return reactor.listenSSL(0, site, ServerContext(self.pair, "VersionTLS12"), interface="127.0.0.1")
+            return reactor.listenSSL(0, site, ServingContextFactory(self.pair, "VersionTLS12"), interface="127.0.0.1")
         return reactor.listenTCP(0, site, interface="127.0.0.1")
 
     async def tearDown(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Final
 
-from ..compatflags import off
+from ..compatflags import unsupported_flag
 from ..flagtypes import CIDRS, INTEGER, STRING, STRINGS, flag_group
 
 #: The link, where clouds have their metadata services, and those of them that are elsewhere.
@@ -45,7 +45,7 @@ FLAGS: Final = flag_group(
             300,
             "How long pods that do not say so themselves stay on a node that can not be reached.",
         ),
-        off(
+        unsupported_flag(
             "admission-control",
             STRING,
             "--enable-admission-plugins and --disable-admission-plugins say which there are",

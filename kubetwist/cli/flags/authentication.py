@@ -156,7 +156,7 @@ def check_flags(options: FlagValues) -> None:
 
 
 def _oidc(options: FlagValues) -> Iterator[str]:
-    given = any(name.startswith("oidc-") for name in options.given)
+    given = any(name.startswith("oidc-") for name in options.changed)
     if options["authentication-config"]:
         if given:
             yield "authentication-config file and oidc-* flags are mutually exclusive"

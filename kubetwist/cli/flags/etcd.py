@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..compatflags import off, only
+from ..compatflags import restrict_values, unsupported_flag
 from ..flagtypes import BOOLEAN, DURATION, NATURAL, POSITIVE, SIZES, STRING, STRINGS, flag_group
 
 FLAGS: Final = flag_group(
@@ -72,7 +72,7 @@ FLAGS: Final = flag_group(
             30.0,
             "How often the members of etcd are asked how large their databases are, for /metrics; 0 for never.",
         ),
-        off(
+        unsupported_flag(
             "etcd-servers-overrides",
             STRING,
             "all resources are in one store, as one revision orders all changes; leave it out, and move what is"
@@ -80,7 +80,7 @@ FLAGS: Final = flag_group(
         ),
         (
             "storage-media-type",
-            only(
+            restrict_values(
                 STRING,
                 "application/json",
                 "application/vnd.kubernetes.protobuf",
@@ -93,7 +93,9 @@ FLAGS: Final = flag_group(
         ),
         (
             "enable-garbage-collector",
-            only(BOOLEAN, True, why="finalizers of deletions are always kept, whether or not the collector runs here"),
+            restrict_values(
+                BOOLEAN, True, why="finalizers of deletions are always kept, whether or not the collector runs here"
+            ),
             True,
             "Whether deletions may wait for dependents: they may. --controllers says whether the collector runs here.",
         ),

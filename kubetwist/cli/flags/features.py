@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..compatflags import off
+from ..compatflags import unsupported_flag
 from ..flagtypes import BOOLEAN, STRING, flag_group
 
 FLAGS: Final = flag_group(
@@ -16,7 +16,9 @@ FLAGS: Final = flag_group(
             True,
             "Whether /debug/pprof tells what the process is busy with, and /debug/flags/v sets -v.",
         ),
-        off("contention-profiling", BOOLEAN, "one thread does everything, so none waits for another's lock"),
-        off("debug-socket-path", STRING, "/debug/pprof is served where everything is, for who may"),
+        unsupported_flag(
+            "contention-profiling", BOOLEAN, "one thread does everything, so none waits for another's lock"
+        ),
+        unsupported_flag("debug-socket-path", STRING, "/debug/pprof is served where everything is, for who may"),
     ],
 )

@@ -6,8 +6,20 @@ from collections.abc import Callable
 from typing import Final
 
 from ...api.patterns import PatternError, compiled
-from ..compatflags import off
-from ..flagtypes import ADDRESS, BOOLEAN, DURATION, FLOAT, MEMORY, NATURAL, STRING, SWITCHES, Kind, checked, flag_group
+from ..compatflags import unsupported_flag
+from ..flagtypes import (
+    ADDRESS,
+    BOOLEAN,
+    DURATION,
+    FLOAT,
+    MEMORY,
+    NATURAL,
+    STRING,
+    SWITCHES,
+    FlagType,
+    checked,
+    flag_group,
+)
 
 
 def _check_directives(directives: tuple[str, ...]) -> None:
@@ -132,15 +144,17 @@ FLAGS: Final = flag_group(
         ),
         (
             "goaway-chance",
-            Kind(_unit_of(0.02), "float"),
+            FlagType(_unit_of(0.02), "float"),
             0.0,
             "How likely connections of HTTP/2 are told to go elsewhere, at most 0.02. HTTP/1.1 is what is served, so"
             " none is.",
         ),
-        off("emulated-version", STRING, _RELEASE),
-        off("min-compatibility-version", STRING, _RELEASE),
-        off("emulation-forward-compatible", BOOLEAN, _RELEASE),
-        off("runtime-config-emulation-forward-compatible", BOOLEAN, _RELEASE),
-        off("send-retry-after-while-not-ready-once", BOOLEAN, "a server that is not ready answers as it can"),
+        unsupported_flag("emulated-version", STRING, _RELEASE),
+        unsupported_flag("min-compatibility-version", STRING, _RELEASE),
+        unsupported_flag("emulation-forward-compatible", BOOLEAN, _RELEASE),
+        unsupported_flag("runtime-config-emulation-forward-compatible", BOOLEAN, _RELEASE),
+        unsupported_flag(
+            "send-retry-after-while-not-ready-once", BOOLEAN, "a server that is not ready answers as it can"
+        ),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..compatflags import off
+from ..compatflags import unsupported_flag
 from ..flagtypes import BOOLEAN, DURATION, NATURAL, PORT, STRING, STRINGS, flag_group
 
 _PEERS: Final = "requests are not handed on to servers of other versions"
@@ -43,10 +43,12 @@ FLAGS: Final = flag_group(
             " machine, such as 127.0.0.1 or those of its network interfaces: for tests, simulated kubelets, and a"
             " kubelet on the machine of the server.",
         ),
-        off("egress-selector-config-file", STRING, "others are called directly, without a proxy of connections"),
-        off("max-connection-bytes-per-sec", NATURAL, "streams are as fast as both sides are"),
-        off("peer-ca-file", STRING, _PEERS),
-        off("peer-advertise-ip", STRING, _PEERS),
-        off("peer-advertise-port", STRING, _PEERS),
+        unsupported_flag(
+            "egress-selector-config-file", STRING, "others are called directly, without a proxy of connections"
+        ),
+        unsupported_flag("max-connection-bytes-per-sec", NATURAL, "streams are as fast as both sides are"),
+        unsupported_flag("peer-ca-file", STRING, _PEERS),
+        unsupported_flag("peer-advertise-ip", STRING, _PEERS),
+        unsupported_flag("peer-advertise-port", STRING, _PEERS),
     ],
 )

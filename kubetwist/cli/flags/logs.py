@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..compatflags import off
+from ..compatflags import unsupported_flag
 from ..flagtypes import BOOLEAN, DURATION, LEVEL, MODULES, STRING, flag_group, one_of
 
 _LOGS: Final = "log lines are written at once, and to one place"
@@ -26,9 +26,9 @@ FLAGS: Final = flag_group(
             5.0,
             "How long log lines may wait until they are written. They are written at once.",
         ),
-        off("log-json-split-stream", BOOLEAN, _LOGS),
-        off("log-json-info-buffer-size", STRING, _LOGS),
-        off("log-text-split-stream", BOOLEAN, _LOGS),
-        off("log-text-info-buffer-size", STRING, _LOGS),
+        unsupported_flag("log-json-split-stream", BOOLEAN, _LOGS),
+        unsupported_flag("log-json-info-buffer-size", STRING, _LOGS),
+        unsupported_flag("log-text-split-stream", BOOLEAN, _LOGS),
+        unsupported_flag("log-text-info-buffer-size", STRING, _LOGS),
     ],
 )

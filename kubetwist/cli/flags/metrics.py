@@ -16,7 +16,7 @@ from ...api.decoding import BodyError, decode_yaml
 from ...api.errors import Cause, invalid
 from ...api.flagvalues import FlagValues
 from ...metrics.options import Shown
-from ..flagtypes import STRING, STRINGS, Kind, flag_group
+from ..flagtypes import STRING, STRINGS, FlagType, flag_group
 
 _LABEL: Final = "[a-zA-Z_][a-zA-Z0-9_]*"
 _NAME: Final = "[a-zA-Z_:][a-zA-Z0-9_:]*"
@@ -37,7 +37,7 @@ def _pairs(text: str) -> dict[str, str]:
     return found
 
 
-PAIRS: Final = Kind(_pairs, "stringToString", add=lambda one, other: {**one, **other})
+PAIRS: Final = FlagType(_pairs, "stringToString", merge=lambda one, other: {**one, **other})
 
 FLAGS: Final = flag_group(
     "Metrics",

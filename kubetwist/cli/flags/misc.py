@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..compatflags import off
+from ..compatflags import unsupported_flag
 from ..flagtypes import BOOLEAN, DURATION, NATURAL, NETWORKS, PORT_RANGE, POSITIVE, STRING, flag_group, one_of
 
 FLAGS: Final = flag_group(
@@ -56,7 +56,9 @@ FLAGS: Final = flag_group(
             0,
             "The node port of the service kubernetes, when that is made; 0 for none.",
         ),
-        off("service-account-signing-endpoint", STRING, "--service-account-signing-key-file has the key that signs"),
+        unsupported_flag(
+            "service-account-signing-endpoint", STRING, "--service-account-signing-key-file has the key that signs"
+        ),
         *(
             (
                 f"coordinated-leadership-{name}",

@@ -6,8 +6,8 @@ from typing import Final
 
 from ...http.connection.ciphers import openssl_ciphers
 from ...server.credentials.namedcertificates import parse_named_files
-from ..compatflags import off
-from ..flagtypes import ADDRESS, BOOLEAN, NATURAL, PORT, STRING, Kind, checked, flag_group, one_of
+from ..compatflags import unsupported_flag
+from ..flagtypes import ADDRESS, BOOLEAN, NATURAL, PORT, STRING, FlagType, checked, flag_group, one_of
 
 FLAGS: Final = flag_group(
     "Secure serving",
@@ -43,7 +43,7 @@ FLAGS: Final = flag_group(
         ),
         (
             "tls-sni-cert-key",
-            Kind(parse_named_files, "namedCertKey", add=lambda one, other: one + other),
+            FlagType(parse_named_files, "namedCertKey", merge=lambda one, other: one + other),
             (),
             "Another certificate for clients that come by certain names: crt,key or crt,key:name,*.name; the names in"
             " the certificate without any. May be given several times. Read again when it changes.",
@@ -60,7 +60,7 @@ FLAGS: Final = flag_group(
             False,
             "Whether the port may be taken that connections still wait on. It always may.",
         ),
-        off("permit-port-sharing", BOOLEAN, "the port is this server's alone"),
-        off("tls-curve-preferences", STRING, "the curves of OpenSSL are what is offered"),
+        unsupported_flag("permit-port-sharing", BOOLEAN, "the port is this server's alone"),
+        unsupported_flag("tls-curve-preferences", STRING, "the curves of OpenSSL are what is offered"),
     ],
 )

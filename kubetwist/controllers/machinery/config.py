@@ -38,11 +38,11 @@ class TrustSource(Protocol):
     """The certificates by which clients verify the server."""
 
     @property
-    def trust(self) -> bytes:
+    def ca_bundle(self) -> bytes:
         """These certificates, PEM."""
 
     @property
-    def trust_followers(self) -> list[Callable[[], object]]:
+    def ca_bundle_listeners(self) -> list[Callable[[], object]]:
         """Called when C{trust} has changed."""
 
 

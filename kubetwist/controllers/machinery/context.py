@@ -35,7 +35,7 @@ class ICustomResources(Protocol):
     def all_served(self) -> Collection[ServedResource]:
         """Return all that is served now."""
 
-    def follow(self, changed: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call C{changed} after every change of the served resources. The returned function ends that."""
 
 
@@ -106,12 +106,12 @@ class ControllerContext:
     @property
     def root_ca(self) -> str:
         """The CA bundle by which pods verify this server, PEM; C{""} if unknown."""
-        return "" if self._config is None else self._config.credentials.trust.decode()
+        return "" if self._config is None else self._config.credentials.ca_bundle.decode()
 
     def on_root_ca_changed(self, changed: Callable[[], object]) -> None:
         """Call C{changed} whenever L{root_ca} changes."""
         if self._config is not None:
-            self._config.credentials.trust_followers.append(changed)
+            self._config.credentials.ca_bundle_listeners.append(changed)
 
     # --- the configuration
 
@@ -150,7 +150,7 @@ class ControllerContext:
 
     def _follow_custom(self) -> None:
         if self._stop_following is None and self._custom is not None:
-            self._stop_following = self._custom.follow(self._custom_resources_changed)
+            self._stop_following = self._custom.subscribe(self._custom_resources_changed)
 
     def _custom_resources_changed(self) -> None:
         if self._stopped:

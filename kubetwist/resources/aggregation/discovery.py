@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Final
 from twisted.internet.interfaces import IReactorTime
 
 from ...api.resource import GroupVersion, JSONObject
-from ..remotedocuments import FAILURES, NoDocument
+from ..remotedocuments import FAILURES, UnexpectedResponse
 from .discoverydocuments import AGGREGATED, entry, is_aggregated, read_aggregated, read_resource_list
-from .remotes import IRemotes, RemoteServers, first_available
+from .remotes import IRemotes, RemotePoller, first_available
 
 if TYPE_CHECKING:
     from ...http.collaborators import DeferToThread
     from ...registry.kinds import Priority
-    from .remotes import IRemote
+    from .remotes import IRemoteGroupVersion
 
 #: As whom servers are asked.
 USER: Final = "system:kube-aggregator"
@@ -51,7 +51,7 @@ class RemoteDiscovery:
         self._run = run
         #: By service: the tag of the document that it sent last, and what that said.
         self._known: dict[Hashable, tuple[str, _Found]] = {}
-        self._servers = RemoteServers(
+        self._servers = RemotePoller(
             remotes,
             clock,
             "discovery",
@@ -68,7 +68,7 @@ class RemoteDiscovery:
         """Whether nobody is being asked now."""
         return self._servers.idle
 
-    def _changed(self, group_version: GroupVersion, remote: IRemote | None) -> None:
+    def _changed(self, group_version: GroupVersion, remote: IRemoteGroupVersion | None) -> None:
         if remote is None:
             self.priorities.pop(group_version, None)
             if self.entries.pop(group_version, None) is not None:
@@ -117,14 +117,14 @@ class RemoteDiscovery:
         if failure is not None:
             raise failure
 
-    async def _aggregated(self, service: Hashable, remote: IRemote) -> _Found | None:
+    async def _aggregated(self, service: Hashable, remote: IRemoteGroupVersion) -> _Found | None:
         """What the document of everything says, or L{None} where there is none."""
         etag, known = self._known.get(service, ("", {}))
         answer = await remote.fetch("/apis", accept=AGGREGATED, etag=etag, timeout=TIMEOUT, user=USER)
         if answer.code == 304 and etag:
             return known
         if answer.code == 503:
-            raise NoDocument("it answers 503")
+            raise UnexpectedResponse("it answers 503")
         if answer.code != 200 or not is_aggregated(answer.headers.get("content-type", "")):
             self._known.pop(service, None)
             return None
@@ -132,21 +132,21 @@ class RemoteDiscovery:
         self._known[service] = answer.headers.get("etag", ""), found
         return found
 
-    async def _plain(self, remote: IRemote) -> Sequence[JSONObject]:
+    async def _plain(self, remote: IRemoteGroupVersion) -> Sequence[JSONObject]:
         """What the document of one group-version says."""
         group, version = remote.group_version
         path = f"/apis/{group}/{version}"
         answer = await remote.fetch(path, accept="application/json", timeout=TIMEOUT, user=USER)
         if answer.code != 200:
-            raise NoDocument(f"it answers {answer.code} for {path}")
+            raise UnexpectedResponse(f"it answers {answer.code} for {path}")
         resources: Sequence[JSONObject] = await self._run(read_resource_list, answer.body)
         return resources
 
-    def _still(self, service: Hashable) -> list[IRemote]:
+    def _still(self, service: Hashable) -> list[IRemoteGroupVersion]:
         """What is there after somebody was asked."""
         return [remote for remote in self._servers.of(service) if remote.available]
 
-    def _is_there(self, remote: IRemote) -> bool:
+    def _is_there(self, remote: IRemoteGroupVersion) -> bool:
         now = self._remotes.aggregated_servers.get(remote.group_version)
         return now is not None and now.service == remote.service and now.available
 

@@ -23,16 +23,16 @@ from twisted.python.failure import Failure
 
 from ...api.jsonpieces import check_object, decoded
 from ...api.resource import GroupVersion
-from ..openapi.compressed import Packed
+from ..openapi.compressed import CompressedDocument
 from ..openapi.specmerge import SIZE, RemoteSpec, read_v2
 from ..openapi.v2tov3 import v3_of_v2
-from ..remotedocuments import BadDocument, NoDocument
+from ..remotedocuments import BadDocument, UnexpectedResponse
 from .discoverydocuments import SIZE as INDEX_SIZE
-from .remotes import IRemotes, RemoteServers, first_available
+from .remotes import IRemotes, RemotePoller, first_available
 
 if TYPE_CHECKING:
     from ...http.collaborators import DeferToThread
-    from .remotes import IRemote
+    from .remotes import IRemoteGroupVersion
 
 #: As whom servers are asked.
 USER: Final = "system:aggregator"
@@ -61,7 +61,7 @@ class _Kept:
 
     listed: str
     etag: str
-    packed: Packed
+    packed: CompressedDocument
 
 
 class RemoteOpenAPI:
@@ -82,9 +82,9 @@ class RemoteOpenAPI:
         self._kept: dict[GroupVersion, _Kept] = {}
         #: Of which specification a v3 document was made, where the server has none.
         self._converted: dict[GroupVersion, RemoteSpec] = {}
-        self._waiting: dict[GroupVersion, list[Deferred[Packed]]] = {}
+        self._waiting: dict[GroupVersion, list[Deferred[CompressedDocument]]] = {}
         self._servers = [
-            RemoteServers(remotes, clock, what, ask, changed, delay=DELAY, retry_initial=RETRY[0], retry_max=RETRY[1])
+            RemotePoller(remotes, clock, what, ask, changed, delay=DELAY, retry_initial=RETRY[0], retry_max=RETRY[1])
             for what, ask, changed in (
                 ("OpenAPI v2", self._ask_v2, self._changed_v2),
                 ("OpenAPI v3", self._ask_v3, self._changed_v3),
@@ -119,7 +119,7 @@ class RemoteOpenAPI:
         found = [one for one in self._specs.items() if one[0] in remotes]
         return sorted(found, key=lambda one: (-groups[one[0].group], str(remotes[one[0]].name)))
 
-    def _changed_v2(self, group_version: GroupVersion, remote: IRemote | None) -> None:
+    def _changed_v2(self, group_version: GroupVersion, remote: IRemoteGroupVersion | None) -> None:
         if remote is None and self._specs.pop(group_version, None) is not None:
             self.generation += 1
         used = {one.service for one in self._remotes.aggregated_servers.values()}
@@ -142,7 +142,7 @@ class RemoteOpenAPI:
         if answer.code == 304 and known:
             return
         if answer.code != 200:
-            raise NoDocument(f"it answers {answer.code}")
+            raise UnexpectedResponse(f"it answers {answer.code}")
         digest = sha256(answer.body).digest()
         if before is None or not known or digest != before.digest:
             found: Mapping[GroupVersion, RemoteSpec] = await self._run(read_v2, answer.body, wanted)
@@ -159,7 +159,7 @@ class RemoteOpenAPI:
         """The names of documents, C{"apis/<group>/<version>"}, with their hashes; empty for what has none."""
         return {_name(group_version): found for group_version, found in self._listed.items()}
 
-    def document(self, name: str) -> Packed | Deferred[Packed]:
+    def document(self, name: str) -> CompressedDocument | Deferred[CompressedDocument]:
         """
         A document of one of the names that are L{listed}; it fails where its server has to be asked, and fails.
         """
@@ -168,7 +168,7 @@ class RemoteOpenAPI:
         kept = self._kept.get(group_version)
         if kept is not None and kept.listed == self._listed.get(group_version):
             return kept.packed
-        waiter: Deferred[Packed] = Deferred()
+        waiter: Deferred[CompressedDocument] = Deferred()
         waiting = self._waiting.get(group_version)
         if waiting is not None:
             waiting.append(waiter)
@@ -177,17 +177,17 @@ class RemoteOpenAPI:
         Deferred.fromCoroutine(self._fetch(group_version)).addBoth(self._fetched, group_version)
         return waiter
 
-    def _fetched(self, result: Packed | Failure, group_version: GroupVersion) -> None:
+    def _fetched(self, result: CompressedDocument | Failure, group_version: GroupVersion) -> None:
         for waiter in self._waiting.pop(group_version):
             waiter.callback(result)
 
-    async def _fetch(self, group_version: GroupVersion) -> Packed:
+    async def _fetch(self, group_version: GroupVersion) -> CompressedDocument:
         kept = self._kept.get(group_version)
         listed = self._listed.get(group_version, "")
         remote = self._remotes.aggregated_servers.get(group_version)
         try:
             if remote is None or not remote.available:
-                raise NoDocument("service unavailable")
+                raise UnexpectedResponse("service unavailable")
             found = await self._fetch_from(remote, kept, listed)
         except Exception:
             if kept is None:
@@ -197,7 +197,7 @@ class RemoteOpenAPI:
             self._kept[group_version] = found
         return found.packed
 
-    async def _fetch_from(self, remote: IRemote, kept: _Kept | None, listed: str) -> _Kept:
+    async def _fetch_from(self, remote: IRemoteGroupVersion, kept: _Kept | None, listed: str) -> _Kept:
         answer = await remote.fetch(
             f"{_V3}/{_name(remote.group_version)}",
             accept="application/json",
@@ -210,11 +210,11 @@ class RemoteOpenAPI:
         elif answer.code == 200:
             packed = await self._run(_packed, answer.body)
         else:
-            raise NoDocument(f"it answers {answer.code}")
+            raise UnexpectedResponse(f"it answers {answer.code}")
         # The hash that clients know a document by is the one that it is listed with.
         return _Kept(listed, answer.headers.get("etag", ""), evolve(packed, hash=listed) if listed else packed)
 
-    def _changed_v3(self, group_version: GroupVersion, remote: IRemote | None) -> None:
+    def _changed_v3(self, group_version: GroupVersion, remote: IRemoteGroupVersion | None) -> None:
         if remote is None:
             for known in (self._listed, self._kept, self._converted):
                 known.pop(group_version, None)
@@ -227,7 +227,7 @@ class RemoteOpenAPI:
             await self._convert(service)
             return
         if answer.code != 200:
-            raise NoDocument(f"it answers {answer.code}")
+            raise UnexpectedResponse(f"it answers {answer.code}")
         found: Mapping[str, str] = await self._run(_hashes, answer.body)
         for one in self._servers[1].of(service):
             self._converted.pop(one.group_version, None)
@@ -255,7 +255,7 @@ class RemoteOpenAPI:
                     self._listed[one.group_version] = packed.hash
                     self._kept[one.group_version] = _Kept(packed.hash, "", packed)
         if missing:
-            raise NoDocument("it answers 404, and has said nothing in v2")
+            raise UnexpectedResponse("it answers 404, and has said nothing in v2")
 
 
 _V3: Final = "/openapi/v3"
@@ -265,11 +265,11 @@ def _name(group_version: GroupVersion) -> str:
     return f"apis/{group_version.group}/{group_version.version}"
 
 
-def _packed(body: bytes) -> Packed:
+def _packed(body: bytes) -> CompressedDocument:
     if len(body) > SIZE:
         raise BadDocument(f"it is longer than {SIZE} bytes")
     check_object(body)
-    return Packed.pieces([body], b"application/json")
+    return CompressedDocument.pieces([body], b"application/json")
 
 
 def _hashes(body: bytes) -> dict[str, str]:

@@ -31,7 +31,7 @@ WORKERS: Final = 8
 REFRESH: Final = 60.0
 
 
-class IRemote(Protocol):
+class IRemoteGroupVersion(Protocol):
     """A group-version that another server serves: L{kubetwist.resources.aggregation.routes.AggregatedServer}."""
 
     @property
@@ -69,14 +69,14 @@ class IRemotes(Protocol):
     """All of these: L{kubetwist.resources.aggregation.routes.Aggregation}."""
 
     @property
-    def aggregated_servers(self) -> Mapping[GroupVersion, IRemote]:
-        """What other servers serve now: an L{IRemote} each."""
+    def aggregated_servers(self) -> Mapping[GroupVersion, IRemoteGroupVersion]:
+        """What other servers serve now: an L{IRemoteGroupVersion} each."""
 
-    def subscribe(self, listener: Callable[[GroupVersion, IRemote | None], None]) -> Callable[[], None]:
+    def subscribe(self, listener: Callable[[GroupVersion, IRemoteGroupVersion | None], None]) -> Callable[[], None]:
         """Have C{listener} told of every change, with L{None} for what is gone, until what is returned is called."""
 
 
-class RemoteServers:
+class RemotePoller:
     """Has work done for each server: when something about it changes, once a minute, and sooner while it fails."""
 
     _log = Logger()
@@ -87,7 +87,7 @@ class RemoteServers:
         clock: IReactorTime,
         what: str,
         ask: Callable[[Hashable], Awaitable[None]],
-        changed: Callable[[GroupVersion, IRemote | None], None],
+        changed: Callable[[GroupVersion, IRemoteGroupVersion | None], None],
         *,
         delay: float = 0.0,
         retry_initial: float,
@@ -131,12 +131,12 @@ class RemoteServers:
         """Whether nobody is being asked now."""
         return self._queue.idle
 
-    def of(self, service: Hashable) -> list[IRemote]:
+    def of(self, service: Hashable) -> list[IRemoteGroupVersion]:
         """What a service serves now, in the order of its APIServices' names."""
         found = [remote for remote in self._remotes.aggregated_servers.values() if remote.service == service]
         return sorted(found, key=lambda remote: str(remote.name))
 
-    def _noticed(self, group_version: GroupVersion, remote: IRemote | None) -> None:
+    def _noticed(self, group_version: GroupVersion, remote: IRemoteGroupVersion | None) -> None:
         before = self._services.pop(group_version, None)
         services = {before} - {None}
         if remote is not None:
@@ -168,12 +168,12 @@ class RemoteServers:
             self._queue.add_after(service, REFRESH)
 
 
-def first_available(remotes: Iterable[IRemote]) -> IRemote | None:
+def first_available(remotes: Iterable[IRemoteGroupVersion]) -> IRemoteGroupVersion | None:
     """The one to be asked on behalf of all, or L{None}."""
     return next((remote for remote in remotes if remote.available), None)
 
 
-class Others:
+class AggregatedDocuments:
     """
     What other servers say of themselves. Nothing is done about it, and nothing imported for it, while there are none.
 
@@ -196,7 +196,7 @@ class Others:
         else:
             self._unsubscribe = remotes.subscribe(self._noticed)
 
-    def _noticed(self, group_version: GroupVersion, remote: IRemote | None) -> None:
+    def _noticed(self, group_version: GroupVersion, remote: IRemoteGroupVersion | None) -> None:
         if remote is not None and self.discovery is None:
             self._begin()
 

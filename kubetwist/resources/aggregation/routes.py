@@ -36,8 +36,8 @@ from ...tracing.propagation import BAGGAGE, TRACEPARENT, TRACESTATE
 from ...tracing.spans import CLIENT, Value, current
 from ..cacheddocuments import Leaf
 from ..discovery.endpoints import Group
-from ..mux import Layer
-from ..servedresources import IInstalled, InstalledResource
+from ..mux import DelegatingMux
+from ..servedresources import APIResource, IServedResources
 
 if TYPE_CHECKING:
     from ...controllers.aggregation.availability import AvailableConditionController
@@ -60,47 +60,47 @@ class RegisteredGroups:
     The aggregator's own group comes first. Of groups without any APIService, what is served here is told.
     """
 
-    def __init__(self, installed: IInstalled, registered: APIServiceIndex) -> None:
+    def __init__(self, installed: IServedResources, registered: APIServiceIndex) -> None:
         self._installed = installed
         self._registered = registered
 
     @property
     def generation(self) -> int:
-        """@see: L{IInstalled}."""
+        """@see: L{IServedResources}."""
         return self._installed.generation + self._registered.generation
 
     @property
     def priorities(self) -> Mapping[GroupVersion, Priority]:
-        """@see: L{IInstalled}."""
+        """@see: L{IServedResources}."""
         registered = ((one, self._registered.priority(one)) for one in self._registered.group_versions())
         return {**self._installed.priorities, **{one: place for one, place in registered if place is not None}}
 
     def group_versions(self) -> Sequence[GroupVersion]:
-        """@see: L{IInstalled}."""
+        """@see: L{IServedResources}."""
         own = [GroupVersion(GROUP, version) for version in self._installed.versions(GROUP)]
         return [*own, *(one for one in self._registered.group_versions() if one.group != GROUP)]
 
     def versions(self, group: str) -> Sequence[str]:
-        """@see: L{IInstalled}."""
+        """@see: L{IServedResources}."""
         if group == GROUP:
             return self._installed.versions(group)
         return self._registered.versions(group) or self._installed.versions(group)
 
-    def resources(self, group_version: GroupVersion) -> Sequence[InstalledResource]:
-        """@see: L{IInstalled}."""
+    def resources(self, group_version: GroupVersion) -> Sequence[APIResource]:
+        """@see: L{IServedResources}."""
         return self._installed.resources(group_version)
 
 
-class AggregatedPaths:
+class APIServiceRoutes:
     """
     Gives the paths of other servers' group-versions to these, and takes them back.
 
     @ivar listed: Groups and versions as C{/apis} lists them.
     """
 
-    def __init__(self, front: Layer, aggregation: Aggregation, installed: IInstalled) -> None:
+    def __init__(self, front: DelegatingMux, aggregation: Aggregation, installed: IServedResources) -> None:
         """
-        @param front: The aggregator's layer.
+        @param front: The aggregator's mux.
         @param installed: What the whole chain serves.
         """
         self.listed = RegisteredGroups(installed, aggregation.api_services)
@@ -127,9 +127,9 @@ class AggregatedPaths:
         if known is not None:
             self._below.discard(known)
         if remote is None:
-            self._front.give_back(path)
+            self._front.remove_override(path)
             return
-        self._front.take(path, RemoteLeaf(remote))
+        self._front.override(path, APIServiceProxy(remote))
         prefix = tuple(part.encode() for part in path.split("/") if part)
         self._prefixes[group_version] = prefix
         self._below.add(prefix)
@@ -142,13 +142,13 @@ class AggregatedPaths:
         there = group in self._aggregation.api_services.groups
         if there and group not in self._groups:
             self._groups.add(group)
-            self._front.claim(f"/apis/{group}", Group(self.listed, group))
+            self._front.handle(f"/apis/{group}", Group(self.listed, group))
         elif not there:
             self._groups.discard(group)
-            self._front.release(f"/apis/{group}")
+            self._front.unregister(f"/apis/{group}")
 
 
-class RemoteLeaf(Leaf):
+class APIServiceProxy(Leaf):
     """Has another server answer."""
 
     def __init__(self, remote: AggregatedServer) -> None:
@@ -204,7 +204,7 @@ class RemoteLeaf(Leaf):
             proxy_request,
             request,
             client,
-            target_of(request.uri),
+            normalized_target(request.uri),
             host=host,
             fail=fail,
             head_timeout=DISCOVERY_TIMEOUT if describes else None,
@@ -312,12 +312,12 @@ class Aggregator:
     @ivar checks: Whether they are available.
     """
 
-    paths: AggregatedPaths
+    paths: APIServiceRoutes
     checks: AvailabilityChecks
 
 
 def add_aggregator(
-    config: APIConfig, endpoints: ServiceResolver, aggregation: Aggregation, front: APIHost, installed: IInstalled
+    config: APIConfig, endpoints: ServiceResolver, aggregation: Aggregation, front: APIHost, installed: IServedResources
 ) -> Aggregator:
     """
     Have other servers answer for what APIServices give them.
@@ -327,10 +327,10 @@ def add_aggregator(
     @param front: The server in front of all.
     @param installed: What the chain itself serves.
     """
-    paths = AggregatedPaths(front.layer, aggregation, installed)
+    paths = APIServiceRoutes(front.mux, aggregation, installed)
     checks = AvailabilityChecks(aggregation, endpoints, config.reactor)
     front.add_post_start_hook("apiservice-status-remote-available-controller", checks.begin)
-    front.add_at_end("availability of other servers", checks.stop)
+    front.register_destroy_func("availability of other servers", checks.stop)
     count_unavailable(config.metrics, aggregation)
     return Aggregator(paths, checks)
 
@@ -365,7 +365,7 @@ def count_unavailable(metrics: Registry, aggregation: Aggregation) -> None:
     metrics.register_collector(collect)
 
 
-def target_of(uri: bytes) -> bytes:
+def normalized_target(uri: bytes) -> bytes:
     """The path and query of a request, written in the one way in which they are passed on."""
     path, _, query = uri.partition(b"?")
     target = escape_path(unquote_to_bytes(path))

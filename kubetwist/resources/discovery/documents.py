@@ -10,10 +10,10 @@ import orjson
 from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersion, JSONObject
 from ...registry.kinds import Priority
-from ..servedresources import IInstalled, InstalledResource, preferred
+from ..servedresources import APIResource, IServedResources, preferred
 
 
-def api_versions(installed: IInstalled, address: str) -> JSONObject:
+def api_versions(installed: IServedResources, address: str) -> JSONObject:
     """
     C{/api}: the versions of the core group.
 
@@ -26,20 +26,20 @@ def api_versions(installed: IInstalled, address: str) -> JSONObject:
     }
 
 
-def api_group(installed: IInstalled, group: str) -> JSONObject | None:
+def api_group(installed: IServedResources, group: str) -> JSONObject | None:
     """C{/apis/<group>}, or L{None} where nothing of the group is served."""
     versions = installed.versions(group)
     return {"kind": "APIGroup", "apiVersion": "v1", **_group_entry(group, versions)} if versions else None
 
 
-def api_group_list(installed: IInstalled) -> JSONObject:
+def api_group_list(installed: IServedResources) -> JSONObject:
     """C{/apis}: the groups besides the core group."""
     grouped = _grouped(installed.group_versions())
     groups = [_group_entry(group, versions) for group, versions in grouped.items() if group]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
-def api_resource_list(installed: IInstalled, group_version: GroupVersion) -> JSONObject | None:
+def api_resource_list(installed: IServedResources, group_version: GroupVersion) -> JSONObject | None:
     """C{/api/v1} and C{/apis/<group>/<version>}, or L{None} where nothing of that version is served."""
     resources = installed.resources(group_version)
     if not resources:
@@ -77,9 +77,9 @@ class EncodedVersions:
     It is made again only where something has changed: there may be thousands of custom resources.
     """
 
-    def __init__(self, installed: IInstalled) -> None:
+    def __init__(self, installed: IServedResources) -> None:
         self._installed = installed
-        self._kept: dict[GroupVersion, tuple[tuple[InstalledResource, ...], orjson.Fragment]] = {}
+        self._kept: dict[GroupVersion, tuple[tuple[APIResource, ...], orjson.Fragment]] = {}
         self._before = self._kept
 
     def begin(self) -> None:
@@ -97,7 +97,7 @@ class EncodedVersions:
 
 
 def aggregated_discovery(
-    installed: IInstalled,
+    installed: IServedResources,
     core: bool,
     version: str,
     remote: IRemoteVersions | None = None,
@@ -139,7 +139,7 @@ def aggregated_discovery(
     }
 
 
-def _entry(resources: Iterable[InstalledResource], version: str) -> JSONObject:
+def _entry(resources: Iterable[APIResource], version: str) -> JSONObject:
     return {"version": version, "resources": _discovered(resources), "freshness": "Current"}
 
 
@@ -156,7 +156,7 @@ def _group_entry(group: str, versions: Sequence[str]) -> JSONObject:
     return {"name": group, "versions": shown, "preferredVersion": shown[0]}
 
 
-def _resource_entry(resource: InstalledResource) -> JSONObject:
+def _resource_entry(resource: APIResource) -> JSONObject:
     entry: JSONObject = {
         "name": resource.name,
         "singularName": resource.singular,
@@ -174,7 +174,7 @@ def _resource_entry(resource: InstalledResource) -> JSONObject:
     return entry
 
 
-def _discovered(resources: Iterable[InstalledResource]) -> list[JSONObject]:
+def _discovered(resources: Iterable[APIResource]) -> list[JSONObject]:
     entries: dict[str, JSONObject] = {}
     for resource in resources:
         entry = entries.setdefault(resource.resource, {"resource": resource.resource})
@@ -199,11 +199,11 @@ def _discovered(resources: Iterable[InstalledResource]) -> list[JSONObject]:
     return list(entries.values())
 
 
-def _scope(resource: InstalledResource) -> str:
+def _scope(resource: APIResource) -> str:
     return "Namespaced" if resource.namespaced else "Cluster"
 
 
-def _response_kind(resource: InstalledResource) -> dict[str, str]:
+def _response_kind(resource: APIResource) -> dict[str, str]:
     # The reference always names them for custom resources (apiextensions-apiserver,
     # pkg/apiserver/customresource_discovery_controller.go), and for built-in ones only if they differ.
     shown = resource.kind_shown_group_version or resource.custom is not None
@@ -214,7 +214,7 @@ def _response_kind(resource: InstalledResource) -> dict[str, str]:
     }
 
 
-def _add_names(entry: JSONObject, resource: InstalledResource) -> None:
+def _add_names(entry: JSONObject, resource: APIResource) -> None:
     if resource.short_names:
         entry["shortNames"] = list(resource.short_names)
     if resource.categories:

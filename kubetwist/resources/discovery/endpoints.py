@@ -1,9 +1,9 @@
 """
 Discovery over HTTP: C{/}, C{/api}, C{/apis} and what is directly below them, and what is not there.
 
-All are leaves that a L{kubetwist.resources.mux.Layer} can be told to answer its paths with. They look at the whole
-path and not at what traversal left of it, and answer what is below their own with a 404. Those that the reference
-has behind its router know GET alone; the others take any method.
+All are leaf resources of a L{kubetwist.resources.mux.DelegatingMux}. They compare the whole path of the request and
+answer 404 for paths below their own. Those that kube-apiserver serves behind its router support GET only; the others
+accept any method.
 """
 
 from __future__ import annotations
@@ -24,8 +24,18 @@ from ...http.negotiation import (
     negotiate_document,
     negotiate_unrouted,
 )
-from ..cacheddocuments import Document, Kept, Leaf, answer, answer_bare, answer_document, answer_error, header, indented
-from ..servedresources import IInstalled
+from ..cacheddocuments import (
+    CachedDocument,
+    Document,
+    Leaf,
+    answer,
+    answer_bare,
+    answer_document,
+    answer_error,
+    header,
+    indented,
+)
+from ..servedresources import IServedResources
 from .documents import (
     EncodedVersions,
     IRemoteVersions,
@@ -96,7 +106,7 @@ class Index(Leaf):
         return answer(request, 200, body, b"application/json")
 
 
-def index_paths(installed: IInstalled) -> list[str]:
+def index_paths(installed: IServedResources) -> list[str]:
     """The paths of groups and versions, as the index lists them."""
     paths = ["/api", "/apis", "/apis/"] if installed.versions("") else ["/apis", "/apis/"]
     for group, version in installed.group_versions():
@@ -108,7 +118,7 @@ class _Aggregated:
     """The aggregated documents of C{/api} or C{/apis}, for those who ask for them."""
 
     def __init__(
-        self, installed: IInstalled, core: bool, beta: bool, remote: FindRemote, made: Callable[[], object]
+        self, installed: IServedResources, core: bool, beta: bool, remote: FindRemote, made: Callable[[], object]
     ) -> None:
         """
         @param made: Called when one is put together.
@@ -126,7 +136,9 @@ class _Aggregated:
             encoded.begin()
             return aggregated_discovery(installed, core, version, remote(), encoded)
 
-        self._documents = {version: Kept(generation, partial(build, version)) for version in ("v2", "v2beta1")}
+        self._documents = {
+            version: CachedDocument(generation, partial(build, version)) for version in ("v2", "v2beta1")
+        }
 
     def answer(self, request: Request, accept: bytes | None) -> bytes | int | None:
         """The document, or L{None} when the plain one is wanted."""
@@ -153,7 +165,7 @@ class CoreVersions(_Routed):
 
     def __init__(
         self,
-        installed: IInstalled,
+        installed: IServedResources,
         address: Callable[[], str],
         beta: bool = False,
         made: Callable[[], object] = lambda: None,
@@ -181,10 +193,10 @@ class Groups(Leaf):
 
     def __init__(
         self,
-        installed: IInstalled,
+        installed: IServedResources,
         beta: bool = False,
         remote: FindRemote = lambda: None,
-        listed: IInstalled | None = None,
+        listed: IServedResources | None = None,
         made: Callable[[], object] = lambda: None,
     ) -> None:
         """
@@ -195,7 +207,7 @@ class Groups(Leaf):
         """
         groups = listed or installed
         self._aggregated = _Aggregated(installed, core=False, beta=beta, remote=remote, made=made)
-        self._kept = Kept(lambda: groups.generation, lambda: api_group_list(groups))
+        self._kept = CachedDocument(lambda: groups.generation, lambda: api_group_list(groups))
 
     def render(self, request: Request) -> bytes | int:
         """Answer any method."""
@@ -209,8 +221,8 @@ class Groups(Leaf):
 class Group(Leaf):
     """C{/apis/<group>}, by any method; what is below it is not found."""
 
-    def __init__(self, installed: IInstalled, group: str) -> None:
-        self._kept = Kept(lambda: installed.generation, lambda: api_group(installed, group))
+    def __init__(self, installed: IServedResources, group: str) -> None:
+        self._kept = CachedDocument(lambda: installed.generation, lambda: api_group(installed, group))
 
     def render(self, request: Request) -> bytes:
         """Answer any method."""
@@ -222,9 +234,9 @@ class Group(Leaf):
 class GroupVersionResources(_Routed):
     """C{/api/v1} or C{/apis/<group>/<version>}; what is below it is not found."""
 
-    def __init__(self, installed: IInstalled, group_version: GroupVersion) -> None:
+    def __init__(self, installed: IServedResources, group_version: GroupVersion) -> None:
         self.depth = 3 if group_version.group else 2
-        self._kept = Kept(lambda: installed.generation, lambda: api_resource_list(installed, group_version))
+        self._kept = CachedDocument(lambda: installed.generation, lambda: api_resource_list(installed, group_version))
 
     def document(self, request: Request, accept: bytes | None) -> bytes | int:
         """@see: L{_Routed.document}."""
@@ -238,8 +250,8 @@ class GroupVersionResources(_Routed):
 class DefinedGroupVersion(Leaf):
     """C{/apis/<group>/<version>} of custom resources, by any method; what is below it is somebody else's."""
 
-    def __init__(self, installed: IInstalled, group_version: GroupVersion) -> None:
-        self._kept = Kept(lambda: installed.generation, lambda: api_resource_list(installed, group_version))
+    def __init__(self, installed: IServedResources, group_version: GroupVersion) -> None:
+        self._kept = CachedDocument(lambda: installed.generation, lambda: api_resource_list(installed, group_version))
 
     def render(self, request: Request) -> bytes:
         """Answer any method."""

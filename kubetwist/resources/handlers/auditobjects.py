@@ -24,20 +24,20 @@ _DELETE_OPTIONS = (
 )
 
 
-def tell_object(trail: AuditTrail, endpoint: Endpoint, obj: JSONObject) -> None:
+def log_request_object(trail: AuditTrail, endpoint: Endpoint, obj: JSONObject) -> None:
     """A request carries an object: told as the reference has it after decoding, with its defaults."""
 
     def encode() -> bytes:
-        encoder = endpoint.encoders.get(tell_object)
+        encoder = endpoint.encoders.get(log_request_object)
         if encoder is None:
-            encoder = endpoint.encoders[tell_object] = JSONEncoder(endpoint)
-        encoded: bytes = encoder.one(endpoint.default(orjson.loads(orjson.dumps(obj))))
+            encoder = endpoint.encoders[log_request_object] = JSONEncoder(endpoint)
+        encoded: bytes = encoder.encode_object(endpoint.default(orjson.loads(orjson.dumps(obj))))
         return encoded
 
     trail.log_request_object(obj["metadata"], encode)
 
 
-def tell_delete_options(trail: AuditTrail, body: JSONValue) -> None:
+def log_delete_options(trail: AuditTrail, body: JSONValue) -> None:
     """The body of a DELETE, told in the version that the reference tells it in, whatever the client says."""
     if not trail.wants_request_object:
         return

@@ -68,7 +68,7 @@ async def decode_large(endpoint: Endpoint, decode: Callable[[bytes], T], data: b
     """Decode a body, in a thread when it has more bytes than C{limit}."""
     if len(data) <= limit:
         return decode(data)
-    decoded: T = await endpoint.in_thread(decode, data)
+    decoded: T = await endpoint.defer_to_thread(decode, data)
     return decoded
 
 
@@ -89,14 +89,14 @@ def decode_object(
     return obj
 
 
-def placed_otherwise(namespace: str, said: JSONValue) -> str | None:
+def namespace_mismatch(namespace: str, said: JSONValue) -> str | None:
     """What is wrong with the namespace in a body, seen from the one in the path; L{None} when nothing is."""
     if namespace and said and said != namespace:
         return "the namespace of the provided object does not match the namespace sent on the request"
     return None
 
 
-def named_otherwise(name: str, said: JSONValue) -> str | None:
+def name_mismatch(name: str, said: JSONValue) -> str | None:
     """What is wrong with the name in a body, seen from the one in the path; L{None} when nothing is."""
     if not said:
         return f"the name of the object ({name} based on URL) was undeterminable: name must be provided"

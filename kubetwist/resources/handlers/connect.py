@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from ...client.streaming import StreamingClient
     from ...streams.handlers import Streams
     from ..proxy.reverseproxy import ProxyError
-    from ..proxy.upstreamclients import TargetClients
+    from ..proxy.upstreamclients import UpstreamClientPool
 
 #: What a path begins with before the part that goes on: resource, name, subresource.
 _BEFORE: Final = 3
 _PROXIED: Final = frozenset(("pods", "services", "nodes"))
 
 
-class Connects:
+class ConnectHandler:
     """Answers every method of one such subresource."""
 
-    def __init__(self, endpoint: Endpoint, clients: TargetClients | None) -> None:
+    def __init__(self, endpoint: Endpoint, clients: UpstreamClientPool | None) -> None:
         self._endpoint = endpoint
         self._clients = clients
 
@@ -58,7 +58,7 @@ class Connects:
         else:
             await _stream(request, client, target, endpoint.subresource, self._clients.streams)
 
-    async def _client(self, clients: TargetClients, target: Target) -> StreamingClient:
+    async def _client(self, clients: UpstreamClientPool, target: Target) -> StreamingClient:
         try:
             return await clients.client(target)
         except NoSuchHost as error:

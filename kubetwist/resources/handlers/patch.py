@@ -37,16 +37,16 @@ class Patch(ABC):
 
     @ivar lenient: C{fieldValidation=Ignore}, for which the reference skips the first decoding of the patch, so that
         other error messages result.
-    @ivar left: The result of the last application, before it was decoded.
+    @ivar last_result: The result of the last application, before it was decoded.
     @ivar foreign: Whether that result names another kind or version, whose fields are unknown and have no owners.
     @ivar problems: Unknown and duplicate fields of the last application, for Warning headers.
-    @cvar by_map: Whether the reference decodes the result from a map instead of JSON, which changes the text and the
-        order of errors.
+    @cvar uses_unstructured_map: Whether kube-apiserver decodes the result from a map instead of JSON, which changes the
+        texts and the order of errors.
     """
 
-    by_map = False
+    uses_unstructured_map = False
     creates = False
-    owns = False
+    updates_managed_fields = False
 
     def __init__(self, endpoint: Endpoint, data: bytes, options: PatchOptions) -> None:
         self.endpoint = endpoint
@@ -55,7 +55,7 @@ class Patch(ABC):
         self.problems: list[str] = []
         self.lenient = self.field_validation == "Ignore"
         self.duplicates: list[str] = []
-        self.left: Any = None
+        self.last_result: Any = None
         self.foreign = False
         self._refusal: APIStatusError | None = None
         try:
@@ -87,7 +87,7 @@ class Patch(ABC):
         """The patched value, not yet an object of the kind again; C{current} may be changed."""
 
     @abstractmethod
-    def quoted(self, value: JSONValue) -> str:
+    def error_text(self, value: JSONValue) -> str:
         """What an error about the result quotes."""
 
     def _root(self) -> Node | None:
@@ -95,7 +95,7 @@ class Patch(ABC):
         known = self.endpoint.codec.type
         return known.root if isinstance(known, ObjectType) else None
 
-    def changed(self, stored: JSONObject | None) -> JSONObject:
+    def apply_to_stored(self, stored: JSONObject | None) -> JSONObject:
         """
         Return the object after the patch, in the endpoint's version.
 
@@ -105,7 +105,7 @@ class Patch(ABC):
         self.check()
         assert stored is not None, "this patch does not create"
         # What was there is still needed, to see who changed what; two kinds of patch work in place.
-        current = stored if self.by_map else orjson.loads(orjson.dumps(stored))
+        current = stored if self.uses_unstructured_map else orjson.loads(orjson.dumps(stored))
         return self.apply(self.endpoint.codec.from_storage(current))
 
     def apply(self, current: JSONObject) -> JSONObject:
@@ -114,30 +114,30 @@ class Patch(ABC):
 
         @raise APIStatusError: It can not be applied, or leaves no object of the kind.
         """
-        self.left = value = self.patched(current)
+        self.last_result = value = self.patched(current)
         problems: list[str] = []
         try:
-            obj = self.endpoint.codec.redecode(value, problems, converted=self.by_map)
+            obj = self.endpoint.codec.redecode(value, problems, converted=self.uses_unstructured_map)
         except ConversionError as error:
-            if self.by_map:
+            if self.uses_unstructured_map:
                 raise APIStatusError.unknown(str(error)) from None
-            raise patch_failure(self.quoted(value), str(error)) from None
+            raise patch_failure(self.error_text(value), str(error)) from None
         except MissingField as error:
-            text = self.quoted(value)
+            text = self.error_text(value)
             raise patch_failure(text, error.within(text)) from None
         except ValueError as error:
-            raise patch_failure(self.quoted(value), str(error)) from None
+            raise patch_failure(self.error_text(value), str(error)) from None
         gvk = self.endpoint.codec.gvk
         self.foreign = obj["kind"] != gvk.kind or obj["apiVersion"] != gvk.api_version
-        if self.by_map:
+        if self.uses_unstructured_map:
             problems.sort()
         elif len(problems) > 1:
             # The reference reads the result from its text, and complains in the order of that.
             problems = []
-            self.endpoint.codec.redecode(orjson.loads(self.quoted(value)), problems)
+            self.endpoint.codec.redecode(orjson.loads(self.error_text(value)), problems)
         problems = [*self.duplicates, *problems]
         if problems and self.field_validation == "Strict":
-            raise patch_failure(self.quoted(value), f"strict decoding error: {', '.join(problems)}")
+            raise patch_failure(self.error_text(value), f"strict decoding error: {', '.join(problems)}")
         self.problems = problems if self.field_validation == "Warn" else []
         return obj
 
@@ -161,7 +161,7 @@ class JSONPatch(Patch):
         """Apply the operations one by one."""
         return apply_json_patch(current, self.operations)
 
-    def quoted(self, value: JSONValue) -> str:
+    def error_text(self, value: JSONValue) -> str:
         """The result, its keys as the operations leave them."""
         return stepwise_text(value, self.operations, self._root())
 
@@ -187,7 +187,7 @@ class MergePatch(Patch):
         """Merge."""
         return merge_patch(current, self.patch)
 
-    def quoted(self, value: JSONValue) -> str:
+    def error_text(self, value: JSONValue) -> str:
         """The result, its keys as the merge leaves them."""
         return merged_text(value, self.patch, self._root())
 
@@ -195,7 +195,7 @@ class MergePatch(Patch):
 class StrategicMergePatch(Patch):
     """Kubernetes' own: lists merge by the keys that the schema names."""
 
-    by_map = True
+    uses_unstructured_map = True
     patch: Any
 
     def parse(self, data: bytes) -> None:
@@ -214,7 +214,7 @@ class StrategicMergePatch(Patch):
                 raise APIStatusError(422, "Invalid", error.message, {}) from None
             raise APIStatusError.unknown(error.message) from None
 
-    def quoted(self, value: JSONValue) -> str:
+    def error_text(self, value: JSONValue) -> str:
         """The patch as Go prints a map."""
         return go_text(self.patch)
 
@@ -223,7 +223,7 @@ class Apply(Patch):
     """Server-side apply: what the client wants of an object, merged with what others own of it."""
 
     creates = True
-    owns = True
+    updates_managed_fields = True
     applied: Any
 
     def parse(self, data: bytes) -> None:
@@ -243,20 +243,20 @@ class Apply(Patch):
         """Not used: see L{changed}."""
         raise AssertionError("an apply is not made of its own document alone")
 
-    def quoted(self, value: JSONValue) -> str:
+    def error_text(self, value: JSONValue) -> str:
         """Not used either: an apply whose result is no object quotes nothing."""
         raise AssertionError("an apply quotes nothing")
 
-    def changed(self, stored: JSONObject | None) -> JSONObject:
+    def apply_to_stored(self, stored: JSONObject | None) -> JSONObject:
         """Merge; the managed fields of the result contain the owners."""
         self.check()
-        fields = self.endpoint.fields
+        fields = self.endpoint.field_manager
         assert fields is not None, "this endpoint does not take apply patches"
         merged = fields.apply(stored, self.applied, self.options.field_manager, now(), bool(self.options.force))
         if self.duplicates and self.field_validation == "Strict":
             why = ", ".join(self.duplicates)
             raise APIStatusError.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {why}")
-        self.left = merged
+        self.last_result = merged
         problems: list[str] = []
         try:
             obj = self.endpoint.codec.redecode(merged, problems, converted=True)
@@ -286,11 +286,11 @@ async def make_patch(media: str, request: KubeRequest, endpoint: Endpoint, optio
     @raise APIStatusError: It is of a type that is not served (415), or can not be read as one (400).
     """
     kind = _KINDS.get(media)
-    if kind is None or (kind is Apply and endpoint.fields is None):
+    if kind is None or (kind is Apply and endpoint.field_manager is None):
         raise APIStatusError.unsupported_media_type(one for one in _KINDS if one != APPLY_PATCH)
     data = request.read_body()
     if len(data) > (YAML_IN_REACTOR if kind is Apply else JSON_IN_REACTOR):
-        patch: Patch = await endpoint.in_thread(kind, endpoint, data, options)
+        patch: Patch = await endpoint.defer_to_thread(kind, endpoint, data, options)
         return patch
     return kind(endpoint, data, options)
 

@@ -28,9 +28,9 @@ from ..encoding import YAMLEncoder, to_yaml
 from ..endpoint import Endpoint
 from ..slices import Slices, first_slice, other_slices
 from ..traced import TracedReading
-from ..views import AnyView, ProtobufView, Unshown, view
+from ..views import AnyOutputFormat, NotAcceptableEncoder, ProtobufOutputFormat, negotiate_output
 from .bodies import PRETTY_IN_REACTOR, PROTOBUF_IN_REACTOR, YAML_IN_REACTOR
-from .watch import Flusher, UnshownStream, WatchStream
+from .watch import NotAcceptableWatchStream, WatchFlusher, WatchStream
 
 if TYPE_CHECKING:
     from ..encoding import ListEncoder, Result
@@ -53,14 +53,14 @@ def check_name(name: str) -> None:
         raise APIStatusError.bad_request(f'Name parameter invalid: "{name}": {what}')
 
 
-#: The encoded items of a list; in L{Reads} C{list} is a method.
+#: The encoded items of a list; in L{ReadHandlers} C{list} is a method.
 Items = list[bytes]
 
 
-class Reads:
+class ReadHandlers:
     """Answers GETs of one endpoint."""
 
-    def __init__(self, endpoint: Endpoint, reactor: IReactorTime, flusher: Flusher) -> None:
+    def __init__(self, endpoint: Endpoint, reactor: IReactorTime, flusher: WatchFlusher) -> None:
         self.endpoint = endpoint
         self._storage = endpoint.storage
         if endpoint.traced:
@@ -72,109 +72,119 @@ class Reads:
         """GET of one object."""
         endpoint = self.endpoint
         check_name(name)
-        shown = view(endpoint, request, collection=False)
+        output = negotiate_output(endpoint, request, collection=False)
         options = get_options(request.query) if request.query else _NEWEST
         result = self._storage.get(endpoint.scope(request, namespace), name, options)
         if hasattr(result, "__await__"):
-            return self._get_later(request, shown, result)
-        if isinstance(shown.encoder, YAMLEncoder):
-            return self._respond_yaml(request, shown, shown.encoder.inner.one(result))
+            return self._get_later(request, output, result)
+        if isinstance(output.encoder, YAMLEncoder):
+            return self._respond_yaml(request, output, output.encoder.inner.encode_object(result))
         large = isinstance(result, Record) and len(result.item) > IN_REACTOR
-        if large and not isinstance(shown, ProtobufView) and (shown.pretty or not shown.encoder.stored):
-            return self._respond_shown(request, shown, result)
-        if isinstance(shown, ProtobufView) and isinstance(result, Record) and len(result.item) > PROTOBUF_IN_REACTOR:
-            return self._respond_large(request, shown, shown.encoder.inner.one(result))
-        request.respond(200, shown.one(result), shown.content_type)
+        if large and not isinstance(output, ProtobufOutputFormat) and (output.pretty or not output.encoder.stored):
+            return self._respond_shown(request, output, result)
+        if (
+            isinstance(output, ProtobufOutputFormat)
+            and isinstance(result, Record)
+            and len(result.item) > PROTOBUF_IN_REACTOR
+        ):
+            return self._respond_large(request, output, output.encoder.inner.encode_object(result))
+        request.respond(200, output.encode_object(result), output.content_type)
         return None
 
-    async def _respond_shown(self, request: KubeRequest, shown: AnyView, record: Record) -> None:
-        body = await self.endpoint.in_thread(shown.one, record)
-        request.respond(200, body, shown.content_type)
+    async def _respond_shown(self, request: KubeRequest, output: AnyOutputFormat, record: Record) -> None:
+        body = await self.endpoint.defer_to_thread(output.encode_object, record)
+        request.respond(200, body, output.content_type)
 
-    async def _respond_large(self, request: KubeRequest, shown: ProtobufView, document: bytes) -> None:
-        shown.tell(document)
-        body = await self.endpoint.in_thread(shown.encoder.of_document, document)
-        request.respond(200, body, shown.content_type)
+    async def _respond_large(self, request: KubeRequest, output: ProtobufOutputFormat, document: bytes) -> None:
+        output.audit_response(document)
+        body = await self.endpoint.defer_to_thread(output.encoder.of_document, document)
+        request.respond(200, body, output.content_type)
 
-    async def _get_later(self, request: KubeRequest, shown: AnyView, result: Awaitable[Result]) -> None:
-        request.respond(200, shown.one(await result), shown.content_type)
+    async def _get_later(self, request: KubeRequest, output: AnyOutputFormat, result: Awaitable[Result]) -> None:
+        request.respond(200, output.encode_object(await result), output.content_type)
 
     def list(self, request: KubeRequest, namespace: str = "") -> Awaitable[None] | None:
         """GET of a collection; a watch when the query says so."""
         if request.info.verb == "watch":
             return self.watch(request, namespace)
         endpoint = self.endpoint
-        shown = view(endpoint, request, collection=True)
+        output = negotiate_output(endpoint, request, collection=True)
         if len(request.uri) > LONG_QUERY:
-            return self._list_selected(request, shown, namespace)
-        return self._list(request, shown, namespace, self.options(request))
+            return self._list_selected(request, output, namespace)
+        return self._list(request, output, namespace, self.options(request))
 
-    async def _list_selected(self, request: KubeRequest, shown: AnyView, namespace: str) -> None:
+    async def _list_selected(self, request: KubeRequest, output: AnyOutputFormat, namespace: str) -> None:
         """Answer with the result of a long selector."""
-        answered = self._list(request, shown, namespace, await self.options_of_any(request))
+        answered = self._list(request, output, namespace, await self.options_of_any(request))
         if answered is not None:
             await answered
 
     def _list(
-        self, request: KubeRequest, shown: AnyView, namespace: str, options: ListOptions
+        self, request: KubeRequest, output: AnyOutputFormat, namespace: str, options: ListOptions
     ) -> Awaitable[None] | None:
         endpoint = self.endpoint
         scope = endpoint.scope(request, namespace)
         result = self._storage.list(scope, options)
         if hasattr(result, "__await__"):
-            return self._list_later(request, scope, shown, result)
-        return self.respond_list(request, shown, result, continue_token(result, scope, endpoint.info.namespaced))
+            return self._list_later(request, scope, output, result)
+        return self.respond_list(request, output, result, continue_token(result, scope, endpoint.info.namespaced))
 
     async def _list_later(
-        self, request: KubeRequest, scope: RequestScope, shown: AnyView, result: Awaitable[Listing]
+        self, request: KubeRequest, scope: RequestScope, output: AnyOutputFormat, result: Awaitable[Listing]
     ) -> None:
         listing = await result
         token = continue_token(listing, scope, self.endpoint.info.namespaced)
-        answered = self.respond_list(request, shown, listing, token)
+        answered = self.respond_list(request, output, listing, token)
         if answered is not None:
             await answered
 
     def respond_list(
-        self, request: KubeRequest, shown: AnyView, listing: Listing, token: str
+        self, request: KubeRequest, output: AnyOutputFormat, listing: Listing, token: str
     ) -> Awaitable[None] | None:
         """
         Answer with a list.
 
         @return: L{None}, or an awaitable of it when that takes longer.
         """
-        if isinstance(shown, ProtobufView):
-            return self._respond_protobuf(request, shown, listing, token)
-        encoder = shown.encoder.inner if isinstance(shown.encoder, YAMLEncoder) else shown.encoder
+        if isinstance(output, ProtobufOutputFormat):
+            return self._respond_protobuf(request, output, listing, token)
+        encoder = output.encoder.inner if isinstance(output.encoder, YAMLEncoder) else output.encoder
         if encoder.stored:
-            return self._respond_items(request, shown, encoder, listing, token, None)
+            return self._respond_items(request, output, encoder, listing, token, None)
         making = encoder.items(listing)
         with Spending(SERIALIZATION):
             items = first_slice(making)
         if items is None:
-            return self._respond_slices(request, shown, encoder, listing, token, making)
-        return self._respond_items(request, shown, encoder, listing, token, items)
+            return self._respond_slices(request, output, encoder, listing, token, making)
+        return self._respond_items(request, output, encoder, listing, token, items)
 
     async def _respond_slices(
-        self, request: KubeRequest, shown: AnyView, encoder: ListEncoder, listing: Listing, token: str, making: Slices
+        self,
+        request: KubeRequest,
+        output: AnyOutputFormat,
+        encoder: ListEncoder,
+        listing: Listing,
+        token: str,
+        making: Slices,
     ) -> None:
         """
         Answer with a list that takes more than one slice.
 
-        @param shown: The view of the answer.
+        @param output: The view of the answer.
         @param encoder: Encodes the list.
         @param listing: The records.
         @param token: The continue token; C{""} for the last page.
         @param making: The slices after the first.
         """
         items = await other_slices(making, request.site.scheduler)
-        answered = self._respond_items(request, shown, encoder, listing, token, items)
+        answered = self._respond_items(request, output, encoder, listing, token, items)
         if answered is not None:
             await answered
 
     def _respond_items(
         self,
         request: KubeRequest,
-        shown: AnyView,
+        output: AnyOutputFormat,
         encoder: ListEncoder,
         listing: Listing,
         token: str,
@@ -183,37 +193,39 @@ class Reads:
         """
         Answer with a list whose items are encoded, where the encoder needs that.
 
-        @param shown: The view of the answer.
+        @param output: The view of the answer.
         @param encoder: Encodes the list.
         @param listing: The records.
         @param token: The continue token; C{""} for the last page.
         @param items: The encoded items; L{None} if the answer consists of stored bytes.
         """
-        if isinstance(shown.encoder, YAMLEncoder):
-            return self._respond_yaml(request, shown, encoder.listing(listing, token, items).joined())
+        if isinstance(output.encoder, YAMLEncoder):
+            return self._respond_yaml(request, output, encoder.encode_list(listing, token, items).joined())
         with Spending(SERIALIZATION):
-            body = encoder.listing(listing, token, items)
-        if shown.pretty and body.length > PRETTY_IN_REACTOR:
-            return self._respond_pretty(request, shown, body.joined())
-        if shown.pretty:
+            body = encoder.encode_list(listing, token, items)
+        if output.pretty and body.length > PRETTY_IN_REACTOR:
+            return self._respond_pretty(request, output, body.joined())
+        if output.pretty:
             body = Body([pretty(body.joined())])
-        respond_body(request, 200, body, shown.content_type)
+        respond_body(request, 200, body, output.content_type)
         return None
 
-    async def _respond_pretty(self, request: KubeRequest, shown: AnyView, document: bytes) -> None:
-        body = await self.endpoint.in_thread(pretty, document)
-        respond_body(request, 200, Body([body]), shown.content_type)
+    async def _respond_pretty(self, request: KubeRequest, output: AnyOutputFormat, document: bytes) -> None:
+        body = await self.endpoint.defer_to_thread(pretty, document)
+        respond_body(request, 200, Body([body]), output.content_type)
 
-    async def _respond_protobuf(self, request: KubeRequest, shown: ProtobufView, listing: Listing, token: str) -> None:
+    async def _respond_protobuf(
+        self, request: KubeRequest, output: ProtobufOutputFormat, listing: Listing, token: str
+    ) -> None:
         if request.audit is not None and request.audit.wants_response_object:
-            shown.tell(shown.encoder.inner.listing(listing, token).joined())
-        body = await shown.encoder.listing(listing, token, request.site.scheduler, self.endpoint.in_thread)
-        respond_body(request, 200, body, shown.content_type)
+            output.audit_response(output.encoder.inner.encode_list(listing, token).joined())
+        body = await output.encoder.encode_list(listing, token, request.site.scheduler, self.endpoint.defer_to_thread)
+        respond_body(request, 200, body, output.content_type)
 
-    async def _respond_yaml(self, request: KubeRequest, shown: AnyView, document: bytes) -> None:
+    async def _respond_yaml(self, request: KubeRequest, output: AnyOutputFormat, document: bytes) -> None:
         small = len(document) <= YAML_IN_REACTOR
-        text = to_yaml(document) if small else await self.endpoint.in_thread(to_yaml, document)
-        respond_body(request, 200, Body([text]), shown.content_type)
+        text = to_yaml(document) if small else await self.endpoint.defer_to_thread(to_yaml, document)
+        respond_body(request, 200, Body([text]), output.content_type)
 
     def options(self, request: KubeRequest) -> ListOptions:
         """
@@ -234,13 +246,13 @@ class Reads:
         """Do the same as L{options}, in the computation thread for long queries."""
         if len(request.uri) <= LONG_QUERY:
             return self.options(request)
-        options: ListOptions = await self.endpoint.in_thread(self.options, request)
+        options: ListOptions = await self.endpoint.defer_to_thread(self.options, request)
         return options
 
     async def watch(self, request: KubeRequest, namespace: str = "", name: str = "") -> None:
         """GET that follows changes, of a collection or of one object of it."""
         endpoint = self.endpoint
-        shown = view(endpoint, request, collection=True)
+        output = negotiate_output(endpoint, request, collection=True)
         options = await self.options_of_any(request)
         if not IWatcher.providedBy(endpoint.storage):
             raise APIStatusError.method_not_supported(
@@ -256,15 +268,15 @@ class Reads:
                 raise APIStatusError.bad_request("fieldSelector metadata.name doesn't match requested name")
         timeout = options.timeout or WatchStream.default_timeout(endpoint.min_request_timeout)
         timeout = max(timeout, 0.0)  # What should have ended before it began ends at once.
-        make = UnshownStream if isinstance(shown.encoder, Unshown) else WatchStream
+        make = NotAcceptableWatchStream if isinstance(output.encoder, NotAcceptableEncoder) else WatchStream
         if b"upgrade" in request.fields and is_websocket(request.fields):
-            from .websocketwatch import WatchSocket
+            from .websocketwatch import WebSocketWatchStream
 
-            make = WatchSocket
+            make = WebSocketWatchStream
         stream = make(
             request,
-            shown.encoder,
-            shown.content_type,
+            output.encoder,
+            output.content_type,
             self._reactor,
             self._flusher,
             bookmarks=options.allow_watch_bookmarks,

@@ -39,7 +39,7 @@ PIECE = 64_000
 #: Bytes of events that are encoded in one turn of the reactor, if that is more than joining bytes.
 COSTLY_PIECE = 8_000
 #: Bytes that may wait in a stream whose source is not L{IPacedWatch}; then the stream is ended.
-UNREAD_LIMIT = 512 * 1024
+MAX_PENDING_BYTES = 512 * 1024
 #: Seconds after which a stream is closed whose reader accepts nothing.
 PATIENCE = 60.0
 #: Size in bytes from which on objects are encoded once for all streams that send them at the same time.
@@ -115,7 +115,7 @@ class SharedEvent:
         self.record = record
 
 
-class Flusher:
+class WatchFlusher:
     """
     Writes the events of all watches of a server, once per turn of the reactor.
 
@@ -133,27 +133,27 @@ class Flusher:
         self._initial: dict[tuple[str, str, str, str], Histogram] = {}
         self._shared: WeakValueDictionary[tuple[Any, ...], SharedEvent] = WeakValueDictionary()
 
-    def shared(self, encoder: WatchEncoder, kind: str, record: Record, first: bool) -> SharedEvent:
+    def shared(self, encoder: WatchEncoder, event_type: str, record: Record, first: bool) -> SharedEvent:
         """
         Return the event of a large object, encoded once while a stream uses it.
 
         @param encoder: Encodes the event.
-        @param kind: C{"ADDED"}, C{"MODIFIED"} or C{"DELETED"}.
+        @param event_type: C{"ADDED"}, C{"MODIFIED"} or C{"DELETED"}.
         @param record: The object.
         @param first: Whether the encoder's form of the first event of a watch is used.
         """
-        key = encoder, kind, first, id(record)
+        key = encoder, event_type, first, id(record)
         shared = self._shared.get(key)
         if shared is None:
-            encode = encoder.first_event if first else encoder.event
-            shared = self._shared[key] = SharedEvent(encode(kind, record), record)
+            encode = encoder.encode_first_event if first else encoder.encode_event
+            shared = self._shared[key] = SharedEvent(encode(event_type, record), record)
         return shared
 
     def metrics(self, info: RequestInfo) -> WatchMetrics:
         """Where the events of a watch are counted, by L{kubetwist.http.requestinfo.RequestInfo}."""
         return self._metrics_by_resource.setdefault((info.group, info.version, info.resource), WatchMetrics())
 
-    def told_all(self, info: RequestInfo, took: float) -> None:
+    def observe_watch_list(self, info: RequestInfo, took: float) -> None:
         """A watch has told all that was there."""
         scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
         labels = info.group, info.version, info.resource, scope
@@ -226,7 +226,7 @@ class WatchStream:
         encoder: WatchEncoder,
         content_type: bytes,
         reactor: IReactorTime,
-        flusher: Flusher,
+        flusher: WatchFlusher,
         *,
         bookmarks: bool,
         initial_events_end: bool,
@@ -308,7 +308,7 @@ class WatchStream:
         self._begun = True
         if self._initial_events_end:
             self.bookmark(self._handle.revision, True)
-            self._flusher.told_all(self._request.info, perf_counter() - self._request.begun)
+            self._flusher.observe_watch_list(self._request.info, perf_counter() - self._request.begun)
         if self._bookmarks:
             self._plan_bookmarks()
 
@@ -340,20 +340,20 @@ class WatchStream:
                 self._shared.append(shared)
                 self._put(shared.data)
             else:
-                self._put((encoder.first_event if first else encoder.event)(kind, record))
+                self._put((encoder.encode_first_event if first else encoder.encode_event)(kind, record))
             return
         encoded = event.encoded
         if encoded is None:
             encoded = event.encoded = {}
         data = encoded.get(encoder)
         if data is None:
-            data = encoded[encoder] = encoder.event(kind, record)
+            data = encoded[encoder] = encoder.encode_event(kind, record)
         self._put(data)
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Tell how far the watch has come."""
         if not self._over:
-            self._put(self._encoder.bookmark(revision, initial_events_end))
+            self._put(self._encoder.encode_bookmark(revision, initial_events_end))
 
     def end(self, error: Exception | None = None) -> None:
         """Say why, if there is a reason, and close."""
@@ -369,7 +369,7 @@ class WatchStream:
         if error is not None:
             if not isinstance(error, APIStatusError):
                 error = APIStatusError.internal("the watch could not go on")
-            self._put(self._encoder.failure(error.status()))
+            self._put(self._encoder.encode_error_event(error.status()))
         self._stop()
         self.flush()
         self._finish()
@@ -397,8 +397,8 @@ class WatchStream:
         elif self._paused or self._unread > PIECE:
             if self._source is not None:
                 self._suspend()
-            elif self._paused and self._unread > UNREAD_LIMIT:
-                self._give_up()
+            elif self._paused and self._unread > MAX_PENDING_BYTES:
+                self._terminate_slow_watcher()
                 return
         if not self._planned and not self._paused:
             self._planned = True
@@ -509,7 +509,7 @@ class WatchStream:
             self._log.failure("a watch cannot be encoded and is closed")
             self.fail()
 
-    def _give_up(self) -> None:
+    def _terminate_slow_watcher(self) -> None:
         """Disconnect a reader that is too slow."""
         if not self._over:
             self._metrics.terminated += 1
@@ -554,7 +554,7 @@ class WatchStream:
         if self._over:
             return
         if self._stalled is None:
-            self._stalled = self._reactor.callLater(PATIENCE, self._give_up)
+            self._stalled = self._reactor.callLater(PATIENCE, self._terminate_slow_watcher)
         if self._source is not None:
             if self._behind:
                 self.full = True
@@ -573,8 +573,8 @@ class WatchStream:
         self._disconnected(None)
 
 
-class UnshownStream(WatchStream):
-    """A watch whose events can not be shown in the form that was asked for: the first one ends it."""
+class NotAcceptableWatchStream(WatchStream):
+    """A watch whose events can not be output in the form that was asked for: the first one ends it."""
 
     _waiting_to_end = False
 

@@ -19,7 +19,7 @@ from .watch import PIECE, WatchStream
 _ORIGIN: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:.+|/.*")
 
 
-class WatchSocket(WatchStream):
+class WebSocketWatchStream(WatchStream):
     """One watch and its WebSocket; what comes from there is not looked at."""
 
     _socket: WebSocketConnection | None = None

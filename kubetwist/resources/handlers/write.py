@@ -28,11 +28,11 @@ from ...http.responses import respond_status
 from ...interfaces import IUnreadableDeleter
 from ...registry.generic.reading import continue_token
 from ..endpoint import Endpoint
-from ..views import view
-from .auditobjects import tell_delete_options, tell_object
-from .bodies import decode_object, named_otherwise, placed_otherwise, read_delete_body, read_document
+from ..views import negotiate_output
+from .auditobjects import log_delete_options, log_request_object
+from .bodies import decode_object, name_mismatch, namespace_mismatch, read_delete_body, read_document
 from .patch import Patch, make_patch
-from .read import Reads, check_name
+from .read import ReadHandlers, check_name
 
 if TYPE_CHECKING:
     from ...api.requestscope import RequestScope
@@ -42,20 +42,20 @@ SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGrace
 #: The longest name of a manager, in bytes.
 MANAGER_LENGTH = 128
 #: The verb of deletions of what can not be read.
-DISCARD = "unsafe-delete-ignore-read-errors"
+UNSAFE_DELETE_VERB = "unsafe-delete-ignore-read-errors"
 
 
-class Writes:
+class WriteHandlers:
     """Answers POST, PUT, PATCH and DELETE of one endpoint."""
 
-    def __init__(self, endpoint: Endpoint, reads: Reads) -> None:
+    def __init__(self, endpoint: Endpoint, reads: ReadHandlers) -> None:
         self.endpoint = endpoint
         self._reads = reads
 
     async def create(self, request: KubeRequest, namespace: str = "") -> None:
         """POST on a collection."""
         endpoint = self.endpoint
-        shown = view(endpoint, request, collection=False)
+        output = negotiate_output(endpoint, request, collection=False)
         document, data = await read_document(request, endpoint)
         options = create_options(request.query)
         scope = endpoint.scope(request, namespace, data)
@@ -64,7 +64,7 @@ class Writes:
         sent = (request, endpoint, document, data, options.field_validation)
         obj = await scope.compute(0, decode_object, *sent) if large else decode_object(*sent)
         if request.audit is not None:
-            tell_object(request.audit, endpoint, obj)
+            log_request_object(request.audit, endpoint, obj)
         for field in SET_BY_SERVER:
             obj["metadata"].pop(field, None)
         manager = manager_of(request, options)
@@ -73,42 +73,42 @@ class Writes:
         decoded = (None, obj, manager, document.value)
         obj = await scope.compute(0, endpoint.defaulted, *decoded) if large else endpoint.defaulted(*decoded)
         result = await endpoint.storage.create(scope, obj, options)
-        request.respond(201, await shown.shown(result, scope), shown.content_type)
+        request.respond(201, await output.encode_async(result, scope), output.content_type)
 
     async def create_named(self, request: KubeRequest, name: str, namespace: str = "") -> None:
         """POST on a subresource of an object."""
         endpoint = self.endpoint
         check_name(name)
-        shown = view(endpoint, request, collection=False)
+        output = negotiate_output(endpoint, request, collection=False)
         document, data = await read_document(request, endpoint)
         options = create_options(request.query)
         scope = endpoint.scope(request, namespace, data)
         obj = await scope.compute(0, decode_object, request, endpoint, document, data, options.field_validation)
         if request.audit is not None:
-            tell_object(request.audit, endpoint, obj)
-        if endpoint.fields is not None:
+            log_request_object(request.audit, endpoint, obj)
+        if endpoint.field_manager is not None:
             manager = manager_of(request, options)
             obj = await scope.compute(0, endpoint.defaulted, None, obj, manager, document.value)
         result = await endpoint.storage.create_named(scope, name, obj, options)
         if isinstance(result, dict) and result.get("kind") == "Status":
-            respond_status(request, 201, result, shown.protobuf, shown.content_type)
+            respond_status(request, 201, result, output.protobuf, output.content_type)
         else:
-            request.respond(201, await shown.shown(result, scope), shown.content_type)
+            request.respond(201, await output.encode_async(result, scope), output.content_type)
 
     async def update(self, request: KubeRequest, name: str, namespace: str = "") -> None:
         """PUT of an object."""
         endpoint = self.endpoint
         check_name(name)
-        shown = view(endpoint, request, collection=False)
+        output = negotiate_output(endpoint, request, collection=False)
         document, data = await read_document(request, endpoint)
         options = update_options(request.query)
         scope = endpoint.scope(request, namespace, data)
         decoded = await scope.compute(0, decode_object, request, endpoint, document, data, options.field_validation)
         if request.audit is not None:
-            tell_object(request.audit, endpoint, decoded)
+            log_request_object(request.audit, endpoint, decoded)
         metadata = decoded["metadata"]
-        problem = placed_otherwise(scope.namespace, metadata.get("namespace"))
-        problem = problem or named_otherwise(name, metadata.get("name"))
+        problem = namespace_mismatch(scope.namespace, metadata.get("namespace"))
+        problem = problem or name_mismatch(name, metadata.get("name"))
         if problem is not None:
             raise APIStatusError.bad_request(problem)
         scope.sent, scope.dry_run = endpoint.comparable(document.value), options.dry_run
@@ -127,7 +127,7 @@ class Writes:
         result, created = await endpoint.storage.update(
             scope, name, change, options, may_create=lambda: self.check_create(request)
         )
-        request.respond(201 if created else 200, await shown.shown(result, scope), shown.content_type)
+        request.respond(201 if created else 200, await output.encode_async(result, scope), output.content_type)
 
     async def check_create(self, request: KubeRequest) -> None:
         """
@@ -150,7 +150,7 @@ class Writes:
         media = patch_media(
             request.getHeader(b"content-type"), endpoint.patch_types, routed=endpoint.patch_types is PATCH_TYPES
         )
-        shown = view(endpoint, request, collection=False)
+        output = negotiate_output(endpoint, request, collection=False)
         options = patch_options(request.query, media)
         scope = endpoint.scope(request, namespace, request.read_body())
         patch: Patch = await make_patch(media, request, endpoint, options)
@@ -160,13 +160,13 @@ class Writes:
         body = request.read_body()
 
         def change(stored: JSONObject | None) -> JSONObject:
-            obj = patch.changed(stored)
-            scope.sent = endpoint.comparable(patch.left)
-            scope.floats = endpoint.floats(patch.left, body)
+            obj = patch.apply_to_stored(stored)
+            scope.sent = endpoint.comparable(patch.last_result)
+            scope.floats = endpoint.floats(patch.last_result, body)
             # Said before what admission and the rules of the kind have to say, and whatever becomes of the patch.
             for text in patch.problems:
                 request.warn(text)
-            problem = named_otherwise(name, obj["metadata"].get("name"))
+            problem = name_mismatch(name, obj["metadata"].get("name"))
             if problem is not None:
                 raise APIStatusError.bad_request(problem)
             if patch.foreign:
@@ -175,10 +175,10 @@ class Writes:
             if patch.foreign:
                 obj["metadata"].pop("managedFields", None)
                 return obj
-            if patch.owns:
+            if patch.updates_managed_fields:
                 scope.applied = True
                 return obj
-            return endpoint.update_managed_fields(stored, obj, manager, patch.left)
+            return endpoint.update_managed_fields(stored, obj, manager, patch.last_result)
 
         result, created = await endpoint.storage.update(
             scope,
@@ -189,25 +189,25 @@ class Writes:
             creating=patch.creates,
             may_create=lambda: self.check_create(request),
         )
-        request.respond(201 if created else 200, await shown.shown(result, scope), shown.content_type)
+        request.respond(201 if created else 200, await output.encode_async(result, scope), output.content_type)
 
     async def delete(self, request: KubeRequest, name: str, namespace: str = "") -> None:
         """DELETE of an object."""
         endpoint = self.endpoint
         check_name(name)
-        shown = view(endpoint, request, collection=False)
+        output = negotiate_output(endpoint, request, collection=False)
         options = await self.delete_options(request)
         scope = endpoint.scope(request, namespace)
         if options.ignore_store_read_error:
-            await self.discard(request, scope, name, shown.protobuf)
+            await self.discard(request, scope, name, output.protobuf)
             return
         result, gone = await endpoint.storage.delete(scope, name, options)
         code = 202 if not gone and options.orphan_dependents is False else 200
         if (endpoint.strategy is not None and endpoint.strategy.delete_returns_object) or not gone:
-            request.respond(code, await shown.shown(result, scope), shown.content_type)
+            request.respond(code, await output.encode_async(result, scope), output.content_type)
         else:
             status = await scope.compute(len(result.item), self.success, result)
-            respond_status(request, code, status, shown.protobuf, shown.content_type)
+            respond_status(request, code, status, output.protobuf, output.content_type)
 
     def success(self, record: Record) -> JSONObject:
         """The Status that tells of a deletion."""
@@ -222,13 +222,13 @@ class Writes:
     async def discard(self, request: KubeRequest, scope: RequestScope, name: str, protobuf: bool) -> None:
         """DELETE of an object that can not be read, for which one needs to be allowed more."""
         request.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "", "Metadata")
-        await self.check_discard(request, name)
+        await self.check_unsafe_delete(request, name)
         await self.endpoint.storage.discard(scope, name)
         details = {"name": name, "kind": self.endpoint.info.kind}
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         respond_status(request, 200, {**status, "code": 200}, protobuf)
 
-    async def check_discard(self, request: KubeRequest, name: str) -> None:
+    async def check_unsafe_delete(self, request: KubeRequest, name: str) -> None:
         """
         Ask whether a client may delete what can not be read.
 
@@ -237,17 +237,17 @@ class Writes:
         authorizer = self.endpoint.authorizer
         if authorizer is None:
             return
-        question = evolve(attributes_of(request), verb=DISCARD)
+        question = evolve(attributes_of(request), verb=UNSAFE_DELETE_VERB)
         verdict = await decide(authorizer, question)
         if verdict.decision is not Decision.ALLOW:
             info = self.endpoint.info
-            why = f'not permitted to do "{DISCARD}", reason: {verdict.reason}'
+            why = f'not permitted to do "{UNSAFE_DELETE_VERB}", reason: {verdict.reason}'
             raise APIStatusError.forbidden(GroupResource(info.group, info.resource), name, why)
 
     async def delete_collection(self, request: KubeRequest, namespace: str = "") -> None:
         """DELETE of a collection."""
         endpoint = self.endpoint
-        shown = view(endpoint, request, collection=True)
+        output = negotiate_output(endpoint, request, collection=True)
         selection: ListOptions = await self._reads.options_of_any(request)
         options = await self.delete_options(request)
         refuse_unreadable_collection(options)
@@ -255,7 +255,7 @@ class Writes:
         listing = await endpoint.storage.delete_collection(scope, options, selection)
         # Without a limit the list is complete, whatever number of pages it was read in.
         token = continue_token(listing, scope, endpoint.info.namespaced) if selection.limit else ""
-        answered = self._reads.respond_list(request, shown, listing, token)
+        answered = self._reads.respond_list(request, output, listing, token)
         if answered is not None:
             await answered
 
@@ -271,7 +271,7 @@ class Writes:
             return delete_options_from_query(request.query, unreadable)
         body = await read_delete_body(request, self.endpoint, data)
         if request.audit is not None:
-            tell_delete_options(request.audit, body)
+            log_delete_options(request.audit, body)
         return delete_options_from_body(body, unreadable)
 
 

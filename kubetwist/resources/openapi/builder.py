@@ -11,10 +11,10 @@ from attrs import evolve
 from ...api.jsonpieces import decoded
 from ...api.resource import GroupVersion, JSONObject
 from ...schema.openapi import V2_REFERENCE, V3_REFERENCE
-from ..servedresources import InstalledResource
+from ..servedresources import APIResource
 from . import fragments
-from .compressed import V2_PROTOBUF, V3_PROTOBUF, Packed
-from .fragments import V2, Part, Parts, joined
+from .compressed import V2_PROTOBUF, V3_PROTOBUF, CompressedDocument
+from .fragments import V2, FragmentBuilder, SpecFragment, joined
 from .operations import Definitions, Path, Release, document_paths, resource_paths, root_path, types_of
 from .protobufv2 import encode_v2
 from .protobufv3 import pieces_v3
@@ -24,7 +24,7 @@ from .v2 import path_item, v2_frame
 from .v3 import v3_document
 
 #: What is served, as of one moment.
-Snapshot = Sequence[tuple[GroupVersion, Sequence[InstalledResource]]]
+Snapshot = Sequence[tuple[GroupVersion, Sequence[APIResource]]]
 
 #: What other servers serve, in the order in which it is put into the document.
 Remote = Sequence[tuple[GroupVersion, RemoteSpec]]
@@ -43,9 +43,9 @@ class Builder:
         self._others = others
         self._release = release
         self._rules = Release(int(release.partition(".")[2]))
-        self._parts = Parts(self._rules)
+        self._parts = FragmentBuilder(self._rules)
 
-    def v2(self, snapshot: Snapshot, remote: Remote = ()) -> Packed:
+    def v2(self, snapshot: Snapshot, remote: Remote = ()) -> CompressedDocument:
         """
         The one document of v2.
 
@@ -55,9 +55,9 @@ class Builder:
         others = [] if merge is None else [(pieces(merge.paths), pieces(merge.definitions))]
         paths = chain((part.inside()[0] for part in parts), (one for one, _ in others))
         definitions = chain((part.inside()[1] for part in parts), (one for _, one in others))
-        return Packed.pieces(joined(frame, paths, definitions, ("definitions",)), b"application/json")
+        return CompressedDocument.pieces(joined(frame, paths, definitions, ("definitions",)), b"application/json")
 
-    def v2_protobuf(self, snapshot: Snapshot, remote: Remote = ()) -> Packed:
+    def v2_protobuf(self, snapshot: Snapshot, remote: Remote = ()) -> CompressedDocument:
         """
         The one document of v2, in protobuf.
 
@@ -68,14 +68,16 @@ class Builder:
         if merge is not None:
             for section, added in (("paths", merge.paths), ("definitions", merge.definitions)):
                 encoded = chain(encoded, _encoded(section, added))
-        return Packed.pieces(encoded, b"application/" + V2_PROTOBUF.encode())
+        return CompressedDocument.pieces(encoded, b"application/" + V2_PROTOBUF.encode())
 
-    def _v2(self, snapshot: Snapshot, form: str, remote: Remote) -> tuple[JSONObject, list[Part], SpecMerge | None]:
+    def _v2(
+        self, snapshot: Snapshot, form: str, remote: Remote
+    ) -> tuple[JSONObject, list[SpecFragment], SpecMerge | None]:
         """The document but for what it has of custom resources and of others, and these."""
         schemas = self._definitions.openapi_schemas(V2_REFERENCE)
         names = _names(schemas)
         paths = [path for _, path in document_paths(_documented(snapshot), self._others)]
-        parts: list[Part] = []
+        parts: list[SpecFragment] = []
         for group_version, resources in snapshot:
             if any(one.custom for one in resources):
                 parts += self._parts.of(form, group_version, resources, names)
@@ -98,7 +100,9 @@ class Builder:
                     merge.add(spec)
         return v2_frame(written, schemas, shared, self._release), parts, merge
 
-    def v3(self, snapshot: Snapshot, kept: dict[str, tuple[object, Packed]]) -> dict[str, tuple[object, Packed]]:
+    def v3(
+        self, snapshot: Snapshot, kept: dict[str, tuple[object, CompressedDocument]]
+    ) -> dict[str, tuple[object, CompressedDocument]]:
         """
         All documents of v3, by their names.
 
@@ -120,21 +124,21 @@ class Builder:
                     paths = [source]
                 else:
                     assert about is not None
-                    resources = cast("Sequence[InstalledResource]", source)
+                    resources = cast("Sequence[APIResource]", source)
                     if any(one.custom for one in resources):
                         found[name] = source, self._custom(about, resources, schemas, names)
                         continue
                     paths = resource_paths(about, resources, names, self._rules)
-                found[name] = source, Packed.pack(v3_document(paths, schemas, self._release, about))
+                found[name] = source, CompressedDocument.pack(v3_document(paths, schemas, self._release, about))
         return found
 
     def _custom(
         self,
         about: GroupVersion,
-        resources: Sequence[InstalledResource],
+        resources: Sequence[APIResource],
         schemas: Mapping[str, JSONObject],
         names: Definitions,
-    ) -> Packed:
+    ) -> CompressedDocument:
         """The v3 document of custom resources."""
         parts = self._parts.of(fragments.V3, about, resources, names)
         needs = {name for part in parts for name in part.needs}
@@ -145,7 +149,7 @@ class Builder:
             "components": {"schemas": known_to_middle(reachable(schemas, needs, None))},
         }
         paths, inside = (part.inside()[0] for part in parts), (part.inside()[1] for part in parts)
-        return Packed.pieces(joined(frame, paths, inside, ("components", "schemas")), b"application/json")
+        return CompressedDocument.pieces(joined(frame, paths, inside, ("components", "schemas")), b"application/json")
 
 
 def _documented(snapshot: Snapshot) -> list[GroupVersion]:
@@ -162,9 +166,9 @@ def _names(schemas: Mapping[str, JSONObject]) -> Definitions:
     return Definitions((name, schema.get("x-kubernetes-group-version-kind", ())) for name, schema in schemas.items())
 
 
-def v3_protobuf(packed: Packed) -> Packed:
+def v3_protobuf(packed: CompressedDocument) -> CompressedDocument:
     """A v3 document in protobuf; it is known by the same hash as in JSON."""
-    made = Packed.pieces(pieces_v3(packed.unpacked()), b"application/" + V3_PROTOBUF.encode())
+    made = CompressedDocument.pieces(pieces_v3(packed.unpacked()), b"application/" + V3_PROTOBUF.encode())
     return evolve(made, hash=packed.hash)
 
 

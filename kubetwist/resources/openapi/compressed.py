@@ -23,7 +23,7 @@ LARGE: Final = 256 * 1024
 
 
 @frozen
-class Packed:
+class CompressedDocument:
     """
     A built document.
 
@@ -39,12 +39,12 @@ class Packed:
     media: bytes
 
     @classmethod
-    def pack(cls, content: JSONObject) -> Packed:
+    def pack(cls, content: JSONObject) -> CompressedDocument:
         """Encode a document in JSON."""
         return cls.pieces([orjson.dumps(content)], b"application/json")
 
     @classmethod
-    def pieces(cls, pieces: Iterable[bytes], media: bytes) -> Packed:
+    def pieces(cls, pieces: Iterable[bytes], media: bytes) -> CompressedDocument:
         """Keep a document that is encoded already; it may be large, and is nowhere as a whole."""
         size, digest, packer = 0, sha512(), zlib.compressobj(1, zlib.DEFLATED, 31)
         packed = []
@@ -60,12 +60,12 @@ class Packed:
         return zlib.decompress(self.body, 31, self.size)
 
 
-def to_be_unpacked(request: Request, packed: Packed) -> bool:
+def needs_decompression(request: Request, packed: CompressedDocument) -> bool:
     """Whether an answer has to be unpacked that takes its time."""
     return packed.size > LARGE and request.method != b"HEAD" and not takes_gzip(request)
 
 
-def answer_packed(request: Request, packed: Packed, unpacked: bytes | None = None) -> bytes | int:
+def answer_compressed(request: Request, packed: CompressedDocument, unpacked: bytes | None = None) -> bytes | int:
     """
     Set the head of the response, and return its body; or answer without a body, if the client has it already.
 

@@ -19,7 +19,7 @@ from .parameters import RESOURCE_VERSION, name_of
 
 if TYPE_CHECKING:
     from ...registry.customresources.crd import CustomVersion
-    from ..servedresources import InstalledResource
+    from ..servedresources import APIResource
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
@@ -99,7 +99,7 @@ class CustomSchemas:
         return {name: shown, list_name: listing}
 
 
-def custom_definitions(resources: Iterable[InstalledResource], reference: str) -> dict[str, JSONObject]:
+def custom_definitions(resources: Iterable[APIResource], reference: str) -> dict[str, JSONObject]:
     """The schemas of all custom resources among C{resources}."""
     found: dict[str, JSONObject] = {}
     for resource in resources:

@@ -24,8 +24,8 @@ from ...http.negotiation import parse_accept
 from ..cacheddocuments import Leaf, answer_bare, header
 from ..discovery.endpoints import page_not_found
 from ..remotedocuments import FAILURES
-from ..servedresources import IInstalled, InstalledResource
-from .compressed import V2_PROTOBUF, V3_PROTOBUF, Packed, answer_packed, to_be_unpacked
+from ..servedresources import APIResource, IServedResources
+from .compressed import V2_PROTOBUF, V3_PROTOBUF, CompressedDocument, answer_compressed, needs_decompression
 
 if TYPE_CHECKING:
     from ...http.collaborators import DeferToThread
@@ -54,7 +54,7 @@ def builder_of(
     return get
 
 
-def _in_protobuf(packed: Packed) -> Packed:
+def _in_protobuf(packed: CompressedDocument) -> CompressedDocument:
     from .builder import v3_protobuf
 
     return v3_protobuf(packed)
@@ -73,23 +73,23 @@ class IRemoteDocuments(Protocol):
     def listed(self) -> Mapping[str, str]:
         """The names of their v3 documents, with their hashes."""
 
-    def document(self, name: str) -> Packed | Deferred[Packed]:
+    def document(self, name: str) -> CompressedDocument | Deferred[CompressedDocument]:
         """One of these."""
 
 
 T = TypeVar("T")
 #: What is served: the resources of each group-version.
-Snapshot = list[tuple[GroupVersion, tuple[InstalledResource, ...]]]
+Snapshot = list[tuple[GroupVersion, tuple[APIResource, ...]]]
 #: Finds what others serve; L{None} as long as there are no others.
 FindRemote = Callable[[], IRemoteDocuments | None]
 
 
-class _Shelf(Generic[T]):
+class _DocumentCache(Generic[T]):
     """What is built of one version of OpenAPI: at most one thread is at work on it, and all who ask wait for that."""
 
     def __init__(
         self,
-        installed: IInstalled,
+        installed: IServedResources,
         run: DeferToThread,
         build: Callable[[Snapshot, T | None, Remote], T],
         remote: FindRemote,
@@ -149,13 +149,13 @@ class _OpenAPI(Leaf):
     def __init__(self, run: DeferToThread) -> None:
         self._run = run
 
-    def answer_packed(self, request: Request, packed: Packed) -> bytes | int:
-        """As L{answer_packed}; what takes its time is done in a thread."""
-        if not to_be_unpacked(request, packed):
-            return answer_packed(request, packed)
+    def answer_compressed(self, request: Request, packed: CompressedDocument) -> bytes | int:
+        """As L{answer_compressed}; what takes its time is done in a thread."""
+        if not needs_decompression(request, packed):
+            return answer_compressed(request, packed)
 
         def answer(request: Request, unpacked: bytes) -> bytes | int:
-            return answer_packed(request, packed, unpacked)
+            return answer_compressed(request, packed, unpacked)
 
         return self.answer_from(self._run(packed.unpacked), request, answer)
 
@@ -195,7 +195,7 @@ class OpenAPIV2(_OpenAPI):
 
     def __init__(
         self,
-        installed: IInstalled,
+        installed: IServedResources,
         builder: Callable[[], Builder],
         run: DeferToThread,
         remote: FindRemote = lambda: None,
@@ -205,8 +205,10 @@ class OpenAPIV2(_OpenAPI):
         @param remote: What is served by others, if there are any.
         """
         super().__init__(run)
-        self._json = _Shelf(installed, run, lambda now, before, others: builder().v2(now, others), remote)
-        self._protobuf = _Shelf(installed, run, lambda now, before, others: builder().v2_protobuf(now, others), remote)
+        self._json = _DocumentCache(installed, run, lambda now, before, others: builder().v2(now, others), remote)
+        self._protobuf = _DocumentCache(
+            installed, run, lambda now, before, others: builder().v2_protobuf(now, others), remote
+        )
 
     def render(self, request: Request) -> bytes | int:
         """Answer any method."""
@@ -218,7 +220,7 @@ class OpenAPIV2(_OpenAPI):
         if not subtype:
             return answer_bare(request, 406)
         shelf = self._json if subtype == "json" else self._protobuf
-        return self.answer_from(shelf.get(), request, self.answer_packed)
+        return self.answer_from(shelf.get(), request, self.answer_compressed)
 
 
 class OpenAPIV3(_OpenAPI):
@@ -226,7 +228,7 @@ class OpenAPIV3(_OpenAPI):
 
     def __init__(
         self,
-        installed: IInstalled,
+        installed: IServedResources,
         builder: Callable[[], Builder],
         run: DeferToThread,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -239,27 +241,29 @@ class OpenAPIV3(_OpenAPI):
         """
         super().__init__(run)
         # What others serve has documents of its own.
-        self._shelf = _Shelf(installed, run, lambda now, before, _: builder().v3(now, before or {}), lambda: None)
+        self._cache = _DocumentCache(
+            installed, run, lambda now, before, _: builder().v3(now, before or {}), lambda: None
+        )
         self._now = now
         self._remote = remote
         #: By name: of which document, and that in protobuf.
-        self._protobuf: dict[str, tuple[Packed, Packed]] = {}
+        self._protobuf: dict[str, tuple[CompressedDocument, CompressedDocument]] = {}
 
     def render(self, request: Request) -> bytes | int:
         """Answer any method."""
         path = _path(request)
         if path == _V3:
-            return self.answer_from(self._shelf.get(), request, self._index)
+            return self.answer_from(self._cache.get(), request, self._index)
         name = path.removeprefix(f"{_V3}/")
         remote = self._remote()
         if remote is not None and name in remote.listed():
             return self.answer_from(remote.document(name), request, partial(self._document, name))
-        return self.answer_from(self._shelf.get(), request, partial(self._own, name))
+        return self.answer_from(self._cache.get(), request, partial(self._own, name))
 
-    def _own(self, name: str, request: Request, built: dict[str, tuple[object, Packed]]) -> bytes | int:
+    def _own(self, name: str, request: Request, built: dict[str, tuple[object, CompressedDocument]]) -> bytes | int:
         return self._document(name, request, built[name][1]) if name in built else answer_bare(request, 404)
 
-    def _document(self, name: str, request: Request, packed: Packed) -> bytes | int:
+    def _document(self, name: str, request: Request, packed: CompressedDocument) -> bytes | int:
         request.setHeader(b"vary", b"Accept")
         subtype = _accepted(request, "json", V3_PROTOBUF, _V3_PROTOBUF_OLD)
         if not subtype:
@@ -278,21 +282,21 @@ class OpenAPIV3(_OpenAPI):
             request.setHeader(b"cache-control", b"public, immutable")
             request.setHeader(b"expires", expires.strftime("%a, %d %b %Y %H:%M:%S GMT").encode())
         if subtype == "json":
-            return self.answer_packed(request, packed)
-        return self.answer_from(self._in_protobuf(name, packed), request, self.answer_packed)
+            return self.answer_compressed(request, packed)
+        return self.answer_from(self._in_protobuf(name, packed), request, self.answer_compressed)
 
-    def _in_protobuf(self, name: str, packed: Packed) -> Packed | Deferred[Packed]:
+    def _in_protobuf(self, name: str, packed: CompressedDocument) -> CompressedDocument | Deferred[CompressedDocument]:
         kept = self._protobuf.get(name)
         if kept is not None and kept[0] is packed:
             return kept[1]
 
-        def keep(made: Packed) -> Packed:
+        def keep(made: CompressedDocument) -> CompressedDocument:
             self._protobuf[name] = packed, made
             return made
 
         return self._run(_in_protobuf, packed).addCallback(keep)
 
-    def _index(self, request: Request, built: dict[str, tuple[object, Packed]]) -> bytes:
+    def _index(self, request: Request, built: dict[str, tuple[object, CompressedDocument]]) -> bytes:
         hashes = {name: packed.hash for name, (_, packed) in built.items()}
         remote = self._remote()
         if remote is not None:

@@ -19,7 +19,7 @@ from twisted.logger import Logger
 
 from ...api.resource import GroupVersion, JSONObject
 from ...schema.openapi import V2_REFERENCE, V3_REFERENCE
-from ..servedresources import InstalledResource
+from ..servedresources import APIResource
 from .custom import custom_definitions, custom_paths
 from .operations import Definitions, Path, Release, resource_paths, root_path, types_of
 from .protobufv2 import encode_v2
@@ -36,7 +36,7 @@ V3: Final = "v3"
 
 
 @frozen
-class Part:
+class SpecFragment:
     """
     What a document has of one custom resource.
 
@@ -60,16 +60,16 @@ class Part:
         return paths, schemas
 
 
-class Parts:
+class FragmentBuilder:
     """Makes parts; thread-safe, as the same part may be made twice."""
 
     def __init__(self, release: Release) -> None:
         self._release = release
-        self._makers: dict[str, Callable[..., Part]] = {V2: _v2, V2_PROTOBUF: _v2_protobuf, V3: _v3}
+        self._makers: dict[str, Callable[..., SpecFragment]] = {V2: _v2, V2_PROTOBUF: _v2_protobuf, V3: _v3}
 
     def of(
-        self, form: str, about: GroupVersion, resources: Iterable[InstalledResource], names: Definitions
-    ) -> list[Part]:
+        self, form: str, about: GroupVersion, resources: Iterable[APIResource], names: Definitions
+    ) -> list[SpecFragment]:
         """
         The parts of all custom resources of a version, in their order.
 
@@ -85,12 +85,12 @@ class Parts:
                 except Exception:
                     # Its schema may be damaged: that is no reason to tell nothing of the others.
                     _log.failure("{name} of {about} is left out of OpenAPI", name=lines[0].resource, about=about)
-                    part = Part(zlib.compress(b"" if form == V2_PROTOBUF else b"\0"), frozenset(), {})
+                    part = SpecFragment(zlib.compress(b"" if form == V2_PROTOBUF else b"\0"), frozenset(), {})
                 kept = custom.parts[form] = lines, part
             found.append(kept[1])
         return found
 
-    def _make(self, form: str, about: GroupVersion, lines: Sequence[InstalledResource], names: Definitions) -> Part:
+    def _make(self, form: str, about: GroupVersion, lines: Sequence[APIResource], names: Definitions) -> SpecFragment:
         reference = V3_REFERENCE if form == V3 else V2_REFERENCE
         schemas = custom_definitions(lines, reference)
         known = Definitions(
@@ -104,20 +104,20 @@ class Parts:
         return self._makers[form](paths, schemas, frozenset(types - schemas.keys()))
 
 
-def _v3(paths: Sequence[Path], schemas: JSONObject, needs: frozenset[str]) -> Part:
-    return Part(_packed({path.path: v3_item(path) for path in paths}, schemas), needs, {})
+def _v3(paths: Sequence[Path], schemas: JSONObject, needs: frozenset[str]) -> SpecFragment:
+    return SpecFragment(_packed({path.path: v3_item(path) for path in paths}, schemas), needs, {})
 
 
-def _v2(paths: Sequence[Path], schemas: JSONObject, needs: frozenset[str]) -> Part:
+def _v2(paths: Sequence[Path], schemas: JSONObject, needs: frozenset[str]) -> SpecFragment:
     shared: dict[str, JSONObject] = {}
     written = {path.path: v2_item(path, shared) for path in paths}
-    return Part(_packed(written, schemas), needs, shared)
+    return SpecFragment(_packed(written, schemas), needs, shared)
 
 
-def _v2_protobuf(paths: Sequence[Path], schemas: JSONObject, needs: frozenset[str]) -> Part:
+def _v2_protobuf(paths: Sequence[Path], schemas: JSONObject, needs: frozenset[str]) -> SpecFragment:
     shared: dict[str, JSONObject] = {}
     written = {path.path: v2_item(path, shared) for path in paths}
-    return Part(zlib.compress(encode_v2({"paths": written, "definitions": schemas}), 1), needs, shared)
+    return SpecFragment(zlib.compress(encode_v2({"paths": written, "definitions": schemas}), 1), needs, shared)
 
 
 def _packed(paths: JSONObject, schemas: JSONObject) -> bytes:

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from ...api.resource import GroupVersion, GroupVersionKind
 from ...http.negotiation import JSON, MEDIA_TYPES, PATCH_TYPES, STREAM_TYPES
-from ..servedresources import InstalledResource
+from ..servedresources import APIResource
 from . import parameters
 from .parameters import Parameter
 
@@ -183,7 +183,7 @@ def root_path(group_version: GroupVersion) -> str:
 
 
 def resource_paths(
-    group_version: GroupVersion, resources: Sequence[InstalledResource], definitions: Definitions, release: Release
+    group_version: GroupVersion, resources: Sequence[APIResource], definitions: Definitions, release: Release
 ) -> list[Path]:
     """The paths of a version."""
     root = f"/{root_path(group_version)}/"
@@ -205,7 +205,7 @@ class _Writer:
 
     def __init__(
         self,
-        resource: InstalledResource,
+        resource: APIResource,
         noun: str,
         prefix: str,
         tag: str,

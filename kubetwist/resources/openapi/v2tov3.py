@@ -15,7 +15,7 @@ from ...api.jsonpieces import decoded
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...schema.openapi import V2_REFERENCE, V3_REFERENCE
-from .compressed import Packed
+from .compressed import CompressedDocument
 from .specmerge import PARAMETERS, RemoteSpec
 from .v3 import bearer_token
 
@@ -23,9 +23,9 @@ _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 _SAME: Final = ("description", "externalDocs", "tags", "summary", "deprecated", "operationId")
 
 
-def v3_of_v2(spec: RemoteSpec) -> Packed:
+def v3_of_v2(spec: RemoteSpec) -> CompressedDocument:
     """The document; it is made and packed piece by piece."""
-    return Packed.pieces(_pieces(spec), b"application/json")
+    return CompressedDocument.pieces(_pieces(spec), b"application/json")
 
 
 def _pieces(spec: RemoteSpec) -> Iterator[bytes]:

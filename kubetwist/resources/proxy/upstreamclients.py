@@ -55,7 +55,7 @@ class KubeletTLS:
         ClientTLS(settings, "kubelet")
 
 
-class TargetClients:
+class UpstreamClientPool:
     """
     All clients of one server for what its objects lead to.
 

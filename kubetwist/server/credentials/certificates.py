@@ -26,7 +26,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from .keygeneration import take_key
 
 AUTHORITY_LIFE = timedelta(days=3650)
-LIFE = timedelta(days=365)
+CERTIFICATE_LIFETIME = timedelta(days=365)
 #: What is left of a life when a certificate is issued anew.
 RENEW_BEFORE = timedelta(days=30)
 #: Clocks differ.
@@ -38,7 +38,7 @@ class BadCertificate(ValueError):
 
 
 @frozen
-class Pair:
+class CertKeyPair:
     """A certificate and its key."""
 
     certificate: bytes
@@ -61,7 +61,7 @@ class Pair:
 
 
 @frozen
-class Subject:
+class CertConfig:
     """Whom a certificate names, and what for."""
 
     common_name: str
@@ -70,19 +70,19 @@ class Subject:
     server: bool = False
 
 
-class Authority:
+class CertificateAuthority:
     """
     Issues certificates.
 
     @raise BadCertificate: The pair is none of an authority.
     """
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: CertKeyPair) -> None:
         self.pair = pair
         self._certificate, self._key = pair.parsed()
 
     @classmethod
-    def make(cls, common_name: str) -> Authority:
+    def make(cls, common_name: str) -> CertificateAuthority:
         """A new one, which vouches for itself."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = _name(common_name, "")
@@ -100,9 +100,9 @@ class Authority:
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .sign(key, hashes.SHA256())
         )
-        return cls(Pair(certificate.public_bytes(Encoding.PEM), private_pem(key)))
+        return cls(CertKeyPair(certificate.public_bytes(Encoding.PEM), private_pem(key)))
 
-    def issue(self, subject: Subject) -> Pair:
+    def issue(self, subject: CertConfig) -> CertKeyPair:
         """A certificate for C{subject}, with a new key."""
         key = ec.generate_private_key(ec.SECP256R1())
         now = datetime.now(UTC)
@@ -114,7 +114,7 @@ class Authority:
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - _BACKDATED)
-            .not_valid_after(min(now + LIFE, self._certificate.not_valid_after_utc))
+            .not_valid_after(min(now + CERTIFICATE_LIFETIME, self._certificate.not_valid_after_utc))
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(authority=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
@@ -128,7 +128,7 @@ class Authority:
                 x509.SubjectAlternativeName([_alternative(name) for name in subject.names]), critical=False
             )
         certificate = builder.sign(self._key, hashes.SHA256())
-        return Pair(certificate.public_bytes(Encoding.PEM), private_pem(key))
+        return CertKeyPair(certificate.public_bytes(Encoding.PEM), private_pem(key))
 
     def certify(
         self,
@@ -161,7 +161,7 @@ class Authority:
             builder = builder.add_extension(extension, critical=critical)
         return builder.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM)
 
-    def still_good(self, pair: Pair, subject: Subject) -> bool:
+    def is_valid_for(self, pair: CertKeyPair, subject: CertConfig) -> bool:
         """Whether what was issued once serves still: ours, for all the names, not about to expire."""
         try:
             certificate, _ = pair.parsed()

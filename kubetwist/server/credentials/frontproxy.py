@@ -7,8 +7,8 @@ from typing import Protocol
 
 from ...api.flagvalues import FlagValues
 from ..errors import StartError
-from ..watchedfiles import WatchedFiles
-from .certificates import Pair
+from ..watchedfiles import FileReloader
+from .certificates import CertKeyPair
 
 
 class Caller(Protocol):
@@ -18,7 +18,9 @@ class Caller(Protocol):
         """Present this certificate from now on; both parameters are PEM."""
 
 
-def show_front_proxy(caller: Caller, options: FlagValues, own: Pair, files: WatchedFiles) -> None:
+def configure_proxy_client_certificate(
+    caller: Caller, options: FlagValues, own: CertKeyPair, files: FileReloader
+) -> None:
     """
     Have servers behind APIServices shown the certificate of C{--proxy-client-cert-file}, as it is at the time, or that
     of the data directory.
@@ -33,12 +35,12 @@ def show_front_proxy(caller: Caller, options: FlagValues, own: Pair, files: Watc
         return
     paths = [options["proxy-client-cert-file"], options["proxy-client-key-file"]]
 
-    def load(contents: Sequence[bytes]) -> Pair:
-        pair = Pair(*contents)
+    def load(contents: Sequence[bytes]) -> CertKeyPair:
+        pair = CertKeyPair(*contents)
         pair.parsed()
         return pair
 
-    def use(pair: Pair) -> None:
+    def use(pair: CertKeyPair) -> None:
         caller.use_identity(pair.certificate, pair.key)
 
     try:

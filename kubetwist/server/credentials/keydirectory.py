@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from .certificates import Authority, Pair, Subject
+from .certificates import CertConfig, CertificateAuthority, CertKeyPair
 
 
 class KeyDirectory(Protocol):
@@ -17,7 +17,7 @@ class KeyDirectory(Protocol):
 
     pki: Path
 
-    def authority(self, name: str = "ca") -> Authority:
+    def authority(self, name: str = "ca") -> CertificateAuthority:
         """
         Return an authority of the server.
 
@@ -25,7 +25,9 @@ class KeyDirectory(Protocol):
         @raise StartError: Its files are damaged.
         """
 
-    def issued(self, folder: Path, name: str, authority: Authority, subject: Subject) -> Pair:
+    def ensure_certificate(
+        self, folder: Path, name: str, authority: CertificateAuthority, subject: CertConfig
+    ) -> CertKeyPair:
         """
         Return a certificate that is valid for C{subject}: the one in C{folder}, or a new one that is written there.
 

@@ -6,7 +6,7 @@ from base64 import b64encode
 from typing import Final
 
 from ...api.jsontypes import JSONObject
-from .certificates import Pair
+from .certificates import CertKeyPair
 
 #: What our entries are called; those of other names are the users'.
 _ENTRIES: Final = (("clusters", "cluster"), ("users", "user"), ("contexts", "context"))
@@ -34,7 +34,7 @@ current-context: kubernetes-admin@kubetwist
 """
 
 
-def kubeconfig(server: str, authority: bytes, user: Pair) -> bytes:
+def kubeconfig(server: str, authority: bytes, user: CertKeyPair) -> bytes:
     """
     A kubeconfig for one user of one server.
 

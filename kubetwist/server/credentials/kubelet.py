@@ -17,16 +17,16 @@ from ...api.times import utc_now
 from ...api.users import MASTERS
 from ...resources.proxy.upstreamclients import KubeletTLS
 from ..errors import StartError
-from .certificates import RENEW_BEFORE, Pair, Subject
+from .certificates import RENEW_BEFORE, CertConfig, CertKeyPair
 
 if TYPE_CHECKING:
     from ...api.flagvalues import FlagValues
     from ...interfaces import IServerReactor
-    from ..watchedfiles import WatchedFiles
+    from ..watchedfiles import FileReloader
     from .keydirectory import KeyDirectory
 
 #: Who the server is to kubelets that go by its own authority; as kubeadm has it.
-KUBELET_CLIENT: Final = Subject("kube-apiserver-kubelet-client", organization=MASTERS)
+KUBELET_CLIENT: Final = CertConfig("kube-apiserver-kubelet-client", organization=MASTERS)
 NAME: Final = "apiserver-kubelet-client"
 _FLAGS: Final = ("kubelet-client-certificate", "kubelet-client-key", "kubelet-certificate-authority")
 
@@ -40,7 +40,7 @@ class KubeletCredentials:
 
     _log = Logger()
 
-    def __init__(self, options: FlagValues, reactor: IServerReactor, data: KeyDirectory, files: WatchedFiles) -> None:
+    def __init__(self, options: FlagValues, reactor: IServerReactor, data: KeyDirectory, files: FileReloader) -> None:
         """
         @param options: The parsed command line, with the flags that begin with C{--kubelet-}.
         @param data: Issues a certificate if the command line names none.
@@ -50,7 +50,7 @@ class KubeletCredentials:
         self._reactor = reactor
         self._data = data
         self._files = KubeletTLS()
-        self._own: Pair | None = None
+        self._own: CertKeyPair | None = None
         self._issuing = Lock()
         self._renewed = utc_now()
         self._last = b""
@@ -62,7 +62,7 @@ class KubeletCredentials:
         if names:
             self._watch(files, names, [Path(options[name]) for name in names])
 
-    def _watch(self, files: WatchedFiles, names: Sequence[str], paths: Sequence[Path]) -> None:
+    def _watch(self, files: FileReloader, names: Sequence[str], paths: Sequence[Path]) -> None:
         def load(contents: Sequence[bytes]) -> KubeletTLS:
             given = dict(zip(names, contents, strict=True))
             loaded = KubeletTLS(*(given.get(name, b"") for name in _FLAGS))
@@ -102,10 +102,10 @@ class KubeletCredentials:
         """Whether a certificate is one that kubelets are shown, so that nobody else should have it."""
         return bool(self._shown) and certificate.fingerprint(SHA256()) in self._shown
 
-    def _issue(self) -> Pair:
+    def _issue(self) -> CertKeyPair:
         # Several may want it at the same time: those who wait find it made.
         with self._issuing:
-            return self._data.issued(self._data.pki, NAME, self._data.authority(), KUBELET_CLIENT)
+            return self._data.ensure_certificate(self._data.pki, NAME, self._data.authority(), KUBELET_CLIENT)
 
 
 def _parsed(content: bytes) -> x509.Certificate:

@@ -16,8 +16,8 @@ from cryptography.x509.oid import NameOID
 from OpenSSL import SSL
 
 from ..errors import StartError
-from ..watchedfiles import WatchedFiles
-from .certificates import BadCertificate, Pair
+from ..watchedfiles import FileReloader
+from .certificates import BadCertificate, CertKeyPair
 
 
 @frozen
@@ -63,7 +63,7 @@ class NamedCertificates:
     the same one the first that was given.
     """
 
-    def __init__(self, files: Sequence[NamedFiles], make: Callable[[Pair], SSL.Context]) -> None:
+    def __init__(self, files: Sequence[NamedFiles], make: Callable[[CertKeyPair], SSL.Context]) -> None:
         """
         @param make: Makes a context that shows a certificate; raises L{BadCertificate}.
         @raise StartError: A certificate can not be read or used.
@@ -78,24 +78,24 @@ class NamedCertificates:
             raise StartError(f"can not use --tls-sni-cert-key: {error}") from error
 
     @staticmethod
-    def _read(files: NamedFiles) -> Pair:
+    def _read(files: NamedFiles) -> CertKeyPair:
         try:
-            return Pair(Path(files.certificate).read_bytes(), Path(files.key).read_bytes())
+            return CertKeyPair(Path(files.certificate).read_bytes(), Path(files.key).read_bytes())
         except OSError as error:
             raise StartError(f"can not read {error.filename}: {error.strerror}") from error
 
-    def follow(self, watched: WatchedFiles) -> None:
+    def follow(self, watched: FileReloader) -> None:
         """Show the certificates as they are in the files at the time."""
         for index, files in enumerate(self._files):
             watched.watch([files.certificate, files.key], self._load, self._taker(index), "--tls-sni-cert-key")
 
-    def _load(self, contents: Sequence[bytes]) -> Pair:
-        pair = Pair(*contents)
+    def _load(self, contents: Sequence[bytes]) -> CertKeyPair:
+        pair = CertKeyPair(*contents)
         self._make(pair)
         return pair
 
-    def _taker(self, index: int) -> Callable[[Pair], None]:
-        def take(pair: Pair) -> None:
+    def _taker(self, index: int) -> Callable[[CertKeyPair], None]:
+        def take(pair: CertKeyPair) -> None:
             self._pairs[index] = pair
             self.renew()
 

@@ -14,7 +14,7 @@ from ..errors import StartError
 
 if TYPE_CHECKING:
     from ...api.flagvalues import FlagValues
-    from ..watchedfiles import WatchedFiles
+    from ..watchedfiles import FileReloader
     from .keydirectory import KeyDirectory
 
 _log = Logger()
@@ -63,7 +63,7 @@ def _expiration(options: FlagValues) -> tuple[int, bool]:
 def read_token_keys(
     options: FlagValues,
     data: KeyDirectory,
-    files: WatchedFiles,
+    files: FileReloader,
     followers: Sequence[Callable[[Sequence[TokenKey]], object]],
 ) -> list[TokenKey]:
     """

@@ -16,14 +16,14 @@ from zope.interface import implementer
 
 from ...authentication.certificates import Authorities
 from ..errors import StartError
-from .certificates import BadCertificate, Pair
+from .certificates import BadCertificate, CertKeyPair
 from .namedcertificates import NamedCertificates, NamedFiles
 
 _VERSIONS = {"VersionTLS12": TLSVersion.TLSv1_2, "VersionTLS13": TLSVersion.TLSv1_3}
 
 
 @implementer(IOpenSSLContextFactory)
-class ServerContext:
+class ServingContextFactory:
     """
     Makes the contexts of connections that come in.
 
@@ -31,7 +31,7 @@ class ServerContext:
     it, and say 401 where a handshake could only break off.
     """
 
-    def __init__(self, pair: Pair, lowest: str, ciphers: str = "", named: Sequence[NamedFiles] = ()) -> None:
+    def __init__(self, pair: CertKeyPair, lowest: str, ciphers: str = "", named: Sequence[NamedFiles] = ()) -> None:
         """
         @param lowest: As in --tls-min-version.
         @param ciphers: Those that are spoken, as OpenSSL lists them; without any what Twisted thinks good.
@@ -48,16 +48,16 @@ class ServerContext:
         except BadCertificate as error:
             raise StartError(f"can not use the serving certificate: {error}") from error
 
-    def _make(self, pair: Pair) -> SSL.Context:
+    def _make(self, pair: CertKeyPair) -> SSL.Context:
         return make_context(pair, self._lowest, self._authorities, self._ciphers)
 
-    def _made(self, pair: Pair) -> SSL.Context:
+    def _made(self, pair: CertKeyPair) -> SSL.Context:
         context = self._make(pair)
         if self.named is not None:
             context.set_tlsext_servername_callback(self.named.choose)
         return context
 
-    def replace(self, pair: Pair) -> None:
+    def replace(self, pair: CertKeyPair) -> None:
         """
         Show another certificate to those who connect from now on.
 
@@ -88,13 +88,15 @@ class ServerContext:
         return self._context
 
 
-def make_context(pair: Pair, lowest: str, authorities: Sequence[Authorities] = (), ciphers: str = "") -> SSL.Context:
+def make_context(
+    pair: CertKeyPair, lowest: str, authorities: Sequence[Authorities] = (), ciphers: str = ""
+) -> SSL.Context:
     """
     What shows a certificate.
 
     @param lowest: As in --tls-min-version.
     @param authorities: Whose certificates clients are asked for.
-    @param ciphers: As for L{ServerContext}.
+    @param ciphers: As for L{ServingContextFactory}.
     @raise BadCertificate: It can not be used.
     """
     try:

@@ -11,7 +11,7 @@ from twisted.web.server import NOT_DONE_YET
 
 from ...api.jsontypes import JSONObject
 from ...http.request import KubeRequest
-from ...resources.mux import Layer
+from ...resources.mux import DelegatingMux
 from ..config import ServerConfig
 from .zpages import NAME, is_enabled
 
@@ -36,7 +36,7 @@ class ConfigPage(Resource):
         return NOT_DONE_YET
 
 
-def claim_configz(layer: Layer, config: ServerConfig) -> None:
+def install_configz(mux: DelegatingMux, config: ServerConfig) -> None:
     """Serve the page, if the feature gate of C{/flagz} is on."""
     if is_enabled(config, "ComponentFlagz"):
-        layer.claim("/configz", ConfigPage(config.options.typed_values), listed=False)
+        mux.handle("/configz", ConfigPage(config.options.typed_values), exposed=False)

@@ -20,7 +20,7 @@ from ...interfaces import IServerReactor
 from ...logs.profiling import Sampler, heap_text, stacks_text
 from ...logs.redaction import without_passwords
 from ...logs.verbosity import Verbosity, parse_level
-from ...resources.mux import Layer
+from ...resources.mux import DelegatingMux
 
 if TYPE_CHECKING:
     from ..config import ServerConfig
@@ -146,10 +146,10 @@ class ProfilesResource(Resource):
         threading.Thread(target=lambda: call(done, sampler.run()), name="profile", daemon=True).start()
 
 
-def claim_debugging(layer: Layer, config: ServerConfig) -> None:
+def install_debugging(mux: DelegatingMux, config: ServerConfig) -> None:
     """Serve them, unless that is switched off."""
     options = config.options
     if not options["profiling"]:
         return
-    layer.claim_below(FLAGS, FlagsResource(options.verbosity), listed=False)
-    layer.claim_below(PPROF, ProfilesResource(config.reactor), listed=False)
+    mux.handle_prefix(FLAGS, FlagsResource(options.verbosity), exposed=False)
+    mux.handle_prefix(PPROF, ProfilesResource(config.reactor), exposed=False)

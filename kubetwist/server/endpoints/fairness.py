@@ -13,7 +13,7 @@ from ...http.request import TEXT, KubeRequest
 PATH = "/debug/api_priority_and_fairness"
 
 
-class FairnessResource(Resource):
+class FlowControlDebugResource(Resource):
     """Three tables, for those who may see C{/debug}."""
 
     isLeaf = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...resources.mux import Layer
+from ...resources.mux import DelegatingMux
 from ..config import ServerConfig
 from .zpages import NAME, WARNING, ZPage, is_enabled
 
@@ -19,8 +19,8 @@ def flags_text(flags: Mapping[str, str]) -> str:
     return f"\n{NAME} flagz\n{WARNING}{lines}"
 
 
-def claim_flagz(layer: Layer, config: ServerConfig) -> None:
+def install_flagz(mux: DelegatingMux, config: ServerConfig) -> None:
     """Serve the page, if its feature gate is on."""
     if is_enabled(config, "ComponentFlagz"):
         flags = config.options.shown_values
-        layer.claim("/flagz", ZPage("Flagz", lambda: flags_text(flags()), lambda: {"flags": flags()}))
+        mux.handle("/flagz", ZPage("Flagz", lambda: flags_text(flags()), lambda: {"flags": flags()}))

@@ -22,7 +22,7 @@ from twisted.web.server import NOT_DONE_YET
 from zope.interface import implementer
 
 from ...http.request import TEXT, KubeRequest
-from ...resources.mux import Layer
+from ...resources.mux import DelegatingMux
 
 if TYPE_CHECKING:
     from ..config import ServerConfig
@@ -225,7 +225,7 @@ class _File:
             self._close()
 
 
-def claim_logs(layer: Layer, config: ServerConfig) -> None:
+def install_logs(mux: DelegatingMux, config: ServerConfig) -> None:
     """Serve them, where that is wanted."""
     if config.options["enable-logs-handler"]:
-        layer.claim_below(PATH, LogsResource(config.options["logs-directory"], config.reactor))
+        mux.handle_prefix(PATH, LogsResource(config.options["logs-directory"], config.reactor))

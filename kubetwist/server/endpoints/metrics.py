@@ -19,11 +19,11 @@ from ...metrics.exposition import CONTENT_TYPE, collect_process_metrics, render
 from ...metrics.options import Shown
 from ...metrics.registry import Registry
 from ...registry.generic.deprecations import deprecation_warning
-from ...resources.mux import Layer
+from ...resources.mux import DelegatingMux
 
 if TYPE_CHECKING:
     from ...interfaces import IServerReactor
-    from ...resources.servedresources import IInstalled
+    from ...resources.servedresources import IServedResources
     from ..config import ServerConfig
 
 
@@ -97,7 +97,7 @@ class MetricsResource(Resource):
 class Served:
     """Which resources a server serves; asked about each of them once, and about those that it does not serve, often."""
 
-    def __init__(self, installed: IInstalled | None, kubernetes_version: str) -> None:
+    def __init__(self, installed: IServedResources | None, kubernetes_version: str) -> None:
         """
         @param installed: The served resources; L{None} for a server with other paths only.
         @param kubernetes_version: The release that is served: C{"1.36"}.
@@ -132,7 +132,7 @@ class Served:
         return any(line.name == name and deprecation_warning(line.kind, self._minor) for line in lines)
 
 
-def claim_metrics(layer: Layer, config: ServerConfig, forgotten: Callable[[], object]) -> None:
+def install_metrics(mux: DelegatingMux, config: ServerConfig, forgotten: Callable[[], object]) -> None:
     """
     Serve what is counted.
 
@@ -140,8 +140,8 @@ def claim_metrics(layer: Layer, config: ServerConfig, forgotten: Callable[[], ob
     """
     reactor, shown, resets = config.reactor, config.options.shown, config.options["profiling"]
     slis = MetricsResource("/metrics/slis", config.health_metrics, reactor, shown, resets=resets)
-    layer.claim_below("/metrics/slis", slis)
+    mux.handle_prefix("/metrics/slis", slis)
     metrics = MetricsResource(
         "/metrics", config.metrics, reactor, shown, process=True, resets=resets, forgotten=forgotten
     )
-    layer.claim_below("/metrics", metrics)
+    mux.handle_prefix("/metrics", metrics)

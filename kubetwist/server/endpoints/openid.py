@@ -17,7 +17,7 @@ from ...api.jsontypes import JSONObject
 from ...http.negotiation import check_router
 from ...http.request import KubeRequest
 from ...registry.core.serviceaccount.tokenkeys import TokenKey
-from ...resources.mux import Layer
+from ...resources.mux import DelegatingMux
 
 CONFIGURATION = "/.well-known/openid-configuration"
 KEYS = "/openid/v1/jwks"
@@ -83,10 +83,10 @@ def check_issuer(issuer: str, jwks_uri: str) -> None:
 
 
 def serve_documents(
-    layer: Layer, options: FlagValues, keys: Sequence[TokenKey], address: Callable[[], str]
+    mux: DelegatingMux, options: FlagValues, keys: Sequence[TokenKey], address: Callable[[], str]
 ) -> Callable[[], None]:
     """
-    Have a layer answer for both documents, if the issuer is one that they can be about.
+    Have a mux answer for both documents, if the issuer is one that they can be about.
 
     @param address: Where clients find this server, once it listens: host and port.
     @return: To be called when C{keys} has changed.
@@ -116,7 +116,7 @@ def serve_documents(
         PublicDocument(KEYS, "application/jwk-set+json", key_set),
     ]
     for path, document in zip((CONFIGURATION, KEYS), documents, strict=True):
-        layer.claim_below(path, document)
+        mux.handle_prefix(path, document)
 
     def forget() -> None:
         for document in documents:

@@ -11,7 +11,7 @@ from time import gmtime, strftime, time
 from typing import Final
 
 from ...api.jsontypes import JSONObject, JSONValue
-from ...resources.mux import Layer
+from ...resources.mux import DelegatingMux
 from ..config import ServerConfig
 from ..version import git_version, version_document
 from .zpages import NAME, WARNING, ZPage, is_enabled
@@ -47,7 +47,7 @@ def status_text(status: Mapping[str, JSONValue], begun: float) -> str:
     )
 
 
-def claim_statusz(layer: Layer, config: ServerConfig, paths: Callable[[], list[str]]) -> None:
+def install_statusz(mux: DelegatingMux, config: ServerConfig, paths: Callable[[], list[str]]) -> None:
     """
     Serve the page, if its feature gate is on.
 
@@ -60,4 +60,4 @@ def claim_statusz(layer: Layer, config: ServerConfig, paths: Callable[[], list[s
     def status() -> JSONObject:
         return status_of(config.kubernetes_version, paths(), begun, time())
 
-    layer.claim("/statusz", ZPage("Statusz", lambda: status_text(status(), begun), status))
+    mux.handle("/statusz", ZPage("Statusz", lambda: status_text(status(), begun), status))

@@ -15,7 +15,7 @@ from twisted.internet.threads import deferToThread
 from twisted.python.usage import UsageError
 
 from kubetwist.http.connection.ciphers import openssl_ciphers
-from kubetwist.server.credentials.certificates import Authority, Subject
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
 from kubetwist.server.credentials.namedcertificates import NamedFiles, certificate_names
 from tests.cli.commandlines import CommandLineTestCase, parsed
 from tests.http.harness import parse_answers
@@ -47,7 +47,7 @@ class ServingTests(ServerCase):
 
     async def test_names(self) -> None:
         """Clients that come by a name are shown the certificate for it, and the others the usual one."""
-        pair = Authority.make("ca").issue(Subject("other.test", names=("other.test",), server=True))
+        pair = CertificateAuthority.make("ca").issue(CertConfig("other.test", names=("other.test",), server=True))
         for name, content in (("sni.crt", pair.certificate), ("sni.key", pair.key)):
             (self.folder / name).write_bytes(content)
         await self.start(f"--tls-sni-cert-key={self.folder}/sni.crt,{self.folder}/sni.key:*.other.test")

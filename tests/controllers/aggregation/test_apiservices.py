@@ -7,9 +7,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.controllers.aggregation.apiservices import LOCAL
 from kubetwist.registry.assembly import ResourceRegistry
 from kubetwist.resources.customresources import CustomResources
-from kubetwist.resources.handlers.watch import Flusher
-from kubetwist.resources.mux import Layer
-from kubetwist.resources.servedresources import MergedGroups
+from kubetwist.resources.handlers.watch import WatchFlusher
+from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.servedresources import MergedServedResources
 from kubetwist.server.chain import NotFound
 from tests.controllers.aggregation.registrationcase import RegistrationTestCase
 from tests.resources.customserver import DEFINITIONS, CustomServer, definition
@@ -51,13 +51,13 @@ class StartTests(SynchronousTestCase):
         broken = server.define(client, definition(None, "boats", "Boat"))
         del broken["status"]["acceptedNames"]["listKind"]
         custom = CustomResources(
-            Layer("again", NotFound()),
+            DelegatingMux("again", NotFound()),
             server.installer.installed,
-            MergedGroups([]),
+            MergedServedResources([]),
             ResourceRegistry(server.backend, server.clock),
             definitions(),
             server.clock,
-            Flusher(server.clock),
+            WatchFlusher(server.clock),
         )
         self.assertRaises(KeyError, custom.install, broken, terminating=False)
         good = client.ask("GET", f"{DEFINITIONS}/kites.example.com")[1]

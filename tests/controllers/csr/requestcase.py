@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 
 from kubetwist.controllers.csr.csrsigning import CSRSigningController
 from kubetwist.controllers.csr.requests import CLIENT, GROUP
-from kubetwist.server.credentials.certificates import Authority
+from kubetwist.server.credentials.certificates import CertificateAuthority
 from tests.controllers.harness import ControllerTestCase
 
 NAME = "certificatesigningrequests"
@@ -26,7 +26,7 @@ NAME = "certificatesigningrequests"
 KEY = ec.generate_private_key(ec.SECP256R1())
 
 
-AUTHORITY = Authority.make("test")
+AUTHORITY = CertificateAuthority.make("test")
 
 
 class Signing(CSRSigningController):

@@ -49,7 +49,7 @@ class Served:
         """It alone."""
         return [self.things]
 
-    def follow(self, changed: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Register a listener."""
         self._followers.append(changed)
         return lambda: self._followers.remove(changed)

@@ -21,8 +21,8 @@ from tests.controllers.harness import ControllerTestCase
 class Credentials:
     """What clients verify the server by."""
 
-    trust: bytes = b"our certificate"
-    trust_followers: list[Any] = field(factory=list)
+    ca_bundle: bytes = b"our certificate"
+    ca_bundle_listeners: list[Any] = field(factory=list)
 
 
 class Issuer:
@@ -42,8 +42,8 @@ class Config:
 
     def trust(self, certificate: bytes) -> None:
         """Show another certificate."""
-        self.credentials.trust = certificate
-        for follower in self.credentials.trust_followers:
+        self.credentials.ca_bundle = certificate
+        for follower in self.credentials.ca_bundle_listeners:
             follower()
 
 

@@ -18,8 +18,8 @@ from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
 from kubetwist.http.connection.coalescingtls import CoalescingTLSFactory
-from kubetwist.server.credentials.certificates import Authority, Subject
-from kubetwist.server.credentials.tlscontext import ServerContext
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
+from kubetwist.server.credentials.tlscontext import ServingContextFactory
 
 reactor: Any = global_reactor
 #: More than a record, than what is kept in a turn, and than a socket takes.
@@ -49,8 +49,8 @@ class PromptTests(TestCase):
     def setUp(self) -> None:
         """Listen."""
         self.lost: Deferred[None] = Deferred()
-        pair = Authority.make("test").issue(Subject("127.0.0.1", server=True))
-        context = ServerContext(pair, "VersionTLS12")
+        pair = CertificateAuthority.make("test").issue(CertConfig("127.0.0.1", server=True))
+        context = ServingContextFactory(pair, "VersionTLS12")
         self.factory = CoalescingTLSFactory(context, Factory.forProtocol(lambda: Server(self)), reactor)
         port = reactor.listenTCP(0, self.factory, interface="127.0.0.1")
         self.addCleanup(port.stopListening)

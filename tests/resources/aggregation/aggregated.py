@@ -21,7 +21,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Site
 
 from kubetwist.authentication.certificates import common_name
-from kubetwist.server.credentials.certificates import Authority, Subject
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
 from kubetwist.testing import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
 
@@ -65,7 +65,7 @@ class Backend:
     """
 
     def __init__(self, names: tuple[str, ...] = ("far.default.svc",)) -> None:
-        self.authority = Authority.make("backend-ca")
+        self.authority = CertificateAuthority.make("backend-ca")
         self.received: list[Received] = []
         self.probes: list[Received] = []
         self.documents: list[Received] = []
@@ -87,7 +87,7 @@ class Backend:
 
     async def start(self, port: int = 0) -> None:
         """Listen."""
-        pair = self.authority.issue(Subject("far", names=self._names, server=True))
+        pair = self.authority.issue(CertConfig("far", names=self._names, server=True))
         options = ssl.PrivateCertificate.loadPEM(pair.certificate + pair.key).options()
         context = options.getContext()
         # Whoever shows a certificate is welcome; tests look at whose it was.

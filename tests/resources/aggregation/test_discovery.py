@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.registry.kinds import Priority
 from kubetwist.resources.aggregation.discovery import RemoteDiscovery
 from kubetwist.resources.discovery.endpoints import Groups
-from kubetwist.resources.mux import Layer
+from kubetwist.resources.mux import DelegatingMux
 from tests.resources.aggregation.discoverytools import LAMPS, everything
 from tests.resources.aggregation.remotesfake import AGGREGATED_TYPE, FakeRemotes, FakeServer, answer, refused
 from tests.resources.installedfake import NotFound, installed
@@ -27,9 +27,9 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.clock = Clock()
         self.remotes = FakeRemotes()
         self.discovery = RemoteDiscovery(self.remotes, self.clock, execute)
-        layer = Layer("test", NotFound())
-        layer.claim("/apis", Groups(installed(), remote=lambda: self.discovery))
-        self.client = StubTreq(layer)
+        mux = DelegatingMux("test", NotFound())
+        mux.handle("/apis", Groups(installed(), remote=lambda: self.discovery))
+        self.client = StubTreq(mux)
         self.far = FakeServer("far")
         self.far.answers["/apis"] = answer(
             everything(("far.example.com", "v1"), ("far.example.com", "v2")),

@@ -20,9 +20,9 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from twisted.web.server import NOT_DONE_YET
 
 from kubetwist.resources.aggregation import routes as aggregation
-from kubetwist.resources.aggregation.routes import target_of
+from kubetwist.resources.aggregation.routes import normalized_target
 from kubetwist.server import watchedfiles
-from kubetwist.server.credentials.certificates import Authority, Subject
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
 from kubetwist.server.errors import StartError
 from kubetwist.testing.trial import KubeAPIMixin
 from tests.resources.aggregation.aggregated import GROUP, HOME, NAME, SERVICES, AggregatedCase, Backend
@@ -44,12 +44,12 @@ class TargetTests(SynchronousTestCase):
             (b"/apis/g/v/a?bad=%zz&;=1&good", b"/apis/g/v/a?good="),
             (b"/apis/g/v/a?", b"/apis/g/v/a"),
         ):
-            self.assertEqual(target_of(asked), passed)
+            self.assertEqual(normalized_target(asked), passed)
 
     @given(binary())
     def test_any_bytes(self, uri: bytes) -> None:
         """Whatever is asked for: what is passed on can not break out of its line."""
-        self.assertRegex(target_of(b"/" + uri), rb"\A[\x21-\x7e]*\Z")
+        self.assertRegex(normalized_target(b"/" + uri), rb"\A[\x21-\x7e]*\Z")
 
 
 class ProxyTests(AggregatedCase):
@@ -232,13 +232,13 @@ class ProxyTests(AggregatedCase):
 
     async def test_own_certificate(self) -> None:
         """The certificate of --proxy-client-cert-file is what others are shown, also after it was replaced."""
-        self.patch(watchedfiles, "INTERVAL", 0.02)
+        self.patch(watchedfiles, "POLL_INTERVAL", 0.02)
         folder = Path(self.mktemp()).resolve()
         folder.mkdir()
-        authority = Authority.make("proxies")
+        authority = CertificateAuthority.make("proxies")
 
         def write(name: str) -> None:
-            pair = authority.issue(Subject(name))
+            pair = authority.issue(CertConfig(name))
             (folder / "new.key").write_bytes(pair.key)
             (folder / "new.crt").write_bytes(pair.certificate)
             (folder / "new.key").rename(folder / "proxy.key")
@@ -469,7 +469,7 @@ class AvailableTests(AggregatedCase):
 
     async def test_other_authority(self) -> None:
         """A certificate that the caBundle does not vouch for is not believed."""
-        other = base64.b64encode(Authority.make("other").pair.certificate).decode()
+        other = base64.b64encode(CertificateAuthority.make("other").pair.certificate).decode()
         await self.begin(available=False, caBundle=other)
         found = await self.until_condition("FailedDiscoveryCheck")
         self.assertIn(

@@ -22,28 +22,28 @@ from kubetwist.resources.discovery.endpoints import (
     PathNotFound,
     index_paths,
 )
-from kubetwist.resources.mux import Layer
-from kubetwist.resources.servedresources import InstalledGroups, Priority
+from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.servedresources import Priority, ServedResources
 
 from ..installedfake import ALL_VERBS, APPS, CORE, SCALE, NotFound, custom, installed
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=%s;as=APIGroupDiscoveryList"
 
 
-def server(groups: InstalledGroups, beta: bool = False) -> Layer:
+def server(groups: ServedResources, beta: bool = False) -> DelegatingMux:
     """A layer that answers the paths of discovery."""
-    layer = Layer("test", NotFound())
-    index = Index(lambda: [*layer.paths(), *index_paths(groups)])
-    layer.claim("/", index)
-    layer.claim("/index.html", index)
-    layer.claim_below("/api", CoreVersions(groups, lambda: "192.0.2.1:6443", beta))
-    layer.claim_below("/api/v1", GroupVersionResources(groups, CORE))
-    layer.claim("/apis", Groups(groups, beta))
-    layer.claim_below("/apis/apps/v1", GroupVersionResources(groups, APPS))
-    layer.claim_below("/apis/apps", Group(groups, "apps"))
-    layer.claim("/apis/autoscaling", Group(groups, "autoscaling"))
-    layer.claim_below("/apis/autoscaling/v9", PathNotFound())
-    return layer
+    mux = DelegatingMux("test", NotFound())
+    index = Index(lambda: [*mux.listed_paths(), *index_paths(groups)])
+    mux.handle("/", index)
+    mux.handle("/index.html", index)
+    mux.handle_prefix("/api", CoreVersions(groups, lambda: "192.0.2.1:6443", beta))
+    mux.handle_prefix("/api/v1", GroupVersionResources(groups, CORE))
+    mux.handle("/apis", Groups(groups, beta))
+    mux.handle_prefix("/apis/apps/v1", GroupVersionResources(groups, APPS))
+    mux.handle_prefix("/apis/apps", Group(groups, "apps"))
+    mux.handle("/apis/autoscaling", Group(groups, "autoscaling"))
+    mux.handle_prefix("/apis/autoscaling/v9", PathNotFound())
+    return mux
 
 
 class DiscoveryCase(SynchronousTestCase):
@@ -323,7 +323,7 @@ class AggregatedDiscoveryTests(DiscoveryCase):
 
     def test_subresource_alone(self) -> None:
         """A subresource whose resource is not served is there all the same."""
-        groups = InstalledGroups()
+        groups = ServedResources()
         groups.add(SCALE)
         (entry,) = aggregated_discovery(groups, core=False, version="v2")["items"][0]["versions"][0]["resources"]
         self.assertEqual((entry["resource"], entry["scope"]), ("deployments", "Namespaced"))
@@ -331,4 +331,4 @@ class AggregatedDiscoveryTests(DiscoveryCase):
     def test_nothing_served(self) -> None:
         """There is no document of a version that is not served, and no entry for a group without versions."""
         self.assertIsNone(api_resource_list(self.groups, GroupVersion("none", "v1")))
-        self.assertEqual(aggregated_discovery(InstalledGroups(), core=True, version="v2")["items"], [])
+        self.assertEqual(aggregated_discovery(ServedResources(), core=True, version="v2")["items"], [])

@@ -8,7 +8,7 @@ import orjson
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.resources.handlers.auditobjects import tell_delete_options
+from kubetwist.resources.handlers.auditobjects import log_delete_options
 
 
 class Trail:
@@ -24,12 +24,12 @@ class Trail:
 
 
 class DeleteOptionsTests(SynchronousTestCase):
-    """Tests for L{tell_delete_options}."""
+    """Tests for L{log_delete_options}."""
 
     def told(self, body: Any, wants_request_object: bool = True) -> list[Any]:
         """What is told of a body."""
         trail = Trail(wants_request_object)
-        tell_delete_options(cast(Any, trail), body)
+        log_delete_options(cast(Any, trail), body)
         return trail.sent
 
     def test_known(self) -> None:

@@ -12,7 +12,7 @@ from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
 from kubetwist.client import dialing
-from kubetwist.server.credentials.certificates import Authority, Subject
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
 from kubetwist.testing._inprocess import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
 from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
@@ -157,7 +157,7 @@ class CertificateTests(ConnectingCase):
     async def test_kubelet_of_somebody_else(self) -> None:
         """A kubelet with a certificate of another authority is asked for nothing, unless for a log that may be."""
         other = Path(self.mktemp())
-        other.write_bytes(Authority.make("other").pair.certificate)
+        other.write_bytes(CertificateAuthority.make("other").pair.certificate)
         kubelet = await self.begin(f"--kubelet-certificate-authority={other}")
         code, answer = await self.tell("GET", LOG)
         self.assertEqual(code, 500)
@@ -178,11 +178,11 @@ class CertificateTests(ConnectingCase):
     async def test_files(self) -> None:
         """The files of the command line are used, and so is what later stands in them."""
         names = {name: Path(self.mktemp()) for name in ("certificate", "key")}
-        authority = Authority.make("clients")
+        authority = CertificateAuthority.make("clients")
         shown: list[str] = []
 
         def write(name: str) -> None:
-            pair = authority.issue(Subject(name))
+            pair = authority.issue(CertConfig(name))
             names["certificate"].write_bytes(pair.certificate)
             names["key"].write_bytes(pair.key)
 

@@ -304,12 +304,16 @@ class CreateTests(WriteTestCase):
     def test_large_answers(self) -> None:
         """The computation thread encodes a large object as YAML or Table; its JSON is the stored bytes."""
         threads = self.server.done_in_threads
-        for media, made in ((YAML, ["one"]), ("application/json;as=Table;v=v1;g=meta.k8s.io", ["one"]), ("", [])):
+        for media, made in (
+            (YAML, ["encode_object"]),
+            ("application/json;as=Table;v=v1;g=meta.k8s.io", ["encode_object"]),
+            ("", []),
+        ):
             threads.clear()
             obj = config_map(f"a{len(media)}", x="1" * (IN_REACTOR + 1))
             answer = self.client.answer("POST", MAPS, obj, Accept=media or "application/json")
             self.assertEqual(answer.code, 201)
-            self.assertEqual([function.__name__ for function in threads if function.__name__ == "one"], made)
+            self.assertEqual([function.__name__ for function in threads if function.__name__ == "encode_object"], made)
 
     def test_yaml_bomb(self) -> None:
         """CVE-2019-11253: YAML whose aliases would grow to more than there is room for is refused, and quickly."""

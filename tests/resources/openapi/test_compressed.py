@@ -7,21 +7,21 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.resources.openapi.compressed import Packed
+from kubetwist.resources.openapi.compressed import CompressedDocument
 
 
 class PackedTests(SynchronousTestCase):
-    """Tests for L{Packed}."""
+    """Tests for L{CompressedDocument}."""
 
     @given(pieces=st.lists(st.binary(max_size=50), max_size=5))
     def test_pieces(self, pieces: list[bytes]) -> None:
         """In whatever pieces a document comes, it is the same one, and comes out whole."""
-        found, whole = (Packed.pieces(some, b"a/b") for some in (pieces, [b"".join(pieces)]))
+        found, whole = (CompressedDocument.pieces(some, b"a/b") for some in (pieces, [b"".join(pieces)]))
         self.assertEqual(found.unpacked(), b"".join(pieces))
         self.assertEqual((found.hash, found.size), (whole.hash, len(b"".join(pieces))))
 
     def test_other(self) -> None:
         """Another document has another hash."""
-        one, other = (Packed.pack({"a": number}) for number in (1, 2))
+        one, other = (CompressedDocument.pack({"a": number}) for number in (1, 2))
         self.assertNotEqual(one.hash, other.hash)
         self.assertEqual((one.unpacked(), one.media), (b'{"a":1}', b"application/json"))

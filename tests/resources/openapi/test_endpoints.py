@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred, execute
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.resources.aggregation.openapi import RemoteOpenAPI
-from kubetwist.resources.mux import Layer
+from kubetwist.resources.mux import DelegatingMux
 from kubetwist.resources.openapi.builder import Builder
 from kubetwist.resources.openapi.endpoints import OpenAPIV2, OpenAPIV3
 from tests.resources.installedfake import APPS, NotFound, custom, installed
@@ -52,11 +52,11 @@ class OpenAPICase(SynchronousTestCase):
     def serve(self, run: Any) -> None:
         """Make the server."""
         builder = Builder(self.definitions, "1.36", self.others)
-        layer = Layer("test", NotFound())
-        layer.claim_below("/openapi/v2", OpenAPIV2(self.groups, lambda: builder, run, lambda: self.remote))
+        mux = DelegatingMux("test", NotFound())
+        mux.handle_prefix("/openapi/v2", OpenAPIV2(self.groups, lambda: builder, run, lambda: self.remote))
         now = datetime(2026, 1, 2, tzinfo=UTC)
-        layer.claim_below("/openapi/v3", OpenAPIV3(self.groups, lambda: builder, run, lambda: now, lambda: self.remote))
-        self.client = StubTreq(layer)
+        mux.handle_prefix("/openapi/v3", OpenAPIV3(self.groups, lambda: builder, run, lambda: now, lambda: self.remote))
+        self.client = StubTreq(mux)
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, Any, bytes]:
         """The code, the headers and the body of an answer."""

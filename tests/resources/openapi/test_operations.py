@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.resource import GroupVersion, GroupVersionKind
 from kubetwist.resources.openapi.custom import custom_paths
 from kubetwist.resources.openapi.operations import Definitions, Path, Release, resource_paths
-from kubetwist.resources.servedresources import InstalledGroups
+from kubetwist.resources.servedresources import ServedResources
 from kubetwist.schema.openapi import V3_REFERENCE
 from tests.resources.installedfake import APPS, CORE, custom, installed
 from tests.resources.openapi.fakedefinitions import META, FakeDefinitions
@@ -17,7 +17,7 @@ from tests.resources.openapi.fakedefinitions import META, FakeDefinitions
 WIDGET = GroupVersionKind("example.com", "v1", "Widget")
 
 
-def paths_of(groups: InstalledGroups, group_version: GroupVersion, minor: int = 36) -> dict[str, dict[str, Any]]:
+def paths_of(groups: ServedResources, group_version: GroupVersion, minor: int = 36) -> dict[str, dict[str, Any]]:
     """The operations of a version, by path and method."""
     schemas = FakeDefinitions().openapi_schemas(V3_REFERENCE)
     names = Definitions((name, schema.get("x-kubernetes-group-version-kind", ())) for name, schema in schemas.items())
@@ -81,7 +81,7 @@ class OperationsTests(SynchronousTestCase):
 
     def test_tag(self) -> None:
         """The tag is the group without its suffix, in one word, and the version."""
-        groups = InstalledGroups()
+        groups = ServedResources()
         groups.add(custom("rbac.authorization.k8s.io", "v1"))
         (root, *_) = paths_of(groups, GroupVersion("rbac.authorization.k8s.io", "v1")).values()
         self.assertEqual(

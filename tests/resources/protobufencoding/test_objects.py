@@ -86,7 +86,7 @@ class ObjectTests(AnswerTestCase):
         kept = Kept()
         auditor = Auditor(read_policy(json.dumps(content).encode()), [kept], False, Counts())
         handler = with_filters(
-            traverse(self.server.installer.layer),
+            traverse(self.server.installer.mux),
             reactor=self.server.clock,
             authenticator=Everyone(ADMIN),
             authorizer=Allow(),

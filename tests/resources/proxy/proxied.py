@@ -14,8 +14,8 @@ from kubetwist.filters.requestinfo import with_request_info
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import KubeSite
 from kubetwist.resources.proxy.reverseproxy import proxy_request, run
-from kubetwist.server.credentials.certificates import Authority, Subject
-from kubetwist.server.credentials.tlscontext import ServerContext
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
+from kubetwist.server.credentials.tlscontext import ServingContextFactory
 from tests.wires import Backend, Wire, connect
 
 reactor: Any = installed_reactor
@@ -39,10 +39,12 @@ class Proxied(TestCase):
         self.site.streams.append(lambda request: True)
         self.ca = b""
         if self.tls:
-            authority = Authority.make("front-ca")
+            authority = CertificateAuthority.make("front-ca")
             self.ca = authority.pair.certificate
-            pair = authority.issue(Subject("front", names=("127.0.0.1",), server=True))
-            self.port = reactor.listenSSL(0, self.site, ServerContext(pair, "VersionTLS12"), interface="127.0.0.1")
+            pair = authority.issue(CertConfig("front", names=("127.0.0.1",), server=True))
+            self.port = reactor.listenSSL(
+                0, self.site, ServingContextFactory(pair, "VersionTLS12"), interface="127.0.0.1"
+            )
         else:
             self.port = reactor.listenTCP(0, self.site, interface="127.0.0.1")
         self.wires: list[Wire] = []

@@ -8,10 +8,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.server.credentials import certificates
 from kubetwist.server.credentials.certificates import (
-    Authority,
     BadCertificate,
-    Pair,
-    Subject,
+    CertConfig,
+    CertificateAuthority,
+    CertKeyPair,
     serving_names,
 )
 
@@ -21,26 +21,26 @@ class CertificateTests(SynchronousTestCase):
 
     def test_issue(self) -> None:
         """An authority knows what it has issued, for whom and for what."""
-        authority = Authority.make("ours")
-        subject = Subject("x", names=("localhost", "127.0.0.1"), server=True)
+        authority = CertificateAuthority.make("ours")
+        subject = CertConfig("x", names=("localhost", "127.0.0.1"), server=True)
         pair = authority.issue(subject)
-        self.assertTrue(authority.still_good(pair, subject))
-        self.assertTrue(authority.still_good(pair, Subject("x", names=("localhost",), server=True)))
-        self.assertFalse(authority.still_good(pair, Subject("y")))
-        self.assertFalse(authority.still_good(pair, Subject("x", names=("other",))))
-        self.assertFalse(Authority.make("ours").still_good(pair, subject))
-        self.assertFalse(authority.still_good(Pair(pair.certificate, b"garbage"), subject))
+        self.assertTrue(authority.is_valid_for(pair, subject))
+        self.assertTrue(authority.is_valid_for(pair, CertConfig("x", names=("localhost",), server=True)))
+        self.assertFalse(authority.is_valid_for(pair, CertConfig("y")))
+        self.assertFalse(authority.is_valid_for(pair, CertConfig("x", names=("other",))))
+        self.assertFalse(CertificateAuthority.make("ours").is_valid_for(pair, subject))
+        self.assertFalse(authority.is_valid_for(CertKeyPair(pair.certificate, b"garbage"), subject))
 
     def test_not_longer_than_the_authority(self) -> None:
         """Nothing outlives its issuer."""
         self.patch(certificates, "AUTHORITY_LIFE", timedelta(days=3))
-        certificate, _ = Authority.make("short").issue(Subject("x")).parsed()
+        certificate, _ = CertificateAuthority.make("short").issue(CertConfig("x")).parsed()
         self.assertLess(certificate.not_valid_after_utc, datetime.now(UTC) + timedelta(days=4))
 
     def test_mixed_up(self) -> None:
         """An authority must have its own key."""
-        one, other = Authority.make("one").pair, Authority.make("other").pair
-        self.assertRaises(BadCertificate, Authority, Pair(one.certificate, other.key))
+        one, other = CertificateAuthority.make("one").pair, CertificateAuthority.make("other").pair
+        self.assertRaises(BadCertificate, CertificateAuthority, CertKeyPair(one.certificate, other.key))
 
     def test_serving_names(self) -> None:
         """Addresses that stand for any are no names, and nothing is named twice."""

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.server.credentials.certificates import Authority, Pair, Subject
-from kubetwist.server.credentials.frontproxy import show_front_proxy
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority, CertKeyPair
+from kubetwist.server.credentials.frontproxy import configure_proxy_client_certificate
 from kubetwist.server.errors import StartError
 
 
@@ -17,11 +17,11 @@ class Caller:
     """Keeps what it is to present."""
 
     def __init__(self) -> None:
-        self.shown: list[Pair] = []
+        self.shown: list[CertKeyPair] = []
 
     def use_identity(self, certificate: bytes, key: bytes) -> None:
         """From now on this."""
-        self.shown.append(Pair(certificate, key))
+        self.shown.append(CertKeyPair(certificate, key))
 
 
 class Files:
@@ -36,17 +36,17 @@ class Files:
 
 
 class FrontProxyTests(SynchronousTestCase):
-    """Tests for L{show_front_proxy}."""
+    """Tests for L{configure_proxy_client_certificate}."""
 
     def setUp(self) -> None:
         """Two certificates, of which the second is in files."""
-        authority = Authority.make("proxies")
-        self.own, self.given, self.later = (authority.issue(Subject(name)) for name in ("own", "given", "later"))
+        authority = CertificateAuthority.make("proxies")
+        self.own, self.given, self.later = (authority.issue(CertConfig(name)) for name in ("own", "given", "later"))
         self.certificate, self.key = (Path(self.mktemp()) for _ in range(2))
         self.write(self.given)
         self.caller, self.files = Caller(), Files()
 
-    def write(self, pair: Pair) -> None:
+    def write(self, pair: CertKeyPair) -> None:
         """Put a certificate into the files."""
         self.certificate.write_bytes(pair.certificate)
         self.key.write_bytes(pair.key)
@@ -55,7 +55,7 @@ class FrontProxyTests(SynchronousTestCase):
         """Present what the flags say."""
         names = ("proxy-client-cert-file", "proxy-client-key-file")
         options = dict.fromkeys(names, "") | dict(zip(names, paths, strict=False))
-        show_front_proxy(self.caller, cast(Any, options), self.own, cast(Any, self.files))
+        configure_proxy_client_certificate(self.caller, cast(Any, options), self.own, cast(Any, self.files))
 
     def test_own(self) -> None:
         """Without flags it is the certificate of the data directory."""

@@ -15,11 +15,11 @@ from twisted.trial.unittest import TestCase
 
 from kubetwist.api import times
 from kubetwist.resources.proxy.upstreamclients import KubeletTLS
-from kubetwist.server.credentials.certificates import LIFE, Authority, Subject
+from kubetwist.server.credentials.certificates import CERTIFICATE_LIFETIME, CertConfig, CertificateAuthority
 from kubetwist.server.credentials.kubelet import KubeletCredentials
 from kubetwist.server.datadir import DataDirectory
 from kubetwist.server.errors import StartError
-from kubetwist.server.watchedfiles import WatchedFiles
+from kubetwist.server.watchedfiles import FileReloader
 
 
 @define
@@ -28,7 +28,7 @@ class Config:
 
     data: DataDirectory
     reactor: Any = reactor
-    files: WatchedFiles = field(factory=lambda: WatchedFiles(reactor))
+    files: FileReloader = field(factory=lambda: FileReloader(reactor))
 
 
 class KubeletCredentialsTests(TestCase):
@@ -52,7 +52,7 @@ class KubeletCredentialsTests(TestCase):
 
     def files(self, name: str) -> dict[str, Path]:
         """The files of a certificate."""
-        pair = Authority.make("clients").issue(Subject(name))
+        pair = CertificateAuthority.make("clients").issue(CertConfig(name))
         paths = {"kubelet_client_certificate": self.folder / "c.crt", "kubelet_client_key": self.folder / "c.key"}
         for path, content in zip(paths.values(), (pair.certificate, pair.key), strict=True):
             path.write_bytes(content)
@@ -77,9 +77,11 @@ class KubeletCredentialsTests(TestCase):
         """It is made anew before it expires."""
         credentials = self.make()
         first = await credentials.current()
-        later = times.posix_now() + (LIFE - timedelta(days=20)).total_seconds()
+        later = times.posix_now() + (CERTIFICATE_LIFETIME - timedelta(days=20)).total_seconds()
         self.patch(times, "_clock", lambda: later)
-        self.patch(self.config.data, "issued", lambda folder, name, authority, subject: authority.issue(subject))
+        self.patch(
+            self.config.data, "ensure_certificate", lambda folder, name, authority, subject: authority.issue(subject)
+        )
         second = await credentials.current()
         self.assertNotEqual(second.certificate, first.certificate)
         for shown in (first, second):
@@ -91,7 +93,7 @@ class KubeletCredentialsTests(TestCase):
         def fail(*arguments: Any) -> Any:
             raise StartError("can not write it: No space left on device")
 
-        self.patch(self.config.data, "issued", fail)
+        self.patch(self.config.data, "ensure_certificate", fail)
         self.assertEqual(await self.make().current(), KubeletTLS())
 
     async def test_given(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.server.credentials.certificates import Authority, BadCertificate, Pair, Subject
+from kubetwist.server.credentials.certificates import BadCertificate, CertConfig, CertificateAuthority, CertKeyPair
 from kubetwist.server.credentials.namedcertificates import NamedCertificates, NamedFiles, certificate_names
 from kubetwist.server.errors import StartError
 
@@ -19,18 +19,18 @@ class NamedCertificateTests(SynchronousTestCase):
         """Certificates for some names."""
         self.folder = Path(self.mktemp())
         self.folder.mkdir()
-        self.authority = Authority.make("ca")
-        self.made: list[Pair] = []
+        self.authority = CertificateAuthority.make("ca")
+        self.made: list[CertKeyPair] = []
 
     def files(self, name: str, *shown_for: str, names: tuple[str, ...] = ()) -> NamedFiles:
         """A certificate in files."""
-        pair = self.authority.issue(Subject(name, names=names, server=True))
+        pair = self.authority.issue(CertConfig(name, names=names, server=True))
         certificate, key = self.folder / f"{name}.crt", self.folder / f"{name}.key"
         certificate.write_bytes(pair.certificate)
         key.write_bytes(pair.key)
         return NamedFiles(str(certificate), str(key), shown_for)
 
-    def make(self, pair: Pair) -> Any:
+    def make(self, pair: CertKeyPair) -> Any:
         """A context; a name for it will do."""
         self.made.append(pair)
         return certificate_names(pair.certificate)[0]
@@ -79,9 +79,9 @@ class NamedCertificateTests(SynchronousTestCase):
         files = self.files("one.test")
         named, watched = NamedCertificates([files], self.make), Watched()
         named.follow(watched)
-        other = self.authority.issue(Subject("other.test", server=True))
+        other = self.authority.issue(CertConfig("other.test", server=True))
         watched.use(watched.load([other.certificate, other.key]))
         self.assertEqual((named.find("other.test"), named.find("one.test")), ("other.test", None))
         with self.assertRaises(BadCertificate):
-            watched.use(Pair(other.certificate, self.authority.pair.key))
+            watched.use(CertKeyPair(other.certificate, self.authority.pair.key))
         self.assertEqual(named.find("other.test"), "other.test")

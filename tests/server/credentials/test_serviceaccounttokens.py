@@ -30,7 +30,7 @@ class TokenServer(Server):
     def __init__(self) -> None:
         key = private_pem(ec.generate_private_key(ec.SECP256R1()))
         self.token_keys = load_token_keys(key)
-        self.token_key_followers: list[Any] = []
+        self.token_key_listeners: list[Any] = []
         options = {"service-account-issuer": (HERE,), "api-audiences": (), "service-account-lookup": True}
         self.stores = Stores()
         union = AuthenticatorUnion([make(options, self), Tokens(), UnclaimedTokens()])

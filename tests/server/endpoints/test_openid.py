@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.filters.handlerchain import with_filters
 from kubetwist.http.site import traverse
 from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys
-from kubetwist.resources.mux import Layer
+from kubetwist.resources.mux import DelegatingMux
 from kubetwist.server.chain import NotFound
 from kubetwist.server.endpoints.openid import CONFIGURATION, KEYS, BadIssuer, check_issuer, serve_documents
 from tests.http.harness import Allow, Answer, Client, Everyone, make_site
@@ -29,11 +29,11 @@ class DocumentTests(SynchronousTestCase):
         self, path: str, method: str = "GET", issuer: str = "https://here", uri: str = "", **headers: str
     ) -> Answer:
         """A request to a server that has one key."""
-        layer = Layer("test", NotFound())
+        mux = DelegatingMux("test", NotFound())
         options = {"service-account-issuer": (issuer, "https://before"), "service-account-jwks-uri": uri}
-        serve_documents(layer, options, [KEY], lambda: "10.0.0.1:6443")
+        serve_documents(mux, options, [KEY], lambda: "10.0.0.1:6443")
         clock = Clock()
-        handler = with_filters(traverse(layer), reactor=clock, authenticator=Everyone(), authorizer=Allow())
+        handler = with_filters(traverse(mux), reactor=clock, authenticator=Everyone(), authorizer=Allow())
         return Client(make_site(handler, clock)).request(method, path, **headers)
 
     def document(self, answer: Answer) -> Any:

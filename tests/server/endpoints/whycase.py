@@ -14,7 +14,7 @@ from kubetwist.filters.authorization import WHY
 from kubetwist.filters.handlerchain import with_filters
 from kubetwist.http.site import traverse
 from kubetwist.registry.core.node.graph import NodeGraph
-from kubetwist.resources.mux import Layer
+from kubetwist.resources.mux import DelegatingMux
 from kubetwist.server.chain import NotFound
 from kubetwist.server.endpoints import why
 from tests.http.harness import Answer, make_site
@@ -36,9 +36,9 @@ class WhyTestCase(SynchronousTestCase):
         node = NodeAuthorizer(NodeGraph(self.server.stores, self.server.clock))
         union = AuthorizerUnion([PrivilegedGroup(), node, self.server.rbac, abac])
         config = SimpleNamespace(stores=self.server.stores, authorizer=union, reactor=self.server.clock)
-        layer = Layer("why", NotFound())
-        layer.claim_below(WHY, why.Why(config))
-        handler = with_filters(traverse(layer), reactor=self.server.clock, authenticator=Tokens(), authorizer=union)
+        mux = DelegatingMux("why", NotFound())
+        mux.handle_prefix(WHY, why.Why(config))
+        handler = with_filters(traverse(mux), reactor=self.server.clock, authenticator=Tokens(), authorizer=union)
         self.site = make_site(handler, self.server.clock)
         reviewing = rule("create", "subjectaccessreviews", ["authorization.k8s.io"])
         self.make(f"{API}/clusterroles", role("reviewer", reviewing))

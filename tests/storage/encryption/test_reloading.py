@@ -59,7 +59,7 @@ class Files:
     def watch(
         self, paths: Sequence[str], load: Callable[[Sequence[bytes]], Any], use: Callable[[Any], object], what: str
     ) -> Any:
-        """See L{kubetwist.server.watchedfiles.WatchedFiles.watch}."""
+        """See L{kubetwist.server.watchedfiles.FileReloader.watch}."""
         self.load, self.use = load, use
         return load([self.content])
 

@@ -21,7 +21,7 @@ from kubetwist.api.storage import Write
 from kubetwist.client.restconfig import CallSettings
 from kubetwist.client.tls import ClientTLS
 from kubetwist.schema.protobuf.fields import octets
-from kubetwist.server.credentials.certificates import Authority, Pair, Subject, private_pem
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority, CertKeyPair, private_pem
 from kubetwist.storage.errors import (
     KeyNotFound,
     OutcomeUnknown,
@@ -276,7 +276,7 @@ class ClusterTests(EtcdCase):
         self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, again)
 
 
-def server_and_client(authority: Authority) -> Pair:
+def server_and_client(authority: CertificateAuthority) -> CertKeyPair:
     """What etcd shows: to its clients, and, as the client of its own gateway, to itself."""
     issuer, signing = authority.pair.parsed()
     key = ec.generate_private_key(ec.SECP256R1())
@@ -294,7 +294,7 @@ def server_and_client(authority: Authority) -> Pair:
         .add_extension(usage, critical=False)
         .sign(signing, hashes.SHA256())
     )
-    return Pair(certificate.public_bytes(Encoding.PEM), private_pem(key))
+    return CertKeyPair(certificate.public_bytes(Encoding.PEM), private_pem(key))
 
 
 class TLSTests(SynchronousTestCase):
@@ -306,7 +306,7 @@ class TLSTests(SynchronousTestCase):
         """Start an etcd that shows a certificate, and wants one."""
         folder = Path(self.mktemp())
         folder.mkdir()
-        self.authority = Authority.make("etcd")
+        self.authority = CertificateAuthority.make("etcd")
         server = server_and_client(self.authority)
         for name, content in (
             ("ca", self.authority.pair.certificate),
@@ -320,7 +320,7 @@ class TLSTests(SynchronousTestCase):
         self.reactor = TurningReactor()
         self.addCleanup(self.reactor.close)
 
-    def storage(self, trusted: Authority, shown: Pair, protocol: bytes = b"h2") -> EtcdStorage:
+    def storage(self, trusted: CertificateAuthority, shown: CertKeyPair, protocol: bytes = b"h2") -> EtcdStorage:
         """A store that trusts, and shows, and speaks something."""
         settings = CallSettings(url="", ca=trusted.pair.certificate, certificate=shown.certificate, key=shown.key)
         made = etcd_storage(
@@ -329,9 +329,9 @@ class TLSTests(SynchronousTestCase):
         self.addCleanup(lambda: self.reactor.run(made.close()))
         return made
 
-    def client(self, name: str) -> Pair:
+    def client(self, name: str) -> CertKeyPair:
         """What somebody shows."""
-        return self.authority.issue(Subject(name))
+        return self.authority.issue(CertConfig(name))
 
     def refused(self, storage: EtcdStorage) -> str:
         """Why a store does not open."""
@@ -341,7 +341,7 @@ class TLSTests(SynchronousTestCase):
 
     def test_client_certificate(self) -> None:
         """etcd is spoken to over TLS, and shown a certificate; nothing is told to whoever shows another one."""
-        good, stranger = self.storage(self.authority, self.client("kubetwist")), Authority.make("strangers")
+        good, stranger = self.storage(self.authority, self.client("kubetwist")), CertificateAuthority.make("strangers")
         self.reactor.run(good.open())
         value = b"secret" * 100_000
         revision = self.reactor.run(good.commit([Write("/r/a", value, 0)]))
@@ -349,7 +349,7 @@ class TLSTests(SynchronousTestCase):
         self.assertEqual((found.revision, found.value, good.revision), (revision, value, revision))
         for trusted, shown in (
             (stranger, self.client("kubetwist")),
-            (self.authority, stranger.issue(Subject("kubetwist"))),
+            (self.authority, stranger.issue(CertConfig("kubetwist"))),
         ):
             self.assertIn("tls", self.refused(self.storage(trusted, shown)).lower())
 

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.core.serviceaccount.tokenkeys import BadVerificationKey, load_token_keys
 from kubetwist.registry.core.serviceaccount.tokens import TokenIssuer
-from kubetwist.server.credentials.certificates import Authority
+from kubetwist.server.credentials.certificates import CertificateAuthority
 from tests.tokenkeys import private_pem, public_pem
 
 
@@ -23,7 +23,7 @@ class TokenKeyTests(SynchronousTestCase):
         """A file may have many keys: public ones, private ones, and those of certificates."""
         one, other = rsa.generate_private_key(65537, 2048), ec.generate_private_key(ec.SECP384R1())
         keys = load_token_keys(
-            b"# ours\n" + public_pem(one) + private_pem(other) + Authority.make("x").pair.certificate
+            b"# ours\n" + public_pem(one) + private_pem(other) + CertificateAuthority.make("x").pair.certificate
         )
         self.assertEqual([key.algorithm for key in keys], ["RS256", "ES384", "ES256"])
 

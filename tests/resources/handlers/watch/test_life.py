@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.resources.handlers import watch as watching
 from kubetwist.resources.handlers.watch import (
-    Flusher,
+    WatchFlusher,
     WatchMetrics,
 )
 from tests.metrics.reading import told
@@ -133,7 +133,7 @@ class WatchTallyTests(SynchronousTestCase):
 
     def test_cut_off(self) -> None:
         """Watches that were cut off are told of by resource, whatever version they are of."""
-        flusher = Flusher(Clock())
+        flusher = WatchFlusher(Clock())
         for version in ("v1", "v2"):
             flusher.metrics(SimpleNamespace(group="g", version=version, resource="things")).terminated += 2
         flusher.metrics(SimpleNamespace(group="g", version="v1", resource="others"))
