@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred
 
 from ..api.admission import AdmissionAttributes
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
-from ..api.errors import Cause, internal, invalid
+from ..api.errors import FieldError, internal, invalid
 from ..api.resource import JSONObject
 from ..cel.admission import OUT_OF_BUDGET
 
@@ -89,7 +89,7 @@ class CompilationResult:
     error: str = ""
     internal: bool = False
 
-    def cause(self, path: str, visible: str = "") -> Cause | None:
+    def cause(self, path: str, visible: str = "") -> FieldError | None:
         """
         What to tell of it where it is a field of an object; L{None} if there is nothing wrong.
 

@@ -10,7 +10,7 @@ from attrs import frozen
 from zope.interface import implementer
 
 from ..api.admission import AdmissionAttributes
-from ..api.errors import Cause, aggregate, not_supported
+from ..api.errors import FieldError, aggregate, not_supported
 from ..api.podspecs import containers
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
@@ -63,7 +63,7 @@ def _images(spec: JSONObject) -> set[str]:
     return {container.get("image") or "" for container, _, _ in containers(spec)}
 
 
-def _causes(spec: JSONObject) -> Iterator[Cause]:
+def _causes(spec: JSONObject) -> Iterator[FieldError]:
     for container, path, _ in containers(spec):
         policy = container.get("imagePullPolicy") or ""
         if policy != _ALWAYS:

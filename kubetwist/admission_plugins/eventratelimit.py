@@ -11,7 +11,7 @@ from attrs import frozen
 from zope.interface import implementer
 
 from ..api.admission import AdmissionAttributes
-from ..api.errors import APIStatusError, Cause, invalid, not_supported
+from ..api.errors import APIStatusError, FieldError, invalid, not_supported
 from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
@@ -147,7 +147,7 @@ class EventRateLimit:
             raise APIStatusError(429, "TooManyRequests", f"Too many requests: {refusals[-1]}")
 
 
-def _limit(value: JSONValue, path: str, clock: _Clock, causes: list[Cause]) -> Limit:
+def _limit(value: JSONValue, path: str, clock: _Clock, causes: list[FieldError]) -> Limit:
     said = only(value, ("type", "qps", "burst", "cacheSize"), path)
     kind = said.get("type") or ""
     if kind not in _KEYS:

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..api.admission import AdmissionContext
 from ..api.errors import (
-    Cause,
+    FieldError,
     aggregate,
 )
 from ..api.jsontypes import JSONValue
@@ -87,13 +87,13 @@ def text(value: JSONValue, path: str) -> str:
 
 
 @contextmanager
-def collected() -> Iterator[list[Cause]]:
+def collected() -> Iterator[list[FieldError]]:
     """
     Gather what is wrong.
 
     @raise InvalidConfiguration: Something was.
     """
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     yield causes
     if causes:
         raise InvalidConfiguration(aggregate(causes).removeprefix(": "))

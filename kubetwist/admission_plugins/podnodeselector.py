@@ -13,7 +13,7 @@ from ..api.admission import AdmissionAttributes
 from ..api.errors import APIStatusError
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
-from ..api.names import label_value_problems, qualified_name_problems
+from ..api.names import validate_label_value, validate_qualified_name
 from ..api.resource import GroupResource
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from .pluginconfig import (
@@ -109,10 +109,10 @@ def parse_labels(selector: str) -> dict[str, str]:
         if len(pieces) != 2:
             raise APIStatusError.unknown(f"invalid selector: [{' '.join(pieces)}]")
         key, value = pieces[0].strip(), pieces[1].strip()
-        problems = qualified_name_problems(key)
+        problems = validate_qualified_name(key)
         if problems:
             raise APIStatusError.unknown(f"<nil>: Invalid value: {quoted(key)}: {'; '.join(problems)}")
-        problems = label_value_problems(value)
+        problems = validate_label_value(value)
         if problems:
             raise APIStatusError.unknown(f"[{key}]: Invalid value: {quoted(value)}: {'; '.join(problems)}")
         found[key] = value

@@ -15,7 +15,7 @@ from ..api.admission import (
     AdmissionAttributes,
     Commit,
 )
-from ..api.errors import APIStatusError, Cause, required
+from ..api.errors import APIStatusError, FieldError, required
 from ..api.jsontypes import JSONValue
 from ..api.quantity import Quantity
 from ..api.resource import JSONObject
@@ -272,7 +272,7 @@ def _shown(scope: JSONObject) -> str:
     return f"{{{scope.get('scopeName', '')} {scope.get('operator', '')} [{' '.join(scope.get('values') or ())}]}}"
 
 
-def _limited(value: JSONValue, path: str, causes: list[Cause]) -> Limited:
+def _limited(value: JSONValue, path: str, causes: list[FieldError]) -> Limited:
     said = only(value, ("apiGroup", "resource", "matchContains", "matchScopes"), path)
     resource = text(said.get("resource"), f"{path}.resource")
     if not resource:

@@ -74,7 +74,7 @@ def _has_leading_zeros(text: str) -> bool:
     return False
 
 
-def ip_problems(text: str, strict: bool = True, canonical: bool = True) -> list[str]:
+def validate_ip(text: str, strict: bool = True, canonical: bool = True) -> list[str]:
     """
     What is wrong with an address.
 
@@ -95,7 +95,7 @@ def ip_problems(text: str, strict: bool = True, canonical: bool = True) -> list[
     return problems
 
 
-def interface_address_problems(text: str) -> list[str]:
+def validate_interface_address(text: str) -> list[str]:
     """What is wrong with the address of an interface, which is told with the length of its network's prefix."""
     parsed = parse_cidr(text)
     if parsed is None:
@@ -107,7 +107,7 @@ def interface_address_problems(text: str) -> list[str]:
     return [] if text == canonical else [f"must be in canonical form ({quoted(canonical)})"]
 
 
-def cidr_problems(text: str, strict: bool = True, canonical: bool = True) -> list[str]:
+def validate_cidr(text: str, strict: bool = True, canonical: bool = True) -> list[str]:
     """
     What is wrong with a block of addresses.
 

@@ -18,15 +18,15 @@ from .jsontypes import JSONObject, JSONValue
 from .resource import GroupKind, GroupResource
 
 #: How many things that are wrong with an object are told, and how many characters they have; never less than one.
-MOST_CAUSES: Final = 1000
-LONGEST_CAUSES: Final = 1024 * 1024
+MAX_FIELD_ERRORS: Final = 1000
+MAX_FIELD_ERRORS_LENGTH: Final = 1024 * 1024
 #: Decimal exponent from which on Go writes floats with an exponent.
 _LARGEST: Final = 1e21
 _UNSAFE: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
 
 
 @frozen
-class Cause:
+class FieldError:
     """One thing wrong with one field; C{reason} is a C{CauseType} such as C{FieldValueInvalid}."""
 
     reason: str
@@ -42,7 +42,7 @@ class Cause:
 
 
 @frozen
-class Tolerated(Cause):
+class RatchetedError(FieldError):
     """What is wrong with a field and was so before: the client is warned of it, and nothing more."""
 
 
@@ -132,7 +132,7 @@ class APIStatusError(Exception):
         )
 
     @classmethod
-    def invalid(cls, kind: GroupKind, name: str, causes: Sequence[Cause]) -> APIStatusError:
+    def invalid(cls, kind: GroupKind, name: str, causes: Sequence[FieldError]) -> APIStatusError:
         """
         An object that breaks the rules of its kind.
 
@@ -253,17 +253,17 @@ def named(resource: GroupResource, name: str) -> JSONObject:
     return details
 
 
-def _bounded(causes: Sequence[Cause]) -> tuple[Sequence[Cause], int]:
+def _bounded(causes: Sequence[FieldError]) -> tuple[Sequence[FieldError], int]:
     """As many causes as an answer may have, and how many are left out."""
     size = 0
     for number, cause in enumerate(causes):
         size += len(cause.message) + len(cause.field)
-        if number and (number >= MOST_CAUSES or size > LONGEST_CAUSES):
+        if number and (number >= MAX_FIELD_ERRORS or size > MAX_FIELD_ERRORS_LENGTH):
             return causes[:number], len(causes) - number
     return causes, 0
 
 
-def aggregate(causes: Sequence[Cause]) -> str:
+def aggregate(causes: Sequence[FieldError]) -> str:
     """The causes as the end of a message: each text once, in brackets when there are several."""
     texts = list(dict.fromkeys(str(cause) for cause in causes))
     if not texts:
@@ -321,44 +321,44 @@ def forget_frames(error: BaseException) -> None:
             one.__traceback__ = one.__cause__ = one.__context__ = None
 
 
-def required(field: str, detail: str = "") -> Cause:
+def required(field: str, detail: str = "") -> FieldError:
     """A value that must be there is not."""
-    return Cause("FieldValueRequired", f"Required value{': ' + detail if detail else ''}", field)
+    return FieldError("FieldValueRequired", f"Required value{': ' + detail if detail else ''}", field)
 
 
-def internal(field: str, detail: str) -> Cause:
+def internal(field: str, detail: str) -> FieldError:
     """The server could not look at a value."""
-    return Cause("InternalError", f"Internal error: {detail}", field)
+    return FieldError("InternalError", f"Internal error: {detail}", field)
 
 
-def invalid(field: str, value: JSONValue, detail: str) -> Cause:
+def invalid(field: str, value: JSONValue, detail: str) -> FieldError:
     """A value that breaks a rule."""
-    return Cause("FieldValueInvalid", f"Invalid value: {shown(value)}{': ' + detail if detail else ''}", field)
+    return FieldError("FieldValueInvalid", f"Invalid value: {shown(value)}{': ' + detail if detail else ''}", field)
 
 
-def duplicate(field: str, value: JSONValue) -> Cause:
+def duplicate(field: str, value: JSONValue) -> FieldError:
     """A value that must be unique is not."""
-    return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", field)
+    return FieldError("FieldValueDuplicate", f"Duplicate value: {shown(value)}", field)
 
 
-def forbidden(field: str, detail: str) -> Cause:
+def forbidden(field: str, detail: str) -> FieldError:
     """A value that may not be there."""
-    return Cause("FieldValueForbidden", f"Forbidden: {detail}", field)
+    return FieldError("FieldValueForbidden", f"Forbidden: {detail}", field)
 
 
-def not_supported(field: str, value: JSONValue, supported: Iterable[str]) -> Cause:
+def not_supported(field: str, value: JSONValue, supported: Iterable[str]) -> FieldError:
     """A value outside of a fixed choice."""
     choice = ", ".join(shown(one) for one in sorted(supported))
-    return Cause(
+    return FieldError(
         "FieldValueNotSupported",
         f"Unsupported value: {shown(value)}{': supported values: ' + choice if choice else ''}",
         field,
     )
 
 
-def not_found(field: str, value: JSONValue) -> Cause:
+def not_found(field: str, value: JSONValue) -> FieldError:
     """A value that refers to nothing."""
-    return Cause("FieldValueNotFound", f"Not found: {shown(value)}", field)
+    return FieldError("FieldValueNotFound", f"Not found: {shown(value)}", field)
 
 
 def counted(number: int, units: str) -> str:
@@ -366,16 +366,16 @@ def counted(number: int, units: str) -> str:
     return f"{number} {units.removesuffix('s') if number == 1 else units}"
 
 
-def too_long(field: str, limit: int, unit: str = "bytes") -> Cause:
+def too_long(field: str, limit: int, unit: str = "bytes") -> FieldError:
     """A value over its length."""
-    return Cause("FieldValueTooLong", f"Too long: may not be more than {counted(limit, unit)}", field)
+    return FieldError("FieldValueTooLong", f"Too long: may not be more than {counted(limit, unit)}", field)
 
 
-def too_many(field: str, actual: int, limit: int) -> Cause:
+def too_many(field: str, actual: int, limit: int) -> FieldError:
     """A list over its length."""
-    return Cause("FieldValueTooMany", f"Too many: {actual}: must have at most {counted(limit, 'items')}", field)
+    return FieldError("FieldValueTooMany", f"Too many: {actual}: must have at most {counted(limit, 'items')}", field)
 
 
-def type_invalid(field: str, value: JSONValue, detail: str) -> Cause:
+def type_invalid(field: str, value: JSONValue, detail: str) -> FieldError:
     """A value of the wrong type."""
-    return Cause("FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {detail}", field)
+    return FieldError("FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {detail}", field)

@@ -49,7 +49,7 @@ class FailedTest(_DoesNotApply):
     """A test found another value."""
 
 
-def json_patch_problems(operations: JSONValue) -> list[str]:
+def validate_json_patch(operations: JSONValue) -> list[str]:
     """
     What strict field validation has against a patch, beyond duplicate fields.
 

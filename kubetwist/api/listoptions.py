@@ -14,7 +14,7 @@ from typing import Final
 
 from .continuetokens import ContinueTokenError, decode_continue, encode_continue
 from .documents import json_type
-from .errors import APIStatusError, Cause, forbidden, go_json, invalid, not_supported, required, too_long
+from .errors import APIStatusError, FieldError, forbidden, go_json, invalid, not_supported, required, too_long
 from .go.quote import (
     is_print,
     quoted,
@@ -33,12 +33,12 @@ __all__ = [
     "delete_options_from_body",
     "delete_options_from_query",
     "encode_continue",
-    "field_manager_causes",
     "get_options",
     "list_options",
     "parse_int64",
     "patch_options",
     "update_options",
+    "validate_field_manager",
 ]
 
 Query = Mapping[str, Sequence[str]]
@@ -90,7 +90,7 @@ def _bool(query: Query, name: str) -> bool | None:
     return None if not values else values[0] != "0" and values[0].lower() != "false"
 
 
-def _refuse(kind: str, causes: Sequence[Cause]) -> None:
+def _refuse(kind: str, causes: Sequence[FieldError]) -> None:
     if causes:
         raise APIStatusError.invalid(GroupKind("meta.k8s.io", kind), "", causes)
 
@@ -150,13 +150,13 @@ def list_options(query: Query, watch: bool = False) -> ListOptions:
     except SelectorError as error:
         raise APIStatusError.bad_request(str(error)) from None
     if watches:
-        _refuse("ListOptions", _watch_causes(options))
+        _refuse("ListOptions", _validate_watch_options(options))
     elif options.resource_version_match or options.send_initial_events is not None:
-        _refuse("ListOptions", _list_causes(options))
+        _refuse("ListOptions", _validate_list_options(options))
     return options
 
 
-def _list_causes(options: ListOptions) -> list[Cause]:
+def _validate_list_options(options: ListOptions) -> list[FieldError]:
     causes = []
     match, where = options.resource_version_match, "resourceVersionMatch"
     if match:
@@ -173,7 +173,7 @@ def _list_causes(options: ListOptions) -> list[Cause]:
     return causes
 
 
-def _watch_causes(options: ListOptions) -> list[Cause]:
+def _validate_watch_options(options: ListOptions) -> list[FieldError]:
     where = "resourceVersionMatch"
     if options.send_initial_events is None and not options.resource_version_match:
         if options.resource_version not in ("", "0"):
@@ -195,10 +195,12 @@ def _watch_causes(options: ListOptions) -> list[Cause]:
     return causes
 
 
-def _unsupported(field: str, value: JSONValue, supported: Sequence[str]) -> Cause:
+def _unsupported(field: str, value: JSONValue, supported: Sequence[str]) -> FieldError:
     """Return L{not_supported} with the choices in the given order and the value as JSON, as for a named Go type."""
     choice = ", ".join(f'"{one}"' for one in supported)
-    return Cause("FieldValueNotSupported", f"Unsupported value: {go_json(value)}: supported values: {choice}", field)
+    return FieldError(
+        "FieldValueNotSupported", f"Unsupported value: {go_json(value)}: supported values: {choice}", field
+    )
 
 
 def create_options(query: Query) -> CreateOptions:
@@ -209,7 +211,7 @@ def create_options(query: Query) -> CreateOptions:
     """
     options = CreateOptions()
     if query:
-        _refuse("CreateOptions", _write_causes(options, query))
+        _refuse("CreateOptions", _validate_write_options(options, query))
     return options
 
 
@@ -221,7 +223,7 @@ def update_options(query: Query) -> UpdateOptions:
     """
     options = UpdateOptions()
     if query:
-        _refuse("UpdateOptions", _write_causes(options, query))
+        _refuse("UpdateOptions", _validate_write_options(options, query))
     return options
 
 
@@ -238,22 +240,22 @@ def patch_options(query: Query, media_type: str) -> PatchOptions:
             causes.append(required("fieldManager", "is required for apply patch"))
     elif options.force is not None:
         causes.append(forbidden("force", "may not be specified for non-apply patch"))
-    causes += _write_causes(options, query)
+    causes += _validate_write_options(options, query)
     _refuse("PatchOptions", causes)
     return options
 
 
-def _write_causes(options: WriteOptions, query: Query) -> list[Cause]:
+def _validate_write_options(options: WriteOptions, query: Query) -> list[FieldError]:
     """Fill in what all writes share; what is wrong with it."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     manager = _first(query, "fieldManager")
     if manager:
         options.field_manager = manager
-        causes += field_manager_causes("fieldManager", manager)
+        causes += validate_field_manager("fieldManager", manager)
     dry_run = query.get("dryRun")
     if dry_run:
         options.dry_run = True
-        causes += _dry_run_causes(dry_run)
+        causes += _validate_dry_run(dry_run)
     validation = _first(query, "fieldValidation")
     if validation:
         options.field_validation = validation
@@ -262,7 +264,7 @@ def _write_causes(options: WriteOptions, query: Query) -> list[Cause]:
     return causes
 
 
-def field_manager_causes(field: str, manager: str) -> list[Cause]:
+def validate_field_manager(field: str, manager: str) -> list[FieldError]:
     """What is wrong with the name of a field manager."""
     causes = []
     if byte_length(manager) > _MANAGER_LENGTH:
@@ -277,7 +279,7 @@ def field_manager_causes(field: str, manager: str) -> list[Cause]:
     return causes
 
 
-def _dry_run_causes(values: Sequence[str]) -> list[Cause]:
+def _validate_dry_run(values: Sequence[str]) -> list[FieldError]:
     if all(value == "All" for value in values):
         return []
     return [not_supported("dryRun", list(values), ("All",))]
@@ -392,7 +394,7 @@ def _checked(options: DeleteOptions, dry_run: Sequence[str]) -> DeleteOptions:
             causes.append(_unsupported("propagationPolicy", policy, (*_POLICIES, "nil")))
     if dry_run:
         options.dry_run = True
-        causes += _dry_run_causes(dry_run)
+        causes += _validate_dry_run(dry_run)
     if options.ignore_store_read_error:
         causes += [invalid(_IGNORE, True, f"cannot be set together with .{other}") for other in _beside(options)]
     _refuse("DeleteOptions", causes)
@@ -424,6 +426,6 @@ def refuse_unreadable_collection(options: DeleteOptions) -> None:
         _refuse("DeleteOptions", [invalid(_IGNORE, True, text)])
 
 
-def not_unreadable() -> Cause:
+def not_unreadable() -> FieldError:
     """What is wrong with the option for an object that can be read, or is not there."""
     return invalid(_IGNORE, True, "is exclusively used to delete corrupt object(s), try again by removing this option")

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 #: Says what is wrong with a name; the second argument tells that it is a C{generateName}.
-NameProblems = Callable[[str, bool], Sequence[str]]
+ValidateNameFunc = Callable[[str, bool], Sequence[str]]
 
 DNS1123_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS1123_SUBDOMAIN: Final = DNS1123_LABEL + r"(\." + DNS1123_LABEL + ")*"
@@ -100,7 +100,7 @@ def _masked(name: str) -> str:
     return name[:-2] + "a" if len(name) > 1 and name.endswith("-") else name
 
 
-def is_dns1123_subdomain_problems(name: str, prefix: bool = False, *, unit: str = "characters") -> list[str]:
+def validate_dns1123_subdomain(name: str, prefix: bool = False, *, unit: str = "characters") -> list[str]:
     """Names of most kinds: parts of lower case letters, digits and dashes, joined by dots."""
     if prefix:
         name = _masked(name)
@@ -115,7 +115,7 @@ def is_dns1123_subdomain_problems(name: str, prefix: bool = False, *, unit: str 
     return problems
 
 
-def search_domain_problems(name: str) -> list[str]:
+def validate_search_domain(name: str) -> list[str]:
     """Domains in which resolvers search: subdomains with underscores."""
     problems = []
     if byte_length(name) > 253:
@@ -126,16 +126,16 @@ def search_domain_problems(name: str) -> list[str]:
     return problems
 
 
-def long_name_problems(name: str, prefix: bool = False) -> list[str]:
+def validate_long_name(name: str, prefix: bool = False) -> list[str]:
     """
     Check names of kinds whose validation is declared as C{k8s-long-name}: subdomains with a limit in bytes.
 
     A C{generateName} is not checked, only the generated name.
     """
-    return [] if prefix else is_dns1123_subdomain_problems(name, unit="bytes")
+    return [] if prefix else validate_dns1123_subdomain(name, unit="bytes")
 
 
-def is_dns1123_label_problems(name: str, prefix: bool = False, *, unit: str = "characters") -> list[str]:
+def validate_dns1123_label(name: str, prefix: bool = False, *, unit: str = "characters") -> list[str]:
     """Names of namespaces, containers, volumes: a subdomain without dots."""
     if prefix:
         name = _masked(name)
@@ -153,7 +153,7 @@ def is_dns1123_label_problems(name: str, prefix: bool = False, *, unit: str = "c
     return problems
 
 
-def is_dns1035_label_problems(name: str, prefix: bool = False) -> list[str]:
+def validate_dns1035_label(name: str, prefix: bool = False) -> list[str]:
     """Names that begin with a letter and have no dots."""
     if prefix:
         name = _masked(name)
@@ -169,7 +169,7 @@ def is_dns1035_label_problems(name: str, prefix: bool = False) -> list[str]:
     return problems
 
 
-def is_wildcard_dns1123_subdomain_problems(name: str) -> list[str]:
+def validate_wildcard_dns1123_subdomain(name: str) -> list[str]:
     """Host names whose first part is C{*}."""
     problems = []
     if byte_length(name) > 253:
@@ -183,7 +183,7 @@ def is_wildcard_dns1123_subdomain_problems(name: str) -> list[str]:
     return problems
 
 
-def fully_qualified_name_problems(name: str, parts: int = 3) -> list[str]:
+def validate_fully_qualified_name(name: str, parts: int = 3) -> list[str]:
     """
     Domains of at least C{parts} parts; the text for an empty one is C{""}, for the cause C{FieldValueRequired}.
 
@@ -191,7 +191,7 @@ def fully_qualified_name_problems(name: str, parts: int = 3) -> list[str]:
     """
     if not name:
         return [""]
-    problems = is_dns1123_subdomain_problems(name)
+    problems = validate_dns1123_subdomain(name)
     if problems:
         return [",".join(problems)]
     if name.count(".") + 1 < parts:
@@ -200,7 +200,7 @@ def fully_qualified_name_problems(name: str, parts: int = 3) -> list[str]:
     return []
 
 
-def domain_prefixed_path_problems(path: str) -> list[tuple[str, str]]:
+def validate_domain_prefixed_path(path: str) -> list[tuple[str, str]]:
     """
     Keys such as C{acme.io/foo}, which begin with a domain.
 
@@ -212,13 +212,13 @@ def domain_prefixed_path_problems(path: str) -> list[tuple[str, str]]:
     domain, _, rest = path.partition("/")
     if not domain or not rest:
         return [(path, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-    problems = [(domain, text) for text in is_dns1123_subdomain_problems(domain)]
+    problems = [(domain, text) for text in validate_dns1123_subdomain(domain)]
     if not _http_path(rest):
         problems.append((rest, regex_problem("Invalid path", HTTP_PATH)))
     return problems
 
 
-def qualified_name_problems(name: str) -> list[str]:
+def validate_qualified_name(name: str) -> list[str]:
     """Label keys, finalizers, condition types: a name, before it a domain and a slash if there is need to."""
     prefix, slash, rest = name.partition("/")
     if not slash:
@@ -230,7 +230,7 @@ def qualified_name_problems(name: str) -> list[str]:
     elif not prefix:
         problems = ["prefix part must be non-empty"]
     else:
-        problems = [f"prefix part {text}" for text in is_dns1123_subdomain_problems(prefix, unit="bytes")]
+        problems = [f"prefix part {text}" for text in validate_dns1123_subdomain(prefix, unit="bytes")]
     matches = _qualified(rest)
     if matches and len(rest) <= 63:
         return problems
@@ -244,7 +244,7 @@ def qualified_name_problems(name: str) -> list[str]:
 
 
 def is_qualified_name(name: str) -> bool:
-    """Whether L{qualified_name_problems} finds none; quick for the names that come again and again."""
+    """Whether L{validate_qualified_name} finds none; quick for the names that come again and again."""
     return len(name) <= _LONGEST_QUALIFIED_NAME and _is_known_qualified_name(name)
 
 
@@ -253,10 +253,10 @@ _LONGEST_QUALIFIED_NAME: Final = 253 + 1 + 63
 
 @lru_cache(maxsize=4096)
 def _is_known_qualified_name(name: str) -> bool:
-    return not qualified_name_problems(name)
+    return not validate_qualified_name(name)
 
 
-def label_value_problems(value: str) -> list[str]:
+def validate_label_value(value: str) -> list[str]:
     """Values of labels."""
     matches = _label_value(value)
     if matches and len(value) <= 63:
@@ -273,20 +273,20 @@ def label_value_problems(value: str) -> list[str]:
     return problems
 
 
-def path_segment_problems(name: str, prefix: bool = False) -> list[str]:
+def validate_path_segment_name(name: str, prefix: bool = False) -> list[str]:
     """Names of roles and bindings: whatever can be a part of a URL's path."""
     if not prefix and name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{part}'" for part in "/%" if part in name]
 
 
-def _parent_problems(value: str) -> list[str]:
+def _validate_parent(value: str) -> list[str]:
     if value in (".", ".."):
         return [f"must not be '{value}'"]
     return ["must not start with '..'"] if value.startswith("..") else []
 
 
-def config_map_key_problems(key: str) -> list[str]:
+def validate_config_map_key(key: str) -> list[str]:
     """Keys of ConfigMaps and Secrets: they can be names of files."""
     problems = []
     if byte_length(key) > 253:
@@ -294,10 +294,10 @@ def config_map_key_problems(key: str) -> list[str]:
     if not _config_map_key(key):
         rule = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
         problems.append(regex_problem(rule, CONFIG_MAP_KEY, "key.name", "KEY_NAME", "key-name"))
-    return problems + _parent_problems(key)
+    return problems + _validate_parent(key)
 
 
-def env_var_name_problems(name: str) -> list[str]:
+def validate_env_var_name(name: str) -> list[str]:
     """Names of environment variables: anything printable in ASCII but C{=}."""
     if not name:
         return ["environment variable name must be non-empty"]
@@ -306,7 +306,7 @@ def env_var_name_problems(name: str) -> list[str]:
     return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
 
 
-def strict_env_var_name_problems(name: str) -> list[str]:
+def validate_strict_env_var_name(name: str) -> list[str]:
     """Names of environment variables as releases before 1.34 wanted them."""
     problems = []
     if not _env_var_name(name):
@@ -315,10 +315,10 @@ def strict_env_var_name_problems(name: str) -> list[str]:
             "and must not start with a digit"
         )
         problems.append(regex_problem(rule, ENV_VAR_NAME, "my.env-name", "MY_ENV.NAME", "MyEnvName1"))
-    return problems + _parent_problems(name)
+    return problems + _validate_parent(name)
 
 
-def c_identifier_problems(name: str) -> list[str]:
+def validate_c_identifier(name: str) -> list[str]:
     """Identifiers of C."""
     if _c_identifier(name):
         return []
@@ -329,7 +329,7 @@ def c_identifier_problems(name: str) -> list[str]:
     return [regex_problem(rule, C_IDENTIFIER, "my_name", "MY_NAME", "MyName")]
 
 
-def http_header_name_problems(name: str) -> list[str]:
+def validate_http_header_name(name: str) -> list[str]:
     """Names of HTTP headers."""
     if _http_header_name(name):
         return []
@@ -337,7 +337,7 @@ def http_header_name_problems(name: str) -> list[str]:
     return [regex_problem(rule, HTTP_HEADER_NAME, "X-Header-Name")]
 
 
-def percent_problems(text: str) -> list[str]:
+def validate_percent(text: str) -> list[str]:
     """Percentages, such as C{25%}."""
     if _percent(text):
         return []
@@ -345,7 +345,7 @@ def percent_problems(text: str) -> list[str]:
     return [regex_problem(rule, PERCENT, "1%", "93%")]
 
 
-def port_name_problems(name: str) -> list[str]:
+def validate_port_name(name: str) -> list[str]:
     """Names of ports, as IANA has them."""
     problems = []
     if byte_length(name) > 15:
@@ -361,6 +361,6 @@ def port_name_problems(name: str) -> list[str]:
     return problems
 
 
-def port_number_problems(port: int) -> list[str]:
+def validate_port_number(port: int) -> list[str]:
     """Numbers of ports."""
     return [] if 1 <= port <= 65535 else [range_problem(1, 65535)]

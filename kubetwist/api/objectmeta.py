@@ -11,7 +11,7 @@ own on finalizers. Nobody removes repeats, so:
   - and four times for a kind that also looks at the new object as if it were created, as ConfigMap does;
   - a bad finalizer, uid or deletionTimestamp, which fewer rules look at, is told less often.
 
-L{creation_causes} and L{update_causes} put that together.
+L{validate_metadata_on_create} and L{validate_metadata_on_update} put that together.
 
 See kubernetes/apimachinery, C{pkg/api/validation/objectmeta.go}; kubernetes/apiserver, C{pkg/registry/rest/update.go};
 kubernetes, C{pkg/apis/core/validation/validation.go}.
@@ -24,18 +24,18 @@ from typing import Final, Literal
 
 import orjson
 
-from .errors import Cause, forbidden, invalid, required, too_long
+from .errors import FieldError, forbidden, invalid, required, too_long
 from .go.quote import quoted
 from .jsontypes import JSONObject, JSONValue
-from .listoptions import field_manager_causes
+from .listoptions import validate_field_manager
 from .names import (
-    NameProblems,
+    ValidateNameFunc,
     byte_length,
-    is_dns1123_label_problems,
     is_qualified_name,
-    label_value_problems,
-    path_segment_problems,
-    qualified_name_problems,
+    validate_dns1123_label,
+    validate_label_value,
+    validate_path_segment_name,
+    validate_qualified_name,
 )
 
 Meta = Mapping[str, JSONValue]
@@ -71,81 +71,81 @@ _SUBRESOURCE_LENGTH: Final = 256
 Rule = Literal["compare", "whole"]
 
 
-class Parts(list[Cause]):
+class Parts(list[FieldError]):
     """
     The validation errors of an update beyond its metadata, for kinds that validate metadata in the middle.
 
     @ivar first: Number of errors before the kind's last validation of metadata.
     """
 
-    def __init__(self, first: Sequence[Cause], second: Sequence[Cause] = ()) -> None:
+    def __init__(self, first: Sequence[FieldError], second: Sequence[FieldError] = ()) -> None:
         super().__init__([*first, *second])
         self.first = len(first)
 
 
-def creation_causes(
+def validate_metadata_on_create(
     meta: Meta,
     namespaced: bool,
-    name_problems: NameProblems,
+    validate_name: ValidateNameFunc,
     path: str = "metadata",
     *,
     standard_finalizers: bool = True,
-) -> list[Cause]:
+) -> list[FieldError]:
     """
     All that is wrong with the metadata of a new object.
 
-    @param name_problems: The kind's rule for names.
+    @param validate_name: The kind's rule for names.
     @param standard_finalizers: Whether finalizers without a domain must be known ones, as for all built-in kinds.
     """
-    causes = validate_object_meta(meta, namespaced, name_problems, path)
+    causes = validate_object_meta(meta, namespaced, validate_name, path)
     if standard_finalizers and "finalizers" in meta:
-        causes += _standard_finalizer_causes(meta, path)
+        causes += _validate_standard_finalizers(meta, path)
     return causes
 
 
-def update_causes(
+def validate_metadata_on_update(
     new: Meta,
     old: Meta,
     namespaced: bool,
-    name_problems: NameProblems,
+    validate_name: ValidateNameFunc,
     path: str = "metadata",
     *,
     rules: Sequence[Rule] = ("compare",),
     standard_finalizers: bool = True,
-    found: Sequence[Cause] = (),
-) -> list[Cause]:
+    found: Sequence[FieldError] = (),
+) -> list[FieldError]:
     """
     Return all validation errors of an update, those of metadata as often as the reference reports them.
 
     @param rules: The kind's own metadata rules in their order, after the registry's two.
     @param found: The errors beyond the metadata: appended after all rules, or around the last one for L{Parts}.
     """
-    whole = validate_object_meta(new, namespaced, path_segment_problems, path)
+    whole = validate_object_meta(new, namespaced, validate_path_segment_name, path)
     compared = validate_object_meta_update(new, old, path)
-    finalizers = _standard_finalizer_causes(new, path) if standard_finalizers and "finalizers" in new else []
+    finalizers = _validate_standard_finalizers(new, path) if standard_finalizers and "finalizers" in new else []
     causes = whole + compared
     first = found.first if rules and isinstance(found, Parts) else 0
     for place, rule in enumerate(rules, 1):
         if place == len(rules):
             causes += found[:first]
-        causes += compared if rule == "compare" else validate_object_meta(new, namespaced, name_problems, path)
+        causes += compared if rule == "compare" else validate_object_meta(new, namespaced, validate_name, path)
         causes += finalizers
     return [*causes, *found[first:]]
 
 
 def validate_object_meta(
-    meta: Meta, namespaced: bool, name_problems: NameProblems, path: str = "metadata"
-) -> list[Cause]:
+    meta: Meta, namespaced: bool, validate_name: ValidateNameFunc, path: str = "metadata"
+) -> list[FieldError]:
     """What is wrong with metadata by itself; the name has been generated already."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     base = meta.get("generateName")
     if base:
-        causes += [invalid(f"{path}.generateName", base, text) for text in name_problems(base, True)]
+        causes += [invalid(f"{path}.generateName", base, text) for text in validate_name(base, True)]
     name = meta.get("name")
     if not name:
         causes.append(required(f"{path}.name", "name or generateName is required"))
     else:
-        causes += [invalid(f"{path}.name", name, text) for text in name_problems(name, False)]
+        causes += [invalid(f"{path}.name", name, text) for text in validate_name(name, False)]
     namespace = meta.get("namespace")
     if not namespaced:
         if namespace:
@@ -153,30 +153,30 @@ def validate_object_meta(
     elif not namespace:
         causes.append(required(f"{path}.namespace"))
     else:
-        causes += [invalid(f"{path}.namespace", namespace, text) for text in is_dns1123_label_problems(namespace)]
+        causes += [invalid(f"{path}.namespace", namespace, text) for text in validate_dns1123_label(namespace)]
     generation = meta.get("generation")
     if generation is not None and generation < 0:
         causes.append(invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
     if "labels" in meta:
-        causes += label_causes(meta["labels"], f"{path}.labels")
+        causes += validate_labels(meta["labels"], f"{path}.labels")
     if "annotations" in meta:
-        causes += annotation_causes(meta["annotations"], f"{path}.annotations")
+        causes += validate_annotations(meta["annotations"], f"{path}.annotations")
     if "ownerReferences" in meta:
-        causes += owner_causes(meta["ownerReferences"], f"{path}.ownerReferences")
+        causes += validate_owner_references(meta["ownerReferences"], f"{path}.ownerReferences")
     if "finalizers" in meta:
-        causes += finalizer_causes(meta["finalizers"], f"{path}.finalizers")
+        causes += validate_finalizers(meta["finalizers"], f"{path}.finalizers")
     if "managedFields" in meta:
-        causes += managed_fields_causes(meta["managedFields"], f"{path}.managedFields")
+        causes += validate_managed_fields(meta["managedFields"], f"{path}.managedFields")
     return causes
 
 
-def validate_object_meta_update(new: Meta, old: Meta, path: str = "metadata") -> list[Cause]:
+def validate_object_meta_update(new: Meta, old: Meta, path: str = "metadata") -> list[FieldError]:
     """
     What is wrong with metadata as a successor of C{old}.
 
     That it has no resourceVersion is for the registry to say, which fills it in where it may be left out.
     """
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     if old.get("deletionTimestamp") is not None:
         extra = set(new.get("finalizers") or ()).difference(old.get("finalizers") or ())
         if extra:
@@ -200,45 +200,45 @@ def validate_object_meta_update(new: Meta, old: Meta, path: str = "metadata") ->
         if value != old.get(name):
             causes.append(invalid(f"{path}.{name}", value, _IMMUTABLE))
     if "labels" in new:
-        causes += label_causes(new["labels"], f"{path}.labels")
+        causes += validate_labels(new["labels"], f"{path}.labels")
     if "annotations" in new:
-        causes += annotation_causes(new["annotations"], f"{path}.annotations")
+        causes += validate_annotations(new["annotations"], f"{path}.annotations")
     if "ownerReferences" in new:
-        causes += owner_causes(new["ownerReferences"], f"{path}.ownerReferences")
+        causes += validate_owner_references(new["ownerReferences"], f"{path}.ownerReferences")
     if "managedFields" in new:
-        causes += managed_fields_causes(new["managedFields"], f"{path}.managedFields")
+        causes += validate_managed_fields(new["managedFields"], f"{path}.managedFields")
     return causes
 
 
-def label_causes(labels: Mapping[str, str] | None, path: str) -> list[Cause]:
+def validate_labels(labels: Mapping[str, str] | None, path: str) -> list[FieldError]:
     """What is wrong with labels."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     for key, value in (labels or {}).items():
         if not is_qualified_name(key):
-            causes += [invalid(path, key, text) for text in qualified_name_problems(key)]
-        causes += [invalid(path, value, text) for text in label_value_problems(value)]
+            causes += [invalid(path, key, text) for text in validate_qualified_name(key)]
+        causes += [invalid(path, value, text) for text in validate_label_value(value)]
     return causes
 
 
-def annotation_causes(annotations: Mapping[str, str] | None, path: str) -> list[Cause]:
+def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> list[FieldError]:
     """What is wrong with annotations: their keys, in which case does not matter, and the size of them all."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     size = 0
     for key, value in (annotations or {}).items():
         size += byte_length(key) + byte_length(value)
         if not is_qualified_name(key):
-            causes += [invalid(path, key, text) for text in qualified_name_problems(key.lower())]
+            causes += [invalid(path, key, text) for text in validate_qualified_name(key.lower())]
     if size > ANNOTATIONS_LIMIT:
         causes.append(too_long(path, ANNOTATIONS_LIMIT))
     return causes
 
 
-def owner_causes(owners: Sequence[Meta] | None, path: str) -> list[Cause]:
+def validate_owner_references(owners: Sequence[Meta] | None, path: str) -> list[FieldError]:
     """What is wrong with references to owners."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     controller = ""
     for owner in owners or ():
-        causes += _owner_causes(owner, path)
+        causes += _validate_owner_reference(owner, path)
         if owner.get("controller"):
             current = f"{owner.get('kind') or ''}/{owner.get('name') or ''}"
             if controller:
@@ -247,13 +247,13 @@ def owner_causes(owners: Sequence[Meta] | None, path: str) -> list[Cause]:
                     f"{controller} and {current}"
                 )
                 shown = orjson.dumps([_go_owner(one) for one in owners or ()]).decode()
-                causes.append(Cause("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path))
+                causes.append(FieldError("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path))
             else:
                 controller = current
     return causes
 
 
-def _owner_causes(owner: Meta, path: str) -> list[Cause]:
+def _validate_owner_reference(owner: Meta, path: str) -> list[FieldError]:
     causes = []
     api_version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
     group, _, version = api_version.rpartition("/")
@@ -265,7 +265,7 @@ def _owner_causes(owner: Meta, path: str) -> list[Cause]:
     if kind == "Event" and version == "v1" and not group:
         shown = orjson.dumps(_go_owner(owner)).decode()
         detail = "/v1, Kind=Event is disallowed from being an owner"
-        causes.append(Cause("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path))
+        causes.append(FieldError("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path))
     return causes
 
 
@@ -278,16 +278,16 @@ def _go_owner(owner: Meta) -> JSONObject:
     return ordered
 
 
-def finalizer_causes(finalizers: Sequence[str] | None, path: str) -> list[Cause]:
+def validate_finalizers(finalizers: Sequence[str] | None, path: str) -> list[FieldError]:
     """What is wrong with finalizers whatever the kind."""
-    causes = [invalid(path, name, text) for name in finalizers or () for text in qualified_name_problems(name)]
+    causes = [invalid(path, name, text) for name in finalizers or () for text in validate_qualified_name(name)]
     if finalizers and "orphan" in finalizers and "foregroundDeletion" in finalizers:
         detail = "finalizer orphan and foregroundDeletion cannot be both set"
         causes.append(invalid(path, list(finalizers), detail))
     return causes
 
 
-def _standard_finalizer_causes(meta: Meta, path: str) -> list[Cause]:
+def _validate_standard_finalizers(meta: Meta, path: str) -> list[FieldError]:
     detail = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         invalid(f"{path}.finalizers[{index}]", name, detail)
@@ -296,9 +296,9 @@ def _standard_finalizer_causes(meta: Meta, path: str) -> list[Cause]:
     ]
 
 
-def managed_fields_causes(entries: Sequence[Meta] | None, path: str) -> list[Cause]:
+def validate_managed_fields(entries: Sequence[Meta] | None, path: str) -> list[FieldError]:
     """What is wrong with the records of field managers."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     for index, entry in enumerate(entries or ()):
         where = f"{path}[{index}]"
         operation = entry.get("operation") or ""
@@ -307,7 +307,7 @@ def managed_fields_causes(entries: Sequence[Meta] | None, path: str) -> list[Cau
         fields_type = entry.get("fieldsType") or ""
         if fields_type not in ("", "FieldsV1"):
             causes.append(invalid(f"{where}.fieldsType", fields_type, "must be `FieldsV1`"))
-        causes += field_manager_causes(f"{where}.manager", entry.get("manager") or "")
+        causes += validate_field_manager(f"{where}.manager", entry.get("manager") or "")
         if byte_length(entry.get("subresource") or "") > _SUBRESOURCE_LENGTH:
             causes.append(too_long(f"{where}.subresource", _SUBRESOURCE_LENGTH))
     return causes

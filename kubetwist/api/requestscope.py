@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from attrs import define, evolve
 
-from .errors import Cause
+from .errors import FieldError
 from .resource import UserInfo
 
 
@@ -72,7 +72,7 @@ class RequestScope:
     weight: int = 1
     in_thread: Callable[..., Any] | None = None
     pause: Callable[[], Any] | None = None
-    forgives: Callable[[Cause], bool] | None = None
+    forgives: Callable[[FieldError], bool] | None = None
 
     def large(self, size: int = 0) -> bool:
         """

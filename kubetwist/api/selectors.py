@@ -15,7 +15,7 @@ from attrs import frozen
 
 from .go.quote import quoted
 from .jsontypes import JSONValue
-from .names import is_qualified_name, label_value_problems, qualified_name_problems
+from .names import is_qualified_name, validate_label_value, validate_qualified_name
 
 Labels = Mapping[str, str]
 Predicate = Callable[[Labels], bool]
@@ -146,7 +146,7 @@ def _requirement(key: str, operator: str, values: Sequence[str], path: str = "")
     """
     problems = []
     if not is_qualified_name(key):
-        trouble = qualified_name_problems(key)
+        trouble = validate_qualified_name(key)
         problems.append(f"key: Invalid value: {quoted(key)}: {'; '.join(trouble)}")
     if operator in ("in", "notin"):
         if not values:
@@ -162,7 +162,7 @@ def _requirement(key: str, operator: str, values: Sequence[str], path: str = "")
             if _int64(value) is None
         ]
     for index, value in enumerate(values):
-        trouble = label_value_problems(value)
+        trouble = validate_label_value(value)
         if trouble:
             problems.append(f"values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(trouble)}")
     if problems:
@@ -321,12 +321,12 @@ def _plain_requirements(text: str) -> list[Requirement] | None:
         if key in ("in", "notin") or not is_qualified_name(key):
             return None
         if operator:
-            if negated or label_value_problems(value):
+            if negated or validate_label_value(value):
                 return None
             found.append(Requirement(key, operator, (value,)))
         elif within:
             values = sorted({one.strip(" \t\r\n") for one in several.split(",")})
-            if negated or not values[0] or any(map(label_value_problems, values)):
+            if negated or not values[0] or any(map(validate_label_value, values)):
                 return None
             found.append(Requirement(key, within, tuple(values)))
         else:
@@ -387,7 +387,7 @@ class _Parser:
             raise SelectorError(f"found '{text}', expected: identifier")
         key = text
         if not is_qualified_name(key):
-            trouble = qualified_name_problems(key)
+            trouble = validate_qualified_name(key)
             raise SelectorError(f"<nil>: Invalid value: {quoted(key)}: {'; '.join(trouble)}")
         if negated:
             return _requirement(key, "!", ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .names import is_dns1123_label_problems, is_dns1123_subdomain_problems
+from .names import validate_dns1123_label, validate_dns1123_subdomain
 
 if TYPE_CHECKING:
     from .resource import JSONObject, UserInfo
@@ -42,7 +42,7 @@ def split_service_account(user: str) -> tuple[str, str] | None:
     if not user.startswith(_SERVICE_ACCOUNT):
         return None
     namespace, separator, name = user.removeprefix(_SERVICE_ACCOUNT).partition(":")
-    if not separator or is_dns1123_label_problems(namespace) or is_dns1123_subdomain_problems(name):
+    if not separator or validate_dns1123_label(namespace) or validate_dns1123_subdomain(name):
         return None
     return namespace, name
 
@@ -52,7 +52,7 @@ def split_node(user: str) -> str | None:
     if not user.startswith(_NODE):
         return None
     name = user.removeprefix(_NODE)
-    return None if is_dns1123_subdomain_problems(name) else name
+    return None if validate_dns1123_subdomain(name) else name
 
 
 def node_of(user: UserInfo) -> str | None:

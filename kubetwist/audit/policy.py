@@ -14,10 +14,10 @@ from attrs import field, frozen
 from twisted.logger import Logger
 
 from ..api.decoding import BodyError, decode_yaml, json_type
-from ..api.errors import Cause, aggregate, invalid, required
+from ..api.errors import FieldError, aggregate, invalid, required
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
-from ..api.names import is_dns1123_subdomain_problems
+from ..api.names import validate_dns1123_subdomain
 from ..api.resource import JSONObject, UserInfo
 
 if TYPE_CHECKING:
@@ -300,8 +300,8 @@ def _mistyped(value: JSONValue, struct: str, path: str, expected: str) -> BadPol
 # --- its rules
 
 
-def _causes(policy: JSONObject) -> Iterator[Cause]:
-    yield from _stage_causes(policy.get("omitStages", ()), "omitStages")
+def _causes(policy: JSONObject) -> Iterator[FieldError]:
+    yield from _validate_stages(policy.get("omitStages", ()), "omitStages")
     for number, rule in enumerate(policy.get("rules", ())):
         path = f"rules[{number}]"
         level = rule.get("level", "")
@@ -311,23 +311,23 @@ def _causes(policy: JSONObject) -> Iterator[Cause]:
             # In their order, not sorted as elsewhere.
             choice = ", ".join(map(quoted, LEVELS))
             why = f"Unsupported value: {quoted(level)}: supported values: {choice}"
-            yield Cause("FieldValueNotSupported", why, f"{path}.level")
+            yield FieldError("FieldValueNotSupported", why, f"{path}.level")
         urls = rule.get("nonResourceURLs", ())
-        yield from _path_causes(urls, f"{path}.nonResourceURLs")
-        yield from _resource_causes(rule.get("resources", ()), f"{path}.resources")
-        yield from _stage_causes(rule.get("omitStages", ()), f"{path}.omitStages")
+        yield from _validate_path(urls, f"{path}.nonResourceURLs")
+        yield from _validate_resource(rule.get("resources", ()), f"{path}.resources")
+        yield from _validate_stages(rule.get("omitStages", ()), f"{path}.omitStages")
         if urls and (rule.get("resources") or rule.get("namespaces")):
             why = "rules cannot apply to both regular resources and non-resource URLs"
             yield invalid(f"{path}.nonResourceURLs", urls, why)
 
 
-def _stage_causes(stages: Sequence[str], path: str) -> Iterator[Cause]:
+def _validate_stages(stages: Sequence[str], path: str) -> Iterator[FieldError]:
     for number, stage in enumerate(stages):
         if stage not in STAGES:
             yield invalid(f"{path}[{number}]", stage, f"allowed stages are {','.join(STAGES)}")
 
 
-def _path_causes(urls: Sequence[str], path: str) -> Iterator[Cause]:
+def _validate_path(urls: Sequence[str], path: str) -> Iterator[FieldError]:
     for number, url in enumerate(urls):
         if url == "*":
             continue
@@ -339,11 +339,11 @@ def _path_causes(urls: Sequence[str], path: str) -> Iterator[Cause]:
             yield invalid(f"{path}[{number}]", url, why)
 
 
-def _resource_causes(resources: Sequence[JSONObject], path: str) -> Iterator[Cause]:
+def _validate_resource(resources: Sequence[JSONObject], path: str) -> Iterator[FieldError]:
     for one in resources:
         group = one.get("group", "")
         if group and group != "*":
-            problems = is_dns1123_subdomain_problems(group)
+            problems = validate_dns1123_subdomain(group)
             if problems:
                 yield invalid(f"{path}.group", group, ",".join(problems))
         if one.get("resourceNames") and not one.get("resources"):

@@ -21,14 +21,14 @@ from ..api.configurations import (
     Struct,
     decode_configuration,
 )
-from ..api.errors import Cause, aggregate, duplicate, invalid, required, too_many
+from ..api.errors import FieldError, aggregate, duplicate, invalid, required, too_many
 from ..api.flagvalues import FlagValues
 from ..api.go.quote import quoted
 from ..api.go.url import (
     URLError,
     parse_url,
 )
-from ..api.names import domain_prefixed_path_problems
+from ..api.names import validate_domain_prefixed_path
 from ..api.resource import JSONObject
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def compiled(configuration: JSONObject, disallowed: Collection[str]) -> Authenti
 
     @raise BadConfiguration: It breaks rules.
     """
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     found = []
     if len(configuration["jwt"]) > _MOST_ISSUERS:
         causes.append(too_many("jwt", len(configuration["jwt"]), _MOST_ISSUERS))
@@ -259,7 +259,7 @@ def compiled(configuration: JSONObject, disallowed: Collection[str]) -> Authenti
 class _JWTCompiler:
     """Checks and compiles one issuer; what is wrong is added to a list."""
 
-    def __init__(self, jwt: JSONObject, path: str, causes: list[Cause]) -> None:
+    def __init__(self, jwt: JSONObject, path: str, causes: list[FieldError]) -> None:
         self._jwt = jwt
         self._path = path
         self._causes = causes
@@ -268,7 +268,7 @@ class _JWTCompiler:
 
     def compile(self, disallowed: Collection[str]) -> JWTConfiguration:
         issuer = self._jwt["issuer"]
-        self._causes += _issuer_causes(issuer, disallowed, f"{self._path}.issuer")
+        self._causes += _validate_issuer(issuer, disallowed, f"{self._path}.issuer")
         required_claims, claim_rules = self._claim_rules()
         mappings = self._jwt["claimMappings"]
         path = f"{self._path}.claimMappings"
@@ -385,7 +385,7 @@ class _JWTCompiler:
         for index, mapping in enumerate(mappings):
             key, expression = mapping["key"], mapping["valueExpression"]
             where = f"{path}[{index}]"
-            self._causes += _key_causes(key, f"{where}.key")
+            self._causes += _validate_keys(key, f"{where}.key")
             if key in seen:
                 self._causes.append(duplicate(f"{where}.key", key))
                 continue
@@ -409,17 +409,17 @@ class _JWTCompiler:
             return None
 
 
-def _issuer_causes(issuer: JSONObject, disallowed: Collection[str], path: str) -> Iterator[Cause]:
+def _validate_issuer(issuer: JSONObject, disallowed: Collection[str], path: str) -> Iterator[FieldError]:
     url, discovery = issuer["url"], issuer["discoveryURL"]
     if not url:
         yield required(f"{path}.url")
     else:
-        yield from _url_causes(url, disallowed, f"{path}.url")
+        yield from _validate_url(url, disallowed, f"{path}.url")
     if discovery:
         if url and url.rstrip("/") == discovery.rstrip("/"):
             yield invalid(f"{path}.discoveryURL", discovery, "discoveryURL must be different from URL")
-        yield from _url_causes(discovery, (), f"{path}.discoveryURL")
-    yield from _audience_causes(issuer["audiences"], issuer["audienceMatchPolicy"], path)
+        yield from _validate_url(discovery, (), f"{path}.discoveryURL")
+    yield from _validate_audiences(issuer["audiences"], issuer["audienceMatchPolicy"], path)
     authorities = issuer["certificateAuthority"]
     if authorities and not _has_certificates(authorities):
         text = "data does not contain any valid RSA or ECDSA certificates"
@@ -429,7 +429,7 @@ def _issuer_causes(issuer: JSONObject, disallowed: Collection[str], path: str) -
         yield invalid(f"{path}.egressSelectorType", selector, "egress selector must be either controlplane or cluster")
 
 
-def _url_causes(url: str, disallowed: Collection[str], path: str) -> Iterator[Cause]:
+def _validate_url(url: str, disallowed: Collection[str], path: str) -> Iterator[FieldError]:
     if url in disallowed:
         text = f"URL must not overlap with disallowed issuers: [{' '.join(sorted(disallowed))}]"
         yield invalid(path, url, text)
@@ -448,7 +448,7 @@ def _url_causes(url: str, disallowed: Collection[str], path: str) -> Iterator[Ca
             yield invalid(path, url, text)
 
 
-def _audience_causes(audiences: Sequence[str], policy: str, path: str) -> Iterator[Cause]:
+def _validate_audiences(audiences: Sequence[str], policy: str, path: str) -> Iterator[FieldError]:
     if not audiences:
         yield required(f"{path}.audiences", f"at least one {path}.audiences is required")
         return
@@ -465,8 +465,8 @@ def _audience_causes(audiences: Sequence[str], policy: str, path: str) -> Iterat
         yield invalid(f"{path}.audienceMatchPolicy", policy, text)
 
 
-def _key_causes(key: str, path: str) -> Iterator[Cause]:
-    for part, text in domain_prefixed_path_problems(key):
+def _validate_keys(key: str, path: str) -> Iterator[FieldError]:
+    for part, text in validate_domain_prefixed_path(key):
         yield invalid(path, part, text) if text else required(path)
     if key != key.lower():
         yield invalid(path, key, "must be lowercase")

@@ -24,7 +24,7 @@ from ..api.configurations import (
     decode_configuration,
 )
 from ..api.errors import (
-    Cause,
+    FieldError,
     aggregate,
     duplicate,
     invalid,
@@ -35,7 +35,7 @@ from ..api.go.durations import (
     format_duration,
     parse_nanoseconds,
 )
-from ..api.names import is_dns1123_subdomain_problems
+from ..api.names import validate_dns1123_subdomain
 from ..api.resource import JSONObject
 from ..client.errors import BadSettings
 from ..client.kubeconfig import (
@@ -139,7 +139,7 @@ def load_configuration(
                     _read_durations(authorizer["webhook"])
         except ValueError as error:
             raise BadConfiguration(f"failed to load AuthorizationConfiguration from file: {error}") from None
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     conditions = _validate(authorizers, known, causes)
     if causes:
         raise BadConfiguration(aggregate(causes).removeprefix(": "))
@@ -165,7 +165,7 @@ def _read_durations(webhook: JSONObject) -> None:
 
 
 def _validate(
-    authorizers: list[JSONObject], known: Collection[str], causes: list[Cause]
+    authorizers: list[JSONObject], known: Collection[str], causes: list[FieldError]
 ) -> dict[int, MatchConditions | None]:
     """Conditions by the places of webhooks; what is wrong is added to C{causes}."""
     if not authorizers:
@@ -190,7 +190,7 @@ def _validate(
             causes.append(required(f"{path}.name"))
         elif name in names:
             causes.append(duplicate(f"{path}.name", name))
-        elif problems := is_dns1123_subdomain_problems(name):
+        elif problems := validate_dns1123_subdomain(name):
             causes.append(invalid(f"{path}.name", name, f"authorizer name is invalid: {', '.join(problems)}"))
         names.add(name)
         if kind != WEBHOOK:
@@ -203,7 +203,7 @@ def _validate(
     return conditions
 
 
-def _validate_webhook(webhook: JSONObject, path: str, causes: list[Cause]) -> MatchConditions | None:
+def _validate_webhook(webhook: JSONObject, path: str, causes: list[FieldError]) -> MatchConditions | None:
     timeout = webhook["timeout"]
     if not timeout:
         causes.append(required(f"{path}.timeout"))
@@ -235,7 +235,7 @@ def _validate_webhook(webhook: JSONObject, path: str, causes: list[Cause]) -> Ma
 
 
 def _choice(
-    fields: JSONObject, name: str, choice: tuple[str, ...], path: str, causes: list[Cause], why: str = ""
+    fields: JSONObject, name: str, choice: tuple[str, ...], path: str, causes: list[FieldError], why: str = ""
 ) -> None:
     value = fields[name]
     if not value:
@@ -244,7 +244,7 @@ def _choice(
         causes.append(not_supported(f"{path}.{name}", value, choice))
 
 
-def _validate_connection(info: JSONObject, path: str, causes: list[Cause]) -> None:
+def _validate_connection(info: JSONObject, path: str, causes: list[FieldError]) -> None:
     kind, file = info["type"], info["kubeConfigFile"]
     path_of_file = f"{path}.kubeConfigFile"
     if kind == "InClusterConfig":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
-from kubetwist.api.errors import Cause, internal, invalid
+from kubetwist.api.errors import FieldError, internal, invalid
 from kubetwist.api.resource import UserInfo
 
 from ..api.jsontypes import JSONValue
@@ -31,7 +31,7 @@ UserValue = Any
 class CauseError(ValueError):
     """An expression that a configuration may not have."""
 
-    def __init__(self, cause: Cause) -> None:
+    def __init__(self, cause: FieldError) -> None:
         super().__init__(str(cause))
         self.cause = cause
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from kubetwist.api.errors import Cause, duplicate, internal, invalid, required, too_many
+from kubetwist.api.errors import FieldError, duplicate, internal, invalid, required, too_many
 
 from ..api.jsontypes import JSONObject, JSONValue
 
@@ -104,7 +104,7 @@ class MatchConditions:
 
 def compile_match_conditions(
     conditions: Sequence[Mapping[str, JSONValue]], path: str = ""
-) -> tuple[MatchConditions | None, list[Cause]]:
+) -> tuple[MatchConditions | None, list[FieldError]]:
     """
     Compile the conditions of a webhook.
 
@@ -116,7 +116,7 @@ def compile_match_conditions(
     if len(conditions) > _MOST:
         return None, [too_many(field, len(conditions), _MOST)]
     programs: list[tuple[str, Program]] = []
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
         where = f"{field}[{index}].expression"
@@ -129,14 +129,14 @@ def compile_match_conditions(
             continue
         seen.add(expression)
         program = _compile(expression, where)
-        if isinstance(program, Cause):
+        if isinstance(program, FieldError):
             causes.append(program)
         else:
             programs.append((expression, program))
     return (MatchConditions(programs) if programs else None), causes
 
 
-def _compile(expression: str, where: str) -> Program | Cause:
+def _compile(expression: str, where: str) -> Program | FieldError:
     from kubetwist.cel.errors import CompileErrors, ProgramError
     from kubetwist.cel.types import BOOL
 

@@ -19,9 +19,9 @@ from attrs import evolve, frozen
 from twisted.internet.defer import Deferred
 
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
-from ..api.errors import Cause, aggregate, invalid, required
+from ..api.errors import FieldError, aggregate, invalid, required
 from ..api.go.quote import quoted
-from ..api.names import domain_prefixed_path_problems
+from ..api.names import validate_domain_prefixed_path
 from ..api.resource import UserInfo
 from ..api.users import (
     ANONYMOUS,
@@ -249,9 +249,9 @@ def _extra_problem(extra: Mapping[str, tuple[str, ...]]) -> str:
     for key, values in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"
-        causes: list[Cause] = [
+        causes: list[FieldError] = [
             invalid("extra.key", part, text) if text else required("extra.key")
-            for part, text in domain_prefixed_path_problems(key)
+            for part, text in validate_domain_prefixed_path(key)
         ]
         if causes:
             return f"impersonating an invalid key in extra is not allowed{aggregate(causes)}"

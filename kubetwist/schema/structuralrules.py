@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ..api.errors import Cause, forbidden, invalid, required
+from ..api.errors import FieldError, forbidden, invalid, required
 from ..api.jsontypes import JSONValue
 from ..api.patterns import PatternError, compiled
 from ..api.resource import JSONObject
@@ -110,14 +110,14 @@ def everywhere(schema: JSONObject) -> Iterator[JSONObject]:
         pending += parts_of(one)
 
 
-def structural_causes(schema: JSONObject, path: str) -> list[Cause]:
+def validate_structural(schema: JSONObject, path: str) -> list[FieldError]:
     """Why a schema is none, in the order of the texts."""
     causes = _invariants(schema, _ROOT, path) + _completeness(schema, schema, path, path)
     return sorted(causes, key=str)
 
 
-def _invariants(schema: JSONObject, level: int, path: str) -> list[Cause]:
-    causes: list[Cause] = []
+def _invariants(schema: JSONObject, level: int, path: str) -> list[FieldError]:
+    causes: list[FieldError] = []
     kind = schema.get("type") or ""
     embedded = bool(schema.get("x-kubernetes-embedded-resource"))
     preserve = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
@@ -141,7 +141,7 @@ def _invariants(schema: JSONObject, level: int, path: str) -> list[Cause]:
     if int_or_string and embedded:
         text = "must be false if x-kubernetes-int-or-string is true"
         causes.append(invalid(f"{path}.x-kubernetes-embedded-resource", True, text))
-    causes += _value_causes(schema, path)
+    causes += _validate_value(schema, path)
     if embedded and kind != "object":
         text = "must be object if x-kubernetes-embedded-resource is true"
         causes.append(invalid(f"{path}.type", kind, text) if kind else required(f"{path}.type", text))
@@ -158,7 +158,7 @@ def _invariants(schema: JSONObject, level: int, path: str) -> list[Cause]:
                 found = properties[name].get("type") or ""
                 causes.append(invalid(f"{path}.properties[{name}].type", found, "must be string"))
     if "metadata" in properties:
-        causes += _metadata_causes(properties["metadata"], level, embedded, f"{path}.properties[metadata]")
+        causes += _validate_metadata(properties["metadata"], level, embedded, f"{path}.properties[metadata]")
     if embedded and not preserve and not properties:
         text = (
             "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
@@ -167,8 +167,8 @@ def _invariants(schema: JSONObject, level: int, path: str) -> list[Cause]:
     return causes
 
 
-def _metadata_causes(schema: JSONObject, level: int, embedded: bool, path: str) -> list[Cause]:
-    causes: list[Cause] = []
+def _validate_metadata(schema: JSONObject, level: int, embedded: bool, path: str) -> list[FieldError]:
+    causes: list[FieldError] = []
     if (level == _ROOT or embedded) and schema.get("type") != "object":
         causes.append(invalid(f"{path}.type", schema.get("type") or "", "must be object"))
     if level == _ROOT:
@@ -181,21 +181,21 @@ def _metadata_causes(schema: JSONObject, level: int, embedded: bool, path: str) 
     return causes
 
 
-def _value_causes(schema: JSONObject, path: str, *, skip_any: bool | None = None) -> list[Cause]:
+def _validate_value(schema: JSONObject, path: str, *, skip_any: bool | None = None) -> list[FieldError]:
     """What is wrong within the combinations of a schema; where C{int-or-string} is spelled out, types may be there."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     any_of, all_of = schema.get("anyOf") or [], schema.get("allOf") or []
     if any_of != _INT_OR_STRING if skip_any is None else not skip_any:
         for index, part in enumerate(any_of):
-            causes += _nested_causes(part, f"{path}.anyOf[{index}]")
+            causes += _validate_nested(part, f"{path}.anyOf[{index}]")
     for index, part in enumerate(all_of):
         skip = skip_any is None and index == 0 and (part.get("anyOf") or []) == _INT_OR_STRING
-        causes += _nested_causes(part, f"{path}.allOf[{index}]", skip_any=skip)
+        causes += _validate_nested(part, f"{path}.allOf[{index}]", skip_any=skip)
     for index, part in enumerate(schema.get("oneOf") or ()):
-        causes += _nested_causes(part, f"{path}.oneOf[{index}]")
+        causes += _validate_nested(part, f"{path}.oneOf[{index}]")
     negated = schema.get("not")
     if negated is not None:
-        causes += _nested_causes(negated, f"{path}.not")
+        causes += _validate_nested(negated, f"{path}.not")
     pattern = schema.get("pattern")
     if pattern:
         try:
@@ -223,14 +223,14 @@ _FORBIDDEN: Final[tuple[tuple[str, str], ...]] = (
 )
 
 
-def _nested_causes(schema: JSONObject, path: str, *, skip_any: bool = False) -> list[Cause]:
-    causes = _value_causes(schema, path, skip_any=skip_any)
+def _validate_nested(schema: JSONObject, path: str, *, skip_any: bool = False) -> list[FieldError]:
+    causes = _validate_value(schema, path, skip_any=skip_any)
     items = schema.get("items")
     if isinstance(items, dict):
-        causes += _nested_causes(items, f"{path}.items")
+        causes += _validate_nested(items, f"{path}.items")
     properties: JSONObject = schema.get("properties") or {}
     for name, part in properties.items():
-        causes += _nested_causes(part, f"{path}.properties[{name}]")
+        causes += _validate_nested(part, f"{path}.properties[{name}]")
     for name, wanted in _FORBIDDEN:
         if _is_set(schema, name):
             causes.append(forbidden(f"{path}.{name}", f"must be {wanted} to be structural"))
@@ -246,9 +246,9 @@ def _is_set(schema: JSONObject, name: str) -> bool:
     return bool(value)
 
 
-def _completeness(values: JSONObject, schema: JSONValue, path: str, values_path: str) -> list[Cause]:
+def _completeness(values: JSONObject, schema: JSONValue, path: str, values_path: str) -> list[FieldError]:
     """What combinations speak of without its being specified."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     parts: list[tuple[JSONObject, str]] = []
     if values.get("not") is not None:
         parts.append((values["not"], f"{values_path}.not"))
@@ -259,7 +259,7 @@ def _completeness(values: JSONObject, schema: JSONValue, path: str, values_path:
     return causes
 
 
-def _nested_completeness(values: JSONObject, schema: JSONValue, path: str, values_path: str) -> list[Cause]:
+def _nested_completeness(values: JSONObject, schema: JSONValue, path: str, values_path: str) -> list[FieldError]:
     if not isinstance(schema, dict):
         return [required(path, f"because it is defined in {values_path}")]
     causes = _completeness(values, schema, path, values_path)

@@ -12,7 +12,7 @@ from typing import Final
 from attrs import frozen
 
 from ..api.configurations import OPTIONAL_INT32, OPTIONAL_STRING, BadConfiguration, Struct, decode_configuration
-from ..api.errors import Cause, aggregate, invalid
+from ..api.errors import FieldError, aggregate, invalid
 from ..api.go.url import (
     URLError,
     parse_url,
@@ -63,7 +63,7 @@ def load_tracing(content: bytes) -> TracingConfiguration:
     return TracingConfiguration(endpoint or "", rate or 0)
 
 
-def _problems(endpoint: str | None, rate: int | None) -> Iterator[Cause]:
+def _problems(endpoint: str | None, rate: int | None) -> Iterator[FieldError]:
     if rate is not None:
         if rate < 0:
             yield invalid("samplingRatePerMillion", rate, "sampling rate must be positive")

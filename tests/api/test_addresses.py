@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.addresses import cidr_problems, ip_problems, parse_cidr, parse_ip, shown_ip
+from kubetwist.api.addresses import parse_cidr, parse_ip, shown_ip, validate_cidr, validate_ip
 
 
 class AddressTests(SynchronousTestCase):
@@ -19,50 +19,50 @@ class AddressTests(SynchronousTestCase):
         """What no parser takes is told what an address looks like."""
         for text in ("", "1.2.3", "1.2.3.256", "fe80::1%eth0", "a", "1.2.3.4 ", "1" * 100, "٣.1.1.1"):
             self.assertIsNone(parse_ip(text), text)
-            self.assertEqual(ip_problems(text), ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"])
+            self.assertEqual(validate_ip(text), ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"])
 
     def test_leading_zeros(self) -> None:
         """Zeros in front are for old fields only."""
         self.assertEqual(str(parse_ip("010.001.0.0")), "10.1.0.0")
-        self.assertEqual(ip_problems("010.1.1.1"), ["must not have leading 0s"])
-        self.assertEqual(ip_problems("010.1.1.1", strict=False, canonical=False), [])
+        self.assertEqual(validate_ip("010.1.1.1"), ["must not have leading 0s"])
+        self.assertEqual(validate_ip("010.1.1.1", strict=False, canonical=False), [])
 
     def test_mapped(self) -> None:
         """IPv4 within IPv6 is for old fields only, and is shown as IPv4."""
-        self.assertEqual(ip_problems("::ffff:1.2.3.4"), ["must not be an IPv4-mapped IPv6 address"])
+        self.assertEqual(validate_ip("::ffff:1.2.3.4"), ["must not be an IPv4-mapped IPv6 address"])
         address = parse_ip("::ffff:1.2.3.4")
         assert address is not None
         self.assertEqual(shown_ip(address), "1.2.3.4")
 
     def test_canonical(self) -> None:
         """Only one form of an address is good enough for a name."""
-        self.assertEqual(ip_problems("2001:db8:0:0::1"), ['must be in canonical form ("2001:db8::1")'])
-        self.assertEqual(ip_problems("2001:db8:0:0::1", canonical=False), [])
+        self.assertEqual(validate_ip("2001:db8:0:0::1"), ['must be in canonical form ("2001:db8::1")'])
+        self.assertEqual(validate_ip("2001:db8:0:0::1", canonical=False), [])
 
     def test_blocks(self) -> None:
         """A block is an address and a length that leaves none of its bits over."""
         for good in ("10.0.0.0/8", "0.0.0.0/0", "::/0", "2001:db8::/64"):
-            self.assertEqual(cidr_problems(good), [], good)
+            self.assertEqual(validate_cidr(good), [], good)
         for bad in ("10.0.0.0", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+1", "/8", "10.0.0.0/8/8", "10.0.0.0/ 8"):
             self.assertEqual(
-                cidr_problems(bad), ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"], bad
+                validate_cidr(bad), ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"], bad
             )
-        self.assertEqual(cidr_problems("10.0.0.1/8"), ["must not have bits set beyond the prefix length"])
-        self.assertEqual(cidr_problems("10.0.0.0/08"), ["must not have leading 0s in IP or prefix length"])
-        self.assertEqual(cidr_problems("::ffff:1.2.3.0/120"), ["must not have an IPv4-mapped IPv6 address"])
-        self.assertEqual(cidr_problems("FD00::/8"), ['must be in canonical form ("fd00::/8")'])
-        self.assertEqual(cidr_problems("10.0.0.1/8", strict=False, canonical=False), [])
+        self.assertEqual(validate_cidr("10.0.0.1/8"), ["must not have bits set beyond the prefix length"])
+        self.assertEqual(validate_cidr("10.0.0.0/08"), ["must not have leading 0s in IP or prefix length"])
+        self.assertEqual(validate_cidr("::ffff:1.2.3.0/120"), ["must not have an IPv4-mapped IPv6 address"])
+        self.assertEqual(validate_cidr("FD00::/8"), ['must be in canonical form ("fd00::/8")'])
+        self.assertEqual(validate_cidr("10.0.0.1/8", strict=False, canonical=False), [])
 
     @given(st.ip_addresses())
     def test_round_trip(self, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
         """The canonical form of any address has no problems and reads as that address."""
         self.assertEqual(parse_ip(str(address)), address)
         if not (isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped):
-            self.assertEqual(ip_problems(shown_ip(address)), [])
+            self.assertEqual(validate_ip(shown_ip(address)), [])
 
     @given(st.text(st.sampled_from("0123456789abcdef:./")))
     def test_any_text(self, text: str) -> None:
         """No text breaks the parsers."""
-        self.assertIsInstance(ip_problems(text), list)
-        self.assertIsInstance(cidr_problems(text), list)
+        self.assertIsInstance(validate_ip(text), list)
+        self.assertIsInstance(validate_cidr(text), list)
         parse_cidr(text)

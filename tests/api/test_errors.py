@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.errors import LONGEST_CAUSES, MOST_CAUSES, APIStatusError, forget_frames, invalid
+from kubetwist.api.errors import MAX_FIELD_ERRORS, MAX_FIELD_ERRORS_LENGTH, APIStatusError, forget_frames, invalid
 from kubetwist.api.resource import GroupKind, GroupResource
 
 DEPLOYMENTS = GroupResource("apps", "deployments")
@@ -48,12 +48,12 @@ class BoundTests(SynchronousTestCase):
         causes = [invalid(f"a[{number}]", "x", "no") for number in range(3000)]
         error = APIStatusError.invalid(GroupKind("", "Pod"), "p", causes)
         assert error.details is not None
-        self.assertEqual(error.details["causes"], [cause.as_dict() for cause in causes[:MOST_CAUSES]])
-        self.assertTrue(error.message.endswith(f"] and {3000 - MOST_CAUSES} more errors"))
+        self.assertEqual(error.details["causes"], [cause.as_dict() for cause in causes[:MAX_FIELD_ERRORS]])
+        self.assertTrue(error.message.endswith(f"] and {3000 - MAX_FIELD_ERRORS} more errors"))
 
     def test_long(self) -> None:
         """Nor is an answer many times as long as what it is about; something is told in any case."""
-        causes = [invalid("a", "x" * LONGEST_CAUSES, "no")] * 3
+        causes = [invalid("a", "x" * MAX_FIELD_ERRORS_LENGTH, "no")] * 3
         error = APIStatusError.invalid(GroupKind("", "Pod"), "p", causes)
         assert error.details is not None
         self.assertEqual(len(error.details["causes"]), 1)

@@ -18,7 +18,7 @@ from kubetwist.api.jsonpatch import (
     PatchError,
     apply_json_patch,
     check_operations,
-    json_patch_problems,
+    validate_json_patch,
 )
 from tests.api.strategies import documents
 
@@ -116,7 +116,7 @@ class JSONPatchTests(SynchronousTestCase):
             '[{"op":1}]': "number into Go struct field jsonPatchOp.op of type string",
             '[{"op":"add","path":[]}]': "array into Go struct field jsonPatchOp.path of type string",
         }.items():
-            error = self.assertRaises(APIStatusError, json_patch_problems, orjson.loads(patch))
+            error = self.assertRaises(APIStatusError, validate_json_patch, orjson.loads(patch))
             self.assertEqual(error.code, 400)
             self.assertEqual(error.message, f"error decoding patch: json: cannot unmarshal {what}")
 
@@ -166,8 +166,8 @@ class JSONPatchTests(SynchronousTestCase):
     def test_unknown_fields(self) -> None:
         """Strict validation tells of fields that operations do not have."""
         steps = [{"op": "add", "path": "/a"}, {"op": "add", "comment": "why", "path": "/b"}]
-        self.assertEqual(json_patch_problems(steps), ['json patch unknown field "[1].comment"'])
-        self.assertEqual(json_patch_problems(None), [])
+        self.assertEqual(validate_json_patch(steps), ['json patch unknown field "[1].comment"'])
+        self.assertEqual(validate_json_patch(None), [])
 
     def test_cve_2019_1002100_operations(self) -> None:
         """More than 10,000 operations are too many."""

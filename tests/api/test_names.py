@@ -18,35 +18,35 @@ class NameTests(SynchronousTestCase):
     def test_subdomain(self) -> None:
         """Names of most kinds have lower case letters, digits, dashes and single dots."""
         for good in ("a", "a-b.c", "0", "a" * 253):
-            self.assertEqual(names.is_dns1123_subdomain_problems(good), [])
+            self.assertEqual(names.validate_dns1123_subdomain(good), [])
         for bad in ("", "A", "a..b", "-a", "a-", "a\n", "名前", "a_b"):
             self.assertEqual(
-                names.is_dns1123_subdomain_problems(bad),
+                names.validate_dns1123_subdomain(bad),
                 [
                     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
                     "and must start and end with an alphanumeric character (e.g. 'example.com', regex used for "
                     r"validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
                 ],
             )
-        self.assertEqual(names.is_dns1123_subdomain_problems("a" * 254), ["must be no more than 253 characters"])
+        self.assertEqual(names.validate_dns1123_subdomain("a" * 254), ["must be no more than 253 characters"])
 
     def test_label(self) -> None:
         """A label that would be a subdomain is told that it has dots."""
-        self.assertEqual(names.is_dns1123_label_problems("a-1"), [])
-        self.assertEqual(names.is_dns1123_label_problems("a.b"), ["must not contain dots"])
-        self.assertEqual(len(names.is_dns1123_label_problems("A" * 64)), 2)
+        self.assertEqual(names.validate_dns1123_label("a-1"), [])
+        self.assertEqual(names.validate_dns1123_label("a.b"), ["must not contain dots"])
+        self.assertEqual(len(names.validate_dns1123_label("A" * 64)), 2)
 
     def test_dns1035_label(self) -> None:
         """The older labels begin with a letter."""
-        self.assertEqual(names.is_dns1035_label_problems("a1"), [])
-        self.assertIn("'[a-z]([-a-z0-9]*[a-z0-9])?'", names.is_dns1035_label_problems("1a")[0])
+        self.assertEqual(names.validate_dns1035_label("a1"), [])
+        self.assertIn("'[a-z]([-a-z0-9]*[a-z0-9])?'", names.validate_dns1035_label("1a")[0])
 
     def test_prefix(self) -> None:
         """A name to be generated may end in a dash."""
         for problems in (
-            names.is_dns1123_subdomain_problems,
-            names.is_dns1123_label_problems,
-            names.is_dns1035_label_problems,
+            names.validate_dns1123_subdomain,
+            names.validate_dns1123_label,
+            names.validate_dns1035_label,
         ):
             self.assertEqual(problems("web-", True), [])
             self.assertNotEqual(problems("web-", False), [])
@@ -54,14 +54,14 @@ class NameTests(SynchronousTestCase):
 
     def test_wildcard(self) -> None:
         """Only the first part of a host name may be a star."""
-        self.assertEqual(names.is_wildcard_dns1123_subdomain_problems("*.example.com"), [])
+        self.assertEqual(names.validate_wildcard_dns1123_subdomain("*.example.com"), [])
         for bad in ("*", "a.*.com", "*.*.com", "*a.com"):
-            self.assertEqual(len(names.is_wildcard_dns1123_subdomain_problems(bad)), 1, bad)
+            self.assertEqual(len(names.validate_wildcard_dns1123_subdomain(bad)), 1, bad)
 
     def test_qualified_name(self) -> None:
         """Label keys may have a domain, and every part of them is looked at."""
         for good in ("a", "A.b_c-1", "example.com/a", "a" * 63, "b" * 253 + "/" + "a" * 63):
-            self.assertEqual(names.qualified_name_problems(good), [], good)
+            self.assertEqual(names.validate_qualified_name(good), [], good)
             self.assertTrue(names.is_qualified_name(good))
         for bad, beginnings in {
             "": ["name part must be non-empty", "name part must consist of"],
@@ -73,7 +73,7 @@ class NameTests(SynchronousTestCase):
             "a" * 64: ["name part must be no more than 63 bytes"],
             "b" * 254 + "/a": ["prefix part must be no more than 253 bytes"],
         }.items():
-            problems = names.qualified_name_problems(bad)
+            problems = names.validate_qualified_name(bad)
             self.assertEqual(len(problems), len(beginnings), problems)
             for problem, beginning in zip(problems, beginnings, strict=True):
                 self.assertTrue(problem.startswith(beginning), problem)
@@ -81,49 +81,49 @@ class NameTests(SynchronousTestCase):
 
     def test_label_value(self) -> None:
         """Values of labels may be empty, and are counted in bytes."""
-        self.assertEqual(names.label_value_problems(""), [])
-        self.assertEqual(names.label_value_problems("a" * 64), ["must be no more than 63 bytes"])
-        self.assertEqual(len(names.label_value_problems("é" * 40)), 2)
-        self.assertEqual(len(names.label_value_problems("a.")), 1)
+        self.assertEqual(names.validate_label_value(""), [])
+        self.assertEqual(names.validate_label_value("a" * 64), ["must be no more than 63 bytes"])
+        self.assertEqual(len(names.validate_label_value("é" * 40)), 2)
+        self.assertEqual(len(names.validate_label_value("a.")), 1)
 
     def test_path_segment(self) -> None:
         """Names of roles can be anything that a path can hold in one segment."""
-        self.assertEqual(names.path_segment_problems("system:controller:X"), [])
-        self.assertEqual(names.path_segment_problems("."), ["may not be '.'"])
-        self.assertEqual(names.path_segment_problems("..", True), [])
-        self.assertEqual(names.path_segment_problems("a/b%c"), ["may not contain '/'", "may not contain '%'"])
+        self.assertEqual(names.validate_path_segment_name("system:controller:X"), [])
+        self.assertEqual(names.validate_path_segment_name("."), ["may not be '.'"])
+        self.assertEqual(names.validate_path_segment_name("..", True), [])
+        self.assertEqual(names.validate_path_segment_name("a/b%c"), ["may not contain '/'", "may not contain '%'"])
 
     def test_config_map_key(self) -> None:
         """Keys of ConfigMaps may not lead out of a directory."""
-        self.assertEqual(names.config_map_key_problems("a.b_C-1"), [])
-        self.assertEqual(names.config_map_key_problems("."), ["must not be '.'"])
-        self.assertEqual(names.config_map_key_problems("..a"), ["must not start with '..'"])
-        self.assertEqual(len(names.config_map_key_problems("a/b")), 1)
+        self.assertEqual(names.validate_config_map_key("a.b_C-1"), [])
+        self.assertEqual(names.validate_config_map_key("."), ["must not be '.'"])
+        self.assertEqual(names.validate_config_map_key("..a"), ["must not start with '..'"])
+        self.assertEqual(len(names.validate_config_map_key("a/b")), 1)
 
     def test_environment(self) -> None:
         """Environment variables may be called anything printable but an equals sign."""
-        self.assertEqual(names.env_var_name_problems("1 a:b"), [])
-        self.assertEqual(names.env_var_name_problems(""), ["environment variable name must be non-empty"])
+        self.assertEqual(names.validate_env_var_name("1 a:b"), [])
+        self.assertEqual(names.validate_env_var_name(""), ["environment variable name must be non-empty"])
         for bad in ("a=b", "é", "a\tb"):
-            self.assertEqual(len(names.env_var_name_problems(bad)), 1, bad)
+            self.assertEqual(len(names.validate_env_var_name(bad)), 1, bad)
 
     def test_ports(self) -> None:
         """Ports have short names with a letter, and numbers of 16 bits."""
-        self.assertEqual(names.port_name_problems("http-2"), [])
-        self.assertEqual(names.port_name_problems("80"), ["must contain at least one letter (a-z)"])
-        self.assertEqual(len(names.port_name_problems("-a--b" + "c" * 20)), 3)
-        self.assertEqual(names.port_number_problems(65535), [])
-        self.assertEqual(names.port_number_problems(0), ["must be between 1 and 65535, inclusive"])
+        self.assertEqual(names.validate_port_name("http-2"), [])
+        self.assertEqual(names.validate_port_name("80"), ["must contain at least one letter (a-z)"])
+        self.assertEqual(len(names.validate_port_name("-a--b" + "c" * 20)), 3)
+        self.assertEqual(names.validate_port_number(65535), [])
+        self.assertEqual(names.validate_port_number(0), ["must be between 1 and 65535, inclusive"])
 
     def test_fully_qualified_name(self) -> None:
         """Domains that have to be somebody's have three parts."""
-        self.assertEqual(names.fully_qualified_name_problems("a.b.c"), [])
-        self.assertIn("three segments", names.fully_qualified_name_problems("a.b")[0])
-        self.assertEqual(names.fully_qualified_name_problems(""), [""])
+        self.assertEqual(names.validate_fully_qualified_name("a.b.c"), [])
+        self.assertIn("three segments", names.validate_fully_qualified_name("a.b")[0])
+        self.assertEqual(names.validate_fully_qualified_name(""), [""])
 
     def test_long_text(self) -> None:
         """Names of megabytes are refused in linear time."""
-        for problems in (names.is_dns1123_subdomain_problems, names.qualified_name_problems):
+        for problems in (names.validate_dns1123_subdomain, names.validate_qualified_name):
             self.assertNotEqual(problems("a-" * 500_000 + "!"), [])
 
     def test_cache_is_bounded(self) -> None:
@@ -144,20 +144,20 @@ class NameTests(SynchronousTestCase):
     def test_any_text(self, text: str) -> None:
         """Every rule has an answer to every text."""
         for problems in (
-            names.is_dns1123_subdomain_problems,
-            names.is_dns1123_label_problems,
-            names.is_dns1035_label_problems,
-            names.is_wildcard_dns1123_subdomain_problems,
-            names.qualified_name_problems,
-            names.label_value_problems,
-            names.path_segment_problems,
-            names.config_map_key_problems,
-            names.env_var_name_problems,
-            names.strict_env_var_name_problems,
-            names.c_identifier_problems,
-            names.http_header_name_problems,
-            names.percent_problems,
-            names.port_name_problems,
-            names.fully_qualified_name_problems,
+            names.validate_dns1123_subdomain,
+            names.validate_dns1123_label,
+            names.validate_dns1035_label,
+            names.validate_wildcard_dns1123_subdomain,
+            names.validate_qualified_name,
+            names.validate_label_value,
+            names.validate_path_segment_name,
+            names.validate_config_map_key,
+            names.validate_env_var_name,
+            names.validate_strict_env_var_name,
+            names.validate_c_identifier,
+            names.validate_http_header_name,
+            names.validate_percent,
+            names.validate_port_name,
+            names.validate_fully_qualified_name,
         ):
             self.assertIsInstance(problems(text), list)

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.errors import Cause
-from kubetwist.api.names import is_dns1123_subdomain_problems
-from kubetwist.api.objectmeta import Parts, Rule, creation_causes, update_causes
+from kubetwist.api.errors import FieldError
+from kubetwist.api.names import validate_dns1123_subdomain
+from kubetwist.api.objectmeta import Parts, Rule, validate_metadata_on_create, validate_metadata_on_update
 
 from .strategies import documents
 
 GOOD = {"name": "a", "namespace": "ns", "uid": "u", "generation": 2, "creationTimestamp": "2020-01-01T00:00:00Z"}
 
 
-def shown(causes: Sequence[Cause]) -> list[tuple[str, str]]:
+def shown(causes: Sequence[FieldError]) -> list[tuple[str, str]]:
     """Fields and the beginnings of messages."""
     return [(cause.field.removeprefix("metadata."), cause.message.partition(" (e.g.")[0]) for cause in causes]
 
@@ -29,7 +29,7 @@ class CreationTests(SynchronousTestCase):
 
     def check(self, metadata: dict[str, Any], *expected: tuple[str, str], namespaced: bool = True) -> None:
         """Compare what is wrong with C{GOOD} and something more."""
-        causes = creation_causes({**GOOD, **metadata}, namespaced, is_dns1123_subdomain_problems)
+        causes = validate_metadata_on_create({**GOOD, **metadata}, namespaced, validate_dns1123_subdomain)
         self.assertEqual(shown(causes), list(expected))
 
     def test_nothing_wrong(self) -> None:
@@ -127,8 +127,8 @@ class CreationTests(SynchronousTestCase):
                 'Invalid value: "nobodys": name is neither a standard finalizer name nor is it fully qualified',
             ),
         )
-        causes = creation_causes(
-            {**GOOD, "finalizers": ["nobodys"]}, True, is_dns1123_subdomain_problems, standard_finalizers=False
+        causes = validate_metadata_on_create(
+            {**GOOD, "finalizers": ["nobodys"]}, True, validate_dns1123_subdomain, standard_finalizers=False
         )
         self.assertEqual(causes, [])
 
@@ -163,8 +163,8 @@ class CreationTests(SynchronousTestCase):
     )
     def test_any_metadata(self, metadata: dict[str, Any]) -> None:
         """Whatever is in the metadata, there is an answer, and it names the metadata."""
-        causes = creation_causes({**GOOD, **metadata}, True, is_dns1123_subdomain_problems)
-        causes += update_causes({**GOOD, **metadata}, GOOD, True, is_dns1123_subdomain_problems)
+        causes = validate_metadata_on_create({**GOOD, **metadata}, True, validate_dns1123_subdomain)
+        causes += validate_metadata_on_update({**GOOD, **metadata}, GOOD, True, validate_dns1123_subdomain)
         for cause in causes:
             self.assertTrue(cause.field.startswith("metadata."))
 
@@ -176,8 +176,8 @@ class UpdateTests(SynchronousTestCase):
         self, new: dict[str, Any], old: dict[str, Any] | None = None, rules: Sequence[Rule] = ("compare",)
     ) -> list[tuple[str, int]]:
         """How often each field is told of, in the order of the first times."""
-        causes = update_causes(
-            {**GOOD, **new}, {**GOOD, **(old or {})}, True, is_dns1123_subdomain_problems, rules=rules
+        causes = validate_metadata_on_update(
+            {**GOOD, **new}, {**GOOD, **(old or {})}, True, validate_dns1123_subdomain, rules=rules
         )
         found: dict[str, int] = {}
         for cause in causes:
@@ -207,7 +207,7 @@ class UpdateTests(SynchronousTestCase):
             ),
             [("metadata.uid", 2), ("metadata.deletionTimestamp", 2), ("metadata.deletionGracePeriodSeconds", 2)],
         )
-        causes = update_causes({**GOOD, "uid": ""}, GOOD, True, is_dns1123_subdomain_problems, rules=())
+        causes = validate_metadata_on_update({**GOOD, "uid": ""}, GOOD, True, validate_dns1123_subdomain, rules=())
         self.assertEqual(shown(causes), [("uid", 'Invalid value: "": field is immutable')])
 
     def test_generation(self) -> None:
@@ -216,7 +216,7 @@ class UpdateTests(SynchronousTestCase):
 
     def test_parts(self) -> None:
         """Errors beyond the metadata follow those of metadata; L{Parts} come before the last validation of metadata."""
-        spec, change = Cause("FieldValueInvalid", "a", "spec"), Cause("FieldValueInvalid", "b", "spec")
+        spec, change = FieldError("FieldValueInvalid", "a", "spec"), FieldError("FieldValueInvalid", "b", "spec")
         new, labels = {**GOOD, "labels": {"a/b/c": ""}}, "metadata.labels"
         for rules, found, fields in (
             (("compare",), [spec, change], [labels] * 3 + ["spec"] * 2),
@@ -226,18 +226,18 @@ class UpdateTests(SynchronousTestCase):
             (("compare",), Parts([spec], [change]), [labels] * 2 + ["spec", labels, "spec"]),
             ((), Parts([spec], [change]), [labels] * 2 + ["spec"] * 2),
         ):
-            causes = update_causes(new, GOOD, True, is_dns1123_subdomain_problems, rules=rules, found=found)
+            causes = validate_metadata_on_update(new, GOOD, True, validate_dns1123_subdomain, rules=rules, found=found)
             self.assertEqual([cause.field for cause in causes], fields)
 
     def test_no_new_finalizers(self) -> None:
         """What is being deleted gets no more finalizers."""
         old = {"deletionTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["a.b/c"]}
         self.assertEqual(self.counted({**old, "finalizers": []}, old), [])
-        causes = update_causes(
+        causes = validate_metadata_on_update(
             {**GOOD, **old, "finalizers": ["x.y/z", "a.b/c", "d.e/f"]},
             {**GOOD, **old},
             True,
-            is_dns1123_subdomain_problems,
+            validate_dns1123_subdomain,
             rules=(),
         )
         self.assertEqual(
@@ -254,6 +254,6 @@ class UpdateTests(SynchronousTestCase):
     @given(documents)
     def test_values_are_shown(self, value: Any) -> None:
         """Whatever a grace period was, and became, can be told."""
-        update_causes(
-            {**GOOD, "deletionGracePeriodSeconds": value}, GOOD, True, is_dns1123_subdomain_problems, rules=()
+        validate_metadata_on_update(
+            {**GOOD, "deletionGracePeriodSeconds": value}, GOOD, True, validate_dns1123_subdomain, rules=()
         )

@@ -7,14 +7,14 @@ from hypothesis.strategies import sampled_from, text
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.names import path_segment_problems
+from kubetwist.api.names import validate_path_segment_name
 from kubetwist.api.resource import GroupResource
 from kubetwist.registry.generic.resourceinfo import Kind
 from kubetwist.registry.kindtable import KINDS
 from kubetwist.registry.storagekeys import resource_places
 
 STORED = [kind for kind in KINDS if kind.stored and kind.storage_group == kind.group]
-SEGMENTS = text(min_size=1).filter(lambda name: not path_segment_problems(name))
+SEGMENTS = text(min_size=1).filter(lambda name: not validate_path_segment_name(name))
 
 
 class PlacesTests(SynchronousTestCase):

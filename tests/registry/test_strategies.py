@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.objectmeta import creation_causes, update_causes
+from kubetwist.api.objectmeta import validate_metadata_on_create, validate_metadata_on_update
 from kubetwist.registry.strategies import strategy_for
 from tests.registry.strategytools import defaulted
 
@@ -62,8 +62,8 @@ class LookupTests(SynchronousTestCase):
             ("networking.k8s.io", "IPAddress", "10.0.0.1", "10.0.0"),
         ):
             strategy = strategy_for(group, kind)
-            self.assertEqual(list(strategy.name_problems(good, False)), [], kind)
-            self.assertTrue(strategy.name_problems(bad, False), kind)
+            self.assertEqual(list(strategy.validate_name(good, False)), [], kind)
+            self.assertTrue(strategy.validate_name(bad, False), kind)
 
 
 KINDS = [
@@ -133,9 +133,9 @@ class CreationTests(SynchronousTestCase):
         """Kinds with long names count bytes, and do not check the generateName."""
         for group, kind in (("", "ReplicationController"), ("resource.k8s.io", "DeviceClass")):
             strategy = strategy_for(group, kind)
-            self.assertEqual(strategy.name_problems("x" * 254, False), ["must be no more than 253 bytes"])
-            self.assertEqual(strategy.name_problems("a.", True), [])
-            self.assertTrue(strategy.name_problems("a.", False))
+            self.assertEqual(strategy.validate_name("x" * 254, False), ["must be no more than 253 bytes"])
+            self.assertEqual(strategy.validate_name("a.", True), [])
+            self.assertTrue(strategy.validate_name("a.", False))
 
 
 class UpdateTests(SynchronousTestCase):
@@ -170,7 +170,9 @@ class MetadataTests(SynchronousTestCase):
             ("PersistentVolumeClaim", 4),
         ):
             strategy = strategy_for("", kind)
-            causes = update_causes(new, old, True, strategy.name_problems, rules=strategy.metadata_update_rules)
+            causes = validate_metadata_on_update(
+                new, old, True, strategy.validate_name, rules=strategy.metadata_update_rules
+            )
             self.assertEqual([cause.field for cause in causes], ["metadata.labels"] * times, kind)
 
     def test_generated_names(self) -> None:
@@ -187,7 +189,9 @@ class MetadataTests(SynchronousTestCase):
             ("flowcontrol.apiserver.k8s.io", "FlowSchema", 2),
         ):
             strategy = strategy_for(group, kind)
-            causes = update_causes(new, old, False, strategy.name_problems, rules=strategy.metadata_update_rules)
+            causes = validate_metadata_on_update(
+                new, old, False, strategy.validate_name, rules=strategy.metadata_update_rules
+            )
             self.assertEqual([cause.field for cause in causes], ["metadata.generateName"] * times, kind)
 
     def test_finalizers(self) -> None:
@@ -204,7 +208,7 @@ class MetadataTests(SynchronousTestCase):
         """What a name should be is told with the name, before labels."""
         strategy = strategy_for("apiregistration.k8s.io", "APIService")
         obj = {"metadata": {"name": "x", "labels": {"a b": ""}}, "spec": {"version": "v1", "group": "g"}}
-        causes = creation_causes(obj["metadata"], False, strategy.names_for(obj))
+        causes = validate_metadata_on_create(obj["metadata"], False, strategy.name_validator(obj))
         self.assertEqual([cause.field for cause in causes], ["metadata.name", "metadata.labels"])
 
     def test_status(self) -> None:

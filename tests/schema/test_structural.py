@@ -14,7 +14,7 @@ from kubetwist.api.errors import APIStatusError
 from kubetwist.schema.mismatch import DecodeError
 from kubetwist.schema.structural import OBJECT_META, CustomType
 from kubetwist.schema.validation.listrules import (
-    embedded_causes,
+    validate_embedded_resources,
 )
 from tests.schema.release import definitions
 from tests.schema.structures import TEXT
@@ -212,10 +212,12 @@ class MetadataTests(SynchronousTestCase):
 
     def test_embedded_rules(self) -> None:
         """An embedded resource needs a kind and an apiVersion."""
-        fields = [cause.field for cause in embedded_causes({"template": {"metadata": {}}}, self.EMBEDS.schema)]
+        fields = [
+            cause.field for cause in validate_embedded_resources({"template": {"metadata": {}}}, self.EMBEDS.schema)
+        ]
         self.assertEqual(fields, ["template.apiVersion", "template.kind"])
         obj = {"template": {"kind": "a b", "metadata": {"name": "/"}, "apiVersion": "a/b/c"}}
-        fields = [cause.field for cause in embedded_causes(obj, self.EMBEDS.schema)]
+        fields = [cause.field for cause in validate_embedded_resources(obj, self.EMBEDS.schema)]
         self.assertEqual(fields, ["template.kind", "template.metadata.name", "template.apiVersion"])
 
     def test_order(self) -> None:

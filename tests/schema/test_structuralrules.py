@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.schema.structuralrules import structural_causes, unsupported
+from kubetwist.schema.structuralrules import unsupported, validate_structural
 from tests.schema.structures import TEXT
 
 
@@ -15,7 +15,7 @@ class StructuralTests(SynchronousTestCase):
 
     def fields(self, schema: dict[str, Any]) -> list[str]:
         """Where a schema is not."""
-        return [cause.field for cause in structural_causes(schema, "s")]
+        return [cause.field for cause in validate_structural(schema, "s")]
 
     def test_types(self) -> None:
         """Every value needs a type, unless it may be anything."""
@@ -42,7 +42,7 @@ class StructuralTests(SynchronousTestCase):
     def test_pattern(self) -> None:
         """A pattern that can not be compiled is told in Go's words."""
         part = {"type": "string", "pattern": "[a-"}
-        (cause,) = structural_causes({"type": "object", "properties": {"a": part}}, "s")
+        (cause,) = validate_structural({"type": "object", "properties": {"a": part}}, "s")
         self.assertIn("isn't: error parsing regexp: missing closing ]: `[a-`", cause.message)
 
     def test_unsupported(self) -> None:

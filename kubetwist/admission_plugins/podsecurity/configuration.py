@@ -7,9 +7,9 @@ from typing import Final
 
 from attrs import Factory, frozen
 
-from ...api.errors import Cause, duplicate, invalid
+from ...api.errors import FieldError, duplicate, invalid
 from ...api.jsontypes import JSONValue
-from ...api.names import is_dns1123_label_problems, is_dns1123_subdomain_problems
+from ...api.names import validate_dns1123_label, validate_dns1123_subdomain
 from ...api.resource import JSONObject
 from ..pluginconfig import (
     collected,
@@ -55,13 +55,13 @@ def load(configuration: JSONValue) -> Configuration:
     exempt = only(said.get("exemptions"), ("usernames", "namespaces", "runtimeClasses"), "exemptions")
     with collected() as causes:
         levels = {mode: _level(defaults, mode, causes) for mode in ("enforce", "warn", "audit")}
-        namespaces = _names(exempt, "namespaces", is_dns1123_label_problems, causes)
-        classes = _names(exempt, "runtimeClasses", is_dns1123_subdomain_problems, causes)
+        namespaces = _names(exempt, "namespaces", validate_dns1123_label, causes)
+        classes = _names(exempt, "runtimeClasses", validate_dns1123_subdomain, causes)
         usernames = _names(exempt, "usernames", _username_problems, causes)
     return Configuration(Policy(**levels), usernames, namespaces, classes)
 
 
-def _level(defaults: JSONObject, mode: str, causes: list[Cause]) -> LevelVersion:
+def _level(defaults: JSONObject, mode: str, causes: list[FieldError]) -> LevelVersion:
     path = f"defaults.{mode}"
     level = text(defaults.get(mode), path) or PRIVILEGED
     problem = level_problem(level)
@@ -76,7 +76,7 @@ def _level(defaults: JSONObject, mode: str, causes: list[Cause]) -> LevelVersion
 
 
 def _names(
-    exempt: JSONObject, field: str, problems_of: Callable[[str], Sequence[str]], causes: list[Cause]
+    exempt: JSONObject, field: str, problems_of: Callable[[str], Sequence[str]], causes: list[FieldError]
 ) -> frozenset[str]:
     names: set[str] = set()
     for index, value in enumerate(items(exempt.get(field), f"exemptions.{field}")):

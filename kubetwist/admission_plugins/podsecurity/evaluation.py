@@ -8,7 +8,7 @@ from typing import Final
 from attrs import Factory, define
 
 from ...api.errors import (
-    Cause,
+    FieldError,
     aggregate,
 )
 from ...api.podspecs import (
@@ -52,7 +52,7 @@ class Judgement:
     """
 
     refusal: str = ""
-    causes: list[Cause] = Factory(list)
+    causes: list[FieldError] = Factory(list)
     warnings: list[str] = Factory(list)
     notes: dict[str, str] = Factory(dict)
     enforced: LevelVersion | None = None
@@ -103,7 +103,7 @@ class Judge:
         return self._judge(policy, causes, template.metadata, template.spec, enforce=False)
 
     def _judge(
-        self, policy: Policy, causes: list[Cause], metadata: JSONObject, spec: JSONObject, *, enforce: bool
+        self, policy: Policy, causes: list[FieldError], metadata: JSONObject, spec: JSONObject, *, enforce: bool
     ) -> Judgement:
         if spec.get("runtimeClassName") in self.configuration.runtime_classes:
             return Judgement(notes={"exempt": "runtimeClass"})

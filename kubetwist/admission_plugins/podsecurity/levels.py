@@ -8,7 +8,7 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from ...api.errors import Cause, invalid
+from ...api.errors import FieldError, invalid
 
 PRIVILEGED: Final = "privileged"
 BASELINE: Final = "baseline"
@@ -94,14 +94,14 @@ def stricter(one: str, other: str) -> bool:
     return LEVELS.index(one) > LEVELS.index(other)
 
 
-def policy_of(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, list[Cause]]:
+def policy_of(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, list[FieldError]]:
     """
     What the labels of a namespace ask for, and what is wrong with them.
 
     There is a policy in any case: what can not be read is taken for C{restricted} of the latest version where it would
     be enforced, and for C{privileged} elsewhere.
     """
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     enforce = _said(labels, "enforce", defaults.enforce, RESTRICTED, causes)
     audit = _said(labels, "audit", defaults.audit, PRIVILEGED, causes)
     warn = _said(labels, "warn", defaults.warn, PRIVILEGED, causes)
@@ -116,7 +116,7 @@ def policy_of(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, list
 
 
 def _said(
-    labels: Mapping[str, str], mode: str, default: LevelVersion, fallback: str, causes: list[Cause]
+    labels: Mapping[str, str], mode: str, default: LevelVersion, fallback: str, causes: list[FieldError]
 ) -> LevelVersion:
     level_label, version_label, path = _LABELS[mode]
     said = default

@@ -15,7 +15,7 @@ from ...api.decoding import BodyError, decode_yaml
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
 from ...api.jsontypes import JSONValue
-from ...api.objectmeta import creation_causes
+from ...api.objectmeta import validate_metadata_on_create
 from ...api.resource import GroupVersionKind, JSONObject
 from ...registry.generic.codec import Codec
 from ...registry.strategies import strategy_for
@@ -122,7 +122,7 @@ class _Reader:
             )
         strategy = strategy_for(GROUP, gvk.kind)
         strategy.default(obj)
-        causes = [*creation_causes(obj["metadata"], False, strategy.name_problems), *strategy.validate(obj)]
+        causes = [*validate_metadata_on_create(obj["metadata"], False, strategy.validate_name), *strategy.validate(obj)]
         if causes:
             raise APIStatusError.invalid(gvk.group_kind, name, causes)
         if obj["spec"].get("paramKind") is not None:

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 from attrs import evolve, frozen
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
-from kubetwist.api.names import is_dns1123_label_problems, is_dns1123_subdomain_problems
+from kubetwist.api.names import validate_dns1123_label, validate_dns1123_subdomain
 from kubetwist.api.resource import UserInfo
 from kubetwist.api.selectors import SelectorError, parse_field_selector, parse_label_selector
 from kubetwist.api.users import service_account_groups, service_account_user
@@ -226,9 +226,9 @@ def _group(authorizer: Authorizer, group: str) -> GroupCheck:
 
 
 def _service_account(authorizer: Authorizer, namespace: str, name: str) -> Authorizer:
-    if is_dns1123_subdomain_problems(name):
+    if validate_dns1123_subdomain(name):
         raise CelError("Invalid service account name")
-    if is_dns1123_label_problems(namespace):
+    if validate_dns1123_label(namespace):
         raise CelError("Invalid service account namespace")
     return authorizer.for_account(namespace, name)
 

@@ -14,11 +14,11 @@ from kubetwist.api.go.url import (
     parse_request_uri,
 )
 from kubetwist.api.names import (
-    is_dns1035_label_problems,
-    is_dns1123_label_problems,
-    is_dns1123_subdomain_problems,
-    label_value_problems,
-    qualified_name_problems,
+    validate_dns1035_label,
+    validate_dns1123_label,
+    validate_dns1123_subdomain,
+    validate_label_value,
+    validate_qualified_name,
 )
 from kubetwist.cel.functions import Library, function, member, overload
 from kubetwist.cel.types import STRING, ObjectType, list_of, optional_of
@@ -75,14 +75,14 @@ _UUID_PATTERN: Final = len("(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]
 
 #: By the names by which expressions know them.
 FORMATS: Final = {
-    "dns1123Label": Format("DNS1123Label", 30, is_dns1123_label_problems),
-    "dns1123Subdomain": Format("DNS1123Subdomain", 60, is_dns1123_subdomain_problems),
-    "dns1035Label": Format("DNS1035Label", 30, is_dns1035_label_problems),
-    "qualifiedName": Format("QualifiedName", 60, qualified_name_problems),
-    "dns1123LabelPrefix": Format("DNS1123LabelPrefix", 30, _prefix(is_dns1123_label_problems)),
-    "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", 60, _prefix(is_dns1123_subdomain_problems)),
-    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", 30, _prefix(is_dns1035_label_problems)),
-    "labelValue": Format("LabelValue", 40, label_value_problems),
+    "dns1123Label": Format("DNS1123Label", 30, validate_dns1123_label),
+    "dns1123Subdomain": Format("DNS1123Subdomain", 60, validate_dns1123_subdomain),
+    "dns1035Label": Format("DNS1035Label", 30, validate_dns1035_label),
+    "qualifiedName": Format("QualifiedName", 60, validate_qualified_name),
+    "dns1123LabelPrefix": Format("DNS1123LabelPrefix", 30, _prefix(validate_dns1123_label)),
+    "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", 60, _prefix(validate_dns1123_subdomain)),
+    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", 30, _prefix(validate_dns1035_label)),
+    "labelValue": Format("LabelValue", 40, validate_label_value),
     "uri": Format("URI", 1103, _uri_problems),
     "uuid": Format("uuid", _UUID_PATTERN, _schema_format("uuid", "does not match the UUID format")),
     "byte": Format("byte", 84, _schema_format("byte", "invalid base64")),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ...api.decoding import BodyError, decode_yaml
-from ...api.errors import Cause, invalid
+from ...api.errors import FieldError, invalid
 from ...api.flagvalues import FlagValues
 from ...metrics.options import Shown
 from ..flagtypes import STRING, STRINGS, FlagType, flag_group
@@ -93,18 +93,18 @@ def make_shown(options: FlagValues) -> Shown:
     return Shown(release, frozenset(disabled), allowed, bool(wanted))
 
 
-def _invalid(field: str, value: object, detail: str) -> Cause:
+def _invalid(field: str, value: object, detail: str) -> FieldError:
     return invalid(f"metrics.{field}" if field else "metrics", value, detail)
 
 
-def _problems_of_version(wanted: str, release: tuple[int, int]) -> Iterator[Cause]:
+def _problems_of_version(wanted: str, release: tuple[int, int]) -> Iterator[FieldError]:
     valid = f"{release[0]}.{release[1] - 1}"
     if wanted and wanted != valid:
         detail = f"must be omitted or have the value '{valid}'; only the previous minor version is allowed"
         yield _invalid("showHiddenMetricsForVersion", wanted, detail)
 
 
-def _problems_of_names(names: Iterable[str]) -> Iterator[Cause]:
+def _problems_of_names(names: Iterable[str]) -> Iterator[FieldError]:
     for name in names:
         if not re.fullmatch(_NAME, name):
             detail = f'must be fully qualified metric names matching "^{_NAME}$", got "{name}"'
@@ -112,7 +112,7 @@ def _problems_of_names(names: Iterable[str]) -> Iterator[Cause]:
             return
 
 
-def _problems_of_keys(mapping: Mapping[str, str], field: str = "allowListMapping") -> Iterator[Cause]:
+def _problems_of_keys(mapping: Mapping[str, str], field: str = "allowListMapping") -> Iterator[FieldError]:
     if not all(_KEY.fullmatch(key) for key in mapping):
         yield _invalid(
             field,

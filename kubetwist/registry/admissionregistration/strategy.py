@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...api.errors import Cause
+from ...api.errors import FieldError
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
@@ -62,11 +62,11 @@ class WebhookConfigurationStrategy(Strategy):
                 service["port"] = 443
             _default_rules(webhook, "rules")
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Every webhook."""
         return rules.validate_webhooks(obj, self._mutating)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """What older servers let pass may stay."""
         return rules.validate_webhooks(obj, self._mutating, old)
 
@@ -97,15 +97,15 @@ class PolicyStrategy(Strategy):
         if not self._mutating:
             obj["status"] = {}
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Everything, with the expressions."""
         return policies.validate_policy(obj, self._mutating)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The same; conditions that were accepted before are not looked at again."""
         return policies.validate_policy(obj, self._mutating, old)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """What type checking has found, and conditions."""
         return policies.validate_policy_status(obj)
 
@@ -127,7 +127,7 @@ class PolicyBindingStrategy(Strategy):
         if spec.get("matchResources") is not None:
             _default_match(spec["matchResources"])
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """A policy, and what to do with its verdicts."""
         return policies.validate_policy_binding(obj, self._mutating)
 

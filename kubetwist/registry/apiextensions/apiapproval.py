@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlsplit
 
-from ...api.errors import Cause, invalid, required
+from ...api.errors import FieldError, invalid, required
 from ...api.go.quote import quoted
 from ...api.resource import JSONObject
 
@@ -55,7 +55,7 @@ def _invalid_text() -> str:
     return f'{_NEEDED} with either a URL or a reason starting with "unapproved", {_SEE}'
 
 
-def approval_causes(crd: JSONObject, old: JSONObject | None) -> list[Cause]:
+def validate_api_approval(crd: JSONObject, old: JSONObject | None) -> list[FieldError]:
     """What is wrong with the approval of a definition; what was so before may stay so."""
     if not is_protected((crd.get("spec") or {}).get("group") or ""):
         return []

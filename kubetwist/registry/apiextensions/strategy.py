@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from ...api.errors import Cause
-from ...api.names import NameProblems
+from ...api.errors import FieldError
+from ...api.names import ValidateNameFunc
 from ...api.resource import JSONObject
 from ...schema.nodes import StructNode
 from ..generic.strategy import Strategy
 from .validation.definition import (
     coerce_default_metadata,
-    definition_causes,
-    definition_name_problems,
     schema_warnings,
-    status_causes,
+    validate_crd,
+    validate_crd_name,
+    validate_crd_status,
 )
 
 
@@ -35,26 +35,26 @@ class CustomResourceDefinitionStrategy(Strategy):
         """@param object_meta: The type of C{metadata}, for defaults in schemas."""
         self._object_meta = object_meta
 
-    def names_for(self, obj: JSONObject) -> NameProblems:
+    def name_validator(self, obj: JSONObject) -> ValidateNameFunc:
         """A definition is named after what it defines."""
-        return partial(definition_name_problems, obj)
+        return partial(validate_crd_name, obj)
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
-        """See L{definition_causes}; as in the reference, validation removes unknown metadata from defaults."""
-        return self._coerced(obj, definition_causes(obj, None, self._object_meta))
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
+        """See L{validate_crd}; as in the reference, validation removes unknown metadata from defaults."""
+        return self._coerced(obj, validate_crd(obj, None, self._object_meta))
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Do the same as L{validate}, compared with the stored definition."""
-        return self._coerced(obj, definition_causes(obj, old, self._object_meta))
+        return self._coerced(obj, validate_crd(obj, old, self._object_meta))
 
-    def _coerced(self, obj: JSONObject, causes: Sequence[Cause]) -> Sequence[Cause]:
-        if not causes and self._object_meta is not None:
+    def _coerced(self, obj: JSONObject, errors: Sequence[FieldError]) -> Sequence[FieldError]:
+        if not errors and self._object_meta is not None:
             coerce_default_metadata(obj, self._object_meta)
-        return causes
+        return errors
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The accepted names."""
-        return status_causes(obj)
+        return validate_crd_status(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Formats that nobody checks, where they are new."""

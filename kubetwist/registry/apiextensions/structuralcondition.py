@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from ...api.errors import aggregate, invalid
 from ...api.resource import JSONObject
-from ...schema.structuralrules import structural_causes, unsupported
+from ...schema.structuralrules import unsupported, validate_structural
 
 
 def structure(crd: JSONObject) -> tuple[str, str, str] | None:
     """Status, reason and message of the condition C{NonStructuralSchema}; L{None} where there is nothing to tell."""
-    causes = []
+    errors = []
     if crd["spec"].get("preserveUnknownFields"):
-        causes.append(invalid("spec.preserveUnknownFields", True, "must be false"))
+        errors.append(invalid("spec.preserveUnknownFields", True, "must be false"))
     for index, version in enumerate(crd["spec"].get("versions") or ()):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
@@ -24,5 +24,5 @@ def structure(crd: JSONObject) -> tuple[str, str, str] | None:
         if why:
             name = version.get("name", "")
             return "Unknown", "StructuralError", f"failed to check validation schema for version {name}: {why}"
-        causes += structural_causes(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
-    return ("True", "Violations", aggregate(causes).removeprefix(": ")) if causes else None
+        errors += validate_structural(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
+    return ("True", "Violations", aggregate(errors).removeprefix(": ")) if errors else None

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from ...api.errors import Cause
-from ...api.names import NameProblems, path_segment_problems
+from ...api.errors import FieldError
+from ...api.names import ValidateNameFunc, validate_path_segment_name
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ...api.times import now
@@ -23,13 +23,13 @@ class APIServiceStrategy(Strategy):
     metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     standard_finalizers = False
 
-    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+    def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """A part of a path."""
-        return path_segment_problems(name, prefix)
+        return validate_path_segment_name(name, prefix)
 
-    def names_for(self, obj: JSONObject) -> NameProblems:
+    def name_validator(self, obj: JSONObject) -> ValidateNameFunc:
         """A service is named after the version of the group that it serves."""
-        return partial(validation.api_service_name_problems, obj)
+        return partial(validation.validate_api_service_name, obj)
 
     def default(self, obj: JSONObject) -> None:
         """HTTPS is at its usual port."""
@@ -54,11 +54,11 @@ class APIServiceStrategy(Strategy):
                 }
             ]
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Group, version, service, certificates."""
         return validation.validate_api_service(obj)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Conditions that are true, false or unknown."""
         return validation.validate_api_service_status(obj)
 

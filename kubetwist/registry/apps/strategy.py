@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...api.errors import Cause
-from ...api.names import is_dns1123_label_problems
+from ...api.errors import FieldError
+from ...api.names import validate_dns1123_label
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..core.pod.defaults import default_claim_spec, default_pod_template
@@ -102,15 +102,15 @@ class DeploymentStrategy(WorkloadStrategy):
         annotations = obj["metadata"].get("annotations") != old["metadata"].get("annotations")
         return annotations or super().generation_changes(obj, old)
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The spec of a new one."""
         return validation.validate_deployment(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The spec, and that the selector stays."""
         return validation.validate_deployment_update(obj, old)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The counts."""
         return validation.validate_deployment_status(obj, old)
 
@@ -131,15 +131,15 @@ class ReplicaSetStrategy(WorkloadStrategy):
         """No replicas yet."""
         obj["status"] = {"replicas": 0}
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The spec of a new one."""
         return validation.validate_replica_set(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The spec, and that the selector stays."""
         return validation.validate_replica_set_update(obj, old)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The counts."""
         return validate_replica_set_status(obj)
 
@@ -202,15 +202,15 @@ class DaemonSetStrategy(WorkloadStrategy):
             "numberReady": 0,
         }
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The spec of a new one."""
         return validation.validate_daemon_set(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The spec, and that the selector stays."""
         return validation.validate_daemon_set_update(obj, old)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The counts."""
         return validation.validate_daemon_set_status(obj, old)
 
@@ -227,9 +227,9 @@ def _set_template_generation(obj: JSONObject, generation: int) -> None:
 class StatefulSetStrategy(WorkloadStrategy):
     """apps/v1 StatefulSet."""
 
-    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+    def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """Check that the name is a DNS label, since pod names begin with it."""
-        return is_dns1123_label_problems(name, prefix)
+        return validate_dns1123_label(name, prefix)
 
     def default_spec(self, spec: JSONObject) -> None:
         """See C{pkg/apis/apps/v1/defaults.go}; the claims' kind comes from conversion."""
@@ -292,15 +292,15 @@ class StatefulSetStrategy(WorkloadStrategy):
             )
         return texts
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The spec of a new one."""
         return validation.validate_stateful_set(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The few fields that may change."""
         return validation.validate_stateful_set_update(obj, old)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The counts."""
         return validation.validate_stateful_set_status(obj, old)
 
@@ -317,11 +317,11 @@ class ControllerRevisionStrategy(Strategy):
 
     metadata_update_rules: Sequence[Rule] = ("compare", "whole")
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """It has data."""
         return validation.validate_controller_revision(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The data stay."""
         return validation.validate_controller_revision_update(obj, old)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ...api.errors import Cause, forbidden, go_json, invalid, required
+from ...api.errors import FieldError, forbidden, go_json, invalid, required
 from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
 from ..core.persistentvolumeclaim.validation import validate_claim_spec
 from ..core.pod.validation.template import always_restarts, template_metadata, validate_template
 from ..core.replicationcontroller.validation import check_within_replicas
 from ..generic.validation.fields import (
-    Causes,
+    ErrorList,
     at_most_whole,
     check,
     dns_label,
@@ -44,87 +44,87 @@ _STATEFUL_SET: Final = (
 # --- templates ---------------------------------------------------------------------------------------------------
 
 
-def _selected_template(spec: JSONObject, path: str, owner: str, causes: Causes) -> None:
+def _selected_template(spec: JSONObject, path: str, owner: str, errors: ErrorList) -> None:
     """A template whose pods the selector finds, and which always restarts what ends."""
     template = spec.get("template") or {}
-    _found(spec.get("selector"), template, path, causes)
-    validate_template(template, path, causes)
-    always_restarts(template.get("spec") or {}, path, owner, causes)
+    _found(spec.get("selector"), template, path, errors)
+    validate_template(template, path, errors)
+    always_restarts(template.get("spec") or {}, path, owner, errors)
 
 
-def _found(selector: JSONObject | None, template: JSONObject, path: str, causes: Causes) -> None:
+def _found(selector: JSONObject | None, template: JSONObject, path: str, errors: ErrorList) -> None:
     found = (template.get("metadata") or {}).get("labels")
     # An empty selector was refused already; one that is not there finds nothing.
     if selector is None or not (selector_empty(selector) or selects(selector, found or {})):
         text = "`selector` does not match template `labels`"
-        causes.append(invalid(f"{path}.metadata.labels", found, text))
+        errors.append(invalid(f"{path}.metadata.labels", found, text))
 
 
-def _selector(spec: JSONObject, what: str, causes: Causes) -> bool:
+def _selector(spec: JSONObject, what: str, errors: ErrorList) -> bool:
     """A selector that is there and asks for something; whether it can be used."""
     selector = spec.get("selector")
     if selector is None:
-        causes.append(required("spec.selector"))
+        errors.append(required("spec.selector"))
         return True
-    before = len(causes)
-    label_selector(selector, "spec.selector", causes)
+    before = len(errors)
+    label_selector(selector, "spec.selector", errors)
     if selector_empty(selector):
-        causes.append(invalid_shown("spec.selector", "{}", f"empty selector is invalid for {what}"))
-    return len(causes) == before or selector_empty(selector)
+        errors.append(invalid_shown("spec.selector", "{}", f"empty selector is invalid for {what}"))
+    return len(errors) == before or selector_empty(selector)
 
 
-def _unusable(spec: JSONObject, causes: Causes) -> None:
-    causes.append(invalid_shown("spec.selector", selector_shown(spec.get("selector")), "invalid label selector"))
+def _unusable(spec: JSONObject, errors: ErrorList) -> None:
+    errors.append(invalid_shown("spec.selector", selector_shown(spec.get("selector")), "invalid label selector"))
 
 
-def _immutable_selector(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
+def _immutable_selector(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
     new, was = obj["spec"].get("selector"), (old.get("spec") or {}).get("selector")
-    immutable(new, was, "spec.selector", causes, selector_shown(new))
+    immutable(new, was, "spec.selector", errors, selector_shown(new))
 
 
 # --- deployments -------------------------------------------------------------------------------------------------
 
 
-def validate_deployment(obj: JSONObject) -> list[Cause]:
+def validate_deployment(obj: JSONObject) -> list[FieldError]:
     """A deployment as it may stand."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec = obj["spec"]
-    not_negative(spec.get("replicas"), "spec.replicas", causes)
-    if _selector(spec, "deployment", causes):
-        _selected_template(spec, "spec.template", "ReplicaSet", causes)
+    not_negative(spec.get("replicas"), "spec.replicas", errors)
+    if _selector(spec, "deployment", errors):
+        _selected_template(spec, "spec.template", "ReplicaSet", errors)
     else:
-        _unusable(spec, causes)
-    _deployment_strategy(spec.get("strategy") or {}, causes)
+        _unusable(spec, errors)
+    _deployment_strategy(spec.get("strategy") or {}, errors)
     for name in ("minReadySeconds", "revisionHistoryLimit"):
-        not_negative(spec.get(name), f"spec.{name}", causes)
+        not_negative(spec.get(name), f"spec.{name}", errors)
     revision = (obj["metadata"].get("annotations") or {}).get(ROLLBACK_TO)
     if revision is not None:
-        not_negative(int(revision), "spec.rollback.version", causes)
+        not_negative(int(revision), "spec.rollback.version", errors)
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is not None:
-        not_negative(deadline, "spec.progressDeadlineSeconds", causes)
+        not_negative(deadline, "spec.progressDeadlineSeconds", errors)
         if deadline <= (spec.get("minReadySeconds") or 0):
             text = "must be greater than minReadySeconds"
-            causes.append(invalid("spec.progressDeadlineSeconds", deadline, text))
-    return causes
+            errors.append(invalid("spec.progressDeadlineSeconds", deadline, text))
+    return errors
 
 
-def _deployment_strategy(strategy: JSONObject, causes: Causes) -> None:
+def _deployment_strategy(strategy: JSONObject, errors: ErrorList) -> None:
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     path = "spec.strategy"
     if kind == "Recreate":
         if rolling is not None:
             text = "may not be specified when strategy `type` is 'Recreate'"
-            causes.append(forbidden(f"{path}.rollingUpdate", text))
+            errors.append(forbidden(f"{path}.rollingUpdate", text))
     elif kind == "RollingUpdate":
         if rolling is None:
             text = "this should be defaulted and never be nil"
-            causes.append(required(f"{path}.rollingUpdate", text))
+            errors.append(required(f"{path}.rollingUpdate", text))
         else:
-            _rolling(rolling, f"{path}.rollingUpdate", causes)
+            _rolling(rolling, f"{path}.rollingUpdate", errors)
     else:
         shown = {"Type": kind or "", "RollingUpdate": _rolling_shown(rolling)}
-        causes.append(unsupported(path, shown, ("Recreate", "RollingUpdate")))
+        errors.append(unsupported(path, shown, ("Recreate", "RollingUpdate")))
 
 
 def _rolling_shown(rolling: JSONObject | None) -> JSONObject | None:
@@ -134,25 +134,25 @@ def _rolling_shown(rolling: JSONObject | None) -> JSONObject | None:
     return {"MaxUnavailable": 0 if away is None else away, "MaxSurge": 0 if more is None else more}
 
 
-def _rolling(rolling: JSONObject, path: str, causes: Causes) -> None:
+def _rolling(rolling: JSONObject, path: str, errors: ErrorList) -> None:
     away, more = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    number_or_percent(away, f"{path}.maxUnavailable", causes)
-    number_or_percent(more, f"{path}.maxSurge", causes)
+    number_or_percent(away, f"{path}.maxUnavailable", errors)
+    number_or_percent(more, f"{path}.maxSurge", errors)
     if share_or_number(away) == 0 and share_or_number(more) == 0:
-        causes.append(invalid(f"{path}.maxUnavailable", away, "may not be 0 when `maxSurge` is 0"))
-    at_most_whole(away, f"{path}.maxUnavailable", causes)
+        errors.append(invalid(f"{path}.maxUnavailable", away, "may not be 0 when `maxSurge` is 0"))
+    at_most_whole(away, f"{path}.maxUnavailable", errors)
 
 
-def validate_deployment_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_deployment_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """The selector stays."""
-    causes = validate_deployment(obj)
-    _immutable_selector(obj, old, causes)
-    return causes
+    errors = validate_deployment(obj)
+    _immutable_selector(obj, old, errors)
+    return errors
 
 
-def validate_deployment_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_deployment_status(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Counts that fit each other."""
-    causes: Causes = []
+    errors: ErrorList = []
     status = obj.get("status") or {}
     before = old.get("status") or {}
     names = (
@@ -166,99 +166,99 @@ def validate_deployment_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
         "collisionCount",
     )
     for name in names:
-        not_negative(status.get(name), f"status.{name}", causes)
-    check_within_replicas(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), causes)
+        not_negative(status.get(name), f"status.{name}", errors)
+    check_within_replicas(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), errors)
     if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
         text = "cannot be greater than readyReplicas"
-        causes.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
-    _not_decremented(status, before, causes)
-    return causes
+        errors.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
+    _not_decremented(status, before, errors)
+    return errors
 
 
-def _not_decremented(status: JSONObject, before: JSONObject, causes: Causes) -> None:
+def _not_decremented(status: JSONObject, before: JSONObject, errors: ErrorList) -> None:
     count, was = status.get("collisionCount"), before.get("collisionCount")
     if was is not None and (count is None or count < was):
-        causes.append(invalid("status.collisionCount", count or 0, "cannot be decremented"))
+        errors.append(invalid("status.collisionCount", count or 0, "cannot be decremented"))
 
 
 # --- replica sets ------------------------------------------------------------------------------------------------
 
 
-def validate_replica_set(obj: JSONObject) -> list[Cause]:
+def validate_replica_set(obj: JSONObject) -> list[FieldError]:
     """A replica set as it may stand."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec = obj["spec"]
     for name in ("replicas", "minReadySeconds"):
-        not_negative(spec.get(name), f"spec.{name}", causes)
-    if _selector(spec, "deployment", causes):
-        _selected_template(spec, "spec.template", "ReplicaSet", causes)
+        not_negative(spec.get(name), f"spec.{name}", errors)
+    if _selector(spec, "deployment", errors):
+        _selected_template(spec, "spec.template", "ReplicaSet", errors)
     else:
-        _unusable(spec, causes)
-    return causes
+        _unusable(spec, errors)
+    return errors
 
 
-def validate_replica_set_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_replica_set_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """The selector stays."""
-    causes = validate_replica_set(obj)
-    _immutable_selector(obj, old, causes)
-    return causes
+    errors = validate_replica_set(obj)
+    _immutable_selector(obj, old, errors)
+    return errors
 
 
 # --- daemon sets -------------------------------------------------------------------------------------------------
 
 
-def validate_daemon_set(obj: JSONObject) -> list[Cause]:
+def validate_daemon_set(obj: JSONObject) -> list[FieldError]:
     """A daemon set as it may stand."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec = obj["spec"]
     template, selector = spec.get("template") or {}, spec.get("selector")
-    label_selector(selector, "spec.selector", causes)
-    if not causes:
+    label_selector(selector, "spec.selector", errors)
+    if not errors:
         # Only this kind does not ask for a selector; one that is not there finds nothing.
-        _found(selector, template, "spec.template", causes)
+        _found(selector, template, "spec.template", errors)
     if selector is not None and selector_empty(selector):
-        causes.append(invalid_shown("spec.selector", "{}", "empty selector is invalid for daemonset"))
-    validate_template(template, "spec.template", causes)
-    always_restarts(template.get("spec") or {}, "spec.template", "DaemonSet", causes)
+        errors.append(invalid_shown("spec.selector", "{}", "empty selector is invalid for daemonset"))
+    validate_template(template, "spec.template", errors)
+    always_restarts(template.get("spec") or {}, "spec.template", "DaemonSet", errors)
     for name in ("minReadySeconds", "templateGeneration"):
-        not_negative(spec.get(name), f"spec.{name}", causes)
+        not_negative(spec.get(name), f"spec.{name}", errors)
     strategy = spec.get("updateStrategy") or {}
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     path = "spec.updateStrategy"
     if kind == "RollingUpdate":
         if rolling is None:
-            causes.append(required(f"{path}.rollingUpdate"))
+            errors.append(required(f"{path}.rollingUpdate"))
         else:
-            _daemon_rolling(rolling, f"{path}.rollingUpdate", causes)
+            _daemon_rolling(rolling, f"{path}.rollingUpdate", errors)
     elif kind != "OnDelete":
         shown = {"Type": kind or "", "RollingUpdate": _rolling_shown(rolling)}
-        causes.append(unsupported(path, shown, ("RollingUpdate", "OnDelete")))
-    not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", causes)
-    return causes
+        errors.append(unsupported(path, shown, ("RollingUpdate", "OnDelete")))
+    not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", errors)
+    return errors
 
 
-def _daemon_rolling(rolling: JSONObject, path: str, causes: Causes) -> None:
+def _daemon_rolling(rolling: JSONObject, path: str, errors: ErrorList) -> None:
     away, more = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    number_or_percent(away, f"{path}.maxUnavailable", causes)
-    number_or_percent(more, f"{path}.maxSurge", causes)
-    at_most_whole(away, f"{path}.maxUnavailable", causes)
-    at_most_whole(more, f"{path}.maxSurge", causes)
+    number_or_percent(away, f"{path}.maxUnavailable", errors)
+    number_or_percent(more, f"{path}.maxSurge", errors)
+    at_most_whole(away, f"{path}.maxUnavailable", errors)
+    at_most_whole(more, f"{path}.maxSurge", errors)
     if share_or_number(away) and share_or_number(more):
-        causes.append(invalid(f"{path}.maxSurge", more, "may not be set when maxUnavailable is non-zero"))
+        errors.append(invalid(f"{path}.maxSurge", more, "may not be set when maxUnavailable is non-zero"))
     if not share_or_number(away) and not share_or_number(more):
-        causes.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+        errors.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
 
 
-def validate_daemon_set_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_daemon_set_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """The selector stays, which is told first."""
-    causes: Causes = []
-    _immutable_selector(obj, old, causes)
-    return causes + validate_daemon_set(obj)
+    errors: ErrorList = []
+    _immutable_selector(obj, old, errors)
+    return errors + validate_daemon_set(obj)
 
 
-def validate_daemon_set_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_daemon_set_status(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Counts, of which that of collisions does not shrink."""
-    causes: Causes = []
+    errors: ErrorList = []
     status = obj.get("status") or {}
     names = (
         "currentNumberScheduled",
@@ -272,57 +272,57 @@ def validate_daemon_set_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
         "collisionCount",
     )
     for name in names:
-        not_negative(status.get(name), f"status.{name}", causes)
-    _not_decremented(status, old.get("status") or {}, causes)
-    return causes
+        not_negative(status.get(name), f"status.{name}", errors)
+    _not_decremented(status, old.get("status") or {}, errors)
+    return errors
 
 
 # --- stateful sets -----------------------------------------------------------------------------------------------
 
 
-def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
     """A stateful set as it may stand; what an older server let through in C{old} may stay."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec = obj["spec"]
     policy = spec.get("podManagementPolicy") or ""
     if not policy:
-        causes.append(required("spec.podManagementPolicy"))
+        errors.append(required("spec.podManagementPolicy"))
     elif policy not in ("OrderedReady", "Parallel"):
-        causes.append(invalid_name("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"))
-    _stateful_strategy(spec.get("updateStrategy") or {}, causes)
+        errors.append(invalid_name("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"))
+    _stateful_strategy(spec.get("updateStrategy") or {}, errors)
     kept = spec.get("persistentVolumeClaimRetentionPolicy") or {}
     for name in ("whenDeleted", "whenScaled"):
         if kept and kept.get(name) not in ("Retain", "Delete"):
             where = f"spec.persistentVolumeClaimRetentionPolicy.{name}"
-            causes.append(unsupported(where, kept.get(name) or "", ("Retain", "Delete")))
+            errors.append(unsupported(where, kept.get(name) or "", ("Retain", "Delete")))
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or () if old is None else ()):
-        validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", causes)
+        validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", errors)
     for name in ("replicas", "minReadySeconds"):
-        not_negative(spec.get(name), f"spec.{name}", causes)
+        not_negative(spec.get(name), f"spec.{name}", errors)
     if spec.get("ordinals") is not None:
-        not_negative(spec["ordinals"].get("start"), "spec.ordinals.start", causes)
+        not_negative(spec["ordinals"].get("start"), "spec.ordinals.start", errors)
     if spec.get("serviceName") and old is None:
-        check(spec["serviceName"], "spec.serviceName", dns_label, causes)
+        check(spec["serviceName"], "spec.serviceName", dns_label, errors)
     template = spec.get("template") or {}
-    if _selector(spec, "statefulset", causes):
-        _found(spec.get("selector"), template, "spec.template", causes)
-        if old is None or not _template_causes(old["spec"]):
-            causes.extend(_template_causes(spec))
+    if _selector(spec, "statefulset", errors):
+        _found(spec.get("selector"), template, "spec.template", errors)
+        if old is None or not _validate_template(old["spec"]):
+            errors.extend(_validate_template(spec))
         # The reference looks at them for itself, too.
-        template_metadata(template, "spec.template", causes)
+        template_metadata(template, "spec.template", errors)
     else:
-        causes.append(invalid_without_value("spec.selector", selector_shown(spec.get("selector"))))
-    always_restarts(template.get("spec") or {}, "spec.template", "StatefulSet", causes)
-    return causes
+        errors.append(invalid_without_value("spec.selector", selector_shown(spec.get("selector"))))
+    always_restarts(template.get("spec") or {}, "spec.template", "StatefulSet", errors)
+    return errors
 
 
-def _template_causes(spec: JSONObject) -> list[Cause]:
+def _validate_template(spec: JSONObject) -> list[FieldError]:
     """
     What is wrong with a template as its pods will be.
 
     Volumes are added for the claims, in front of those of its own; names of hosts are given when pods are made.
     """
-    causes: Causes = []
+    errors: ErrorList = []
     template = spec.get("template") or {}
     pod = {name: value for name, value in (template.get("spec") or {}).items() if name not in ("hostname", "subdomain")}
     template = {**template, "spec": pod}
@@ -332,31 +332,31 @@ def _template_causes(spec: JSONObject) -> list[Cause]:
         volumes: list[JSONObject] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
         volumes += [volume for volume in pod.get("volumes") or () if (volume.get("name") or "") not in names]
         template = {**template, "spec": {**pod, "volumes": volumes}}
-    validate_template(template, "spec.template", causes)
-    return causes
+    validate_template(template, "spec.template", errors)
+    return errors
 
 
-def _stateful_strategy(strategy: JSONObject, causes: Causes) -> None:
+def _stateful_strategy(strategy: JSONObject, errors: ErrorList) -> None:
     kind, rolling = strategy.get("type") or "", strategy.get("rollingUpdate")
     path = "spec.updateStrategy"
     if not kind:
-        causes.append(required(path))
+        errors.append(required(path))
     elif kind == "OnDelete":
         if rolling is not None:
             text = "only allowed for updateStrategy 'RollingUpdate'"
-            causes.append(invalid_shown(f"{path}.rollingUpdate", go_json(_partition_shown(rolling)), text))
+            errors.append(invalid_shown(f"{path}.rollingUpdate", go_json(_partition_shown(rolling)), text))
     elif kind == "RollingUpdate":
         if rolling is not None:
-            not_negative(rolling.get("partition"), f"{path}.rollingUpdate.partition", causes)
+            not_negative(rolling.get("partition"), f"{path}.rollingUpdate.partition", errors)
             away: Any = rolling.get("maxUnavailable")
             if away is not None:
-                number_or_percent(away, f"{path}.rollingUpdate.maxUnavailable", causes)
+                number_or_percent(away, f"{path}.rollingUpdate.maxUnavailable", errors)
                 if share_or_number(away) == 0:
-                    causes.append(invalid(f"{path}.rollingUpdate.maxUnavailable", away, "cannot be 0"))
-                at_most_whole(away, f"{path}.rollingUpdate.maxUnavailable", causes)
+                    errors.append(invalid(f"{path}.rollingUpdate.maxUnavailable", away, "cannot be 0"))
+                at_most_whole(away, f"{path}.rollingUpdate.maxUnavailable", errors)
     else:
         shown = {"Type": kind, "RollingUpdate": _partition_shown(rolling)}
-        causes.append(invalid_shown(path, go_json(shown), "must be 'RollingUpdate' or 'OnDelete'"))
+        errors.append(invalid_shown(path, go_json(shown), "must be 'RollingUpdate' or 'OnDelete'"))
 
 
 def _partition_shown(rolling: JSONObject | None) -> JSONObject | None:
@@ -365,9 +365,9 @@ def _partition_shown(rolling: JSONObject | None) -> JSONObject | None:
     return {"Partition": rolling.get("partition") or 0, "MaxUnavailable": rolling.get("maxUnavailable")}
 
 
-def validate_stateful_set_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_stateful_set_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Identity and storage of the pods stay."""
-    causes = validate_stateful_set(obj, old)
+    errors = validate_stateful_set(obj, old)
     spec, before = obj["spec"], old["spec"]
     changed = any(
         spec.get(name) != before.get(name) for name in spec.keys() | before.keys() if name not in _STATEFUL_SET
@@ -377,13 +377,13 @@ def validate_stateful_set_update(obj: JSONObject, old: JSONObject) -> list[Cause
             "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
             "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
         )
-        causes.append(forbidden("spec", text))
-    return causes
+        errors.append(forbidden("spec", text))
+    return errors
 
 
-def validate_stateful_set_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_stateful_set_status(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Counts that fit each other."""
-    causes: Causes = []
+    errors: ErrorList = []
     status = obj.get("status") or {}
     names = (
         "replicas",
@@ -395,33 +395,33 @@ def validate_stateful_set_status(obj: JSONObject, old: JSONObject) -> list[Cause
         "collisionCount",
     )
     for name in names:
-        not_negative(status.get(name), f"status.{name}", causes)
-    check_within_replicas(status, ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"), causes)
+        not_negative(status.get(name), f"status.{name}", errors)
+    check_within_replicas(status, ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"), errors)
     if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
         text = "cannot be greater than status.readyReplicas"
-        causes.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
-    _not_decremented(status, old.get("status") or {}, causes)
-    return Parts(causes)
+        errors.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
+    _not_decremented(status, old.get("status") or {}, errors)
+    return Parts(errors)
 
 
 # --- controller revisions ----------------------------------------------------------------------------------------
 
 
-def validate_controller_revision(obj: JSONObject) -> list[Cause]:
+def validate_controller_revision(obj: JSONObject) -> list[FieldError]:
     """It has data and a number."""
-    causes: Causes = []
-    not_negative(obj.get("revision"), "revision", causes)
+    errors: ErrorList = []
+    not_negative(obj.get("revision"), "revision", errors)
     if obj.get("data") is None:
-        causes.append(required("data", "data is mandatory"))
+        errors.append(required("data", "data is mandatory"))
     elif not isinstance(obj["data"], dict):
-        causes.append(required("data", "data must be a valid JSON object"))
-    return causes
+        errors.append(required("data", "data must be a valid JSON object"))
+    return errors
 
 
-def validate_controller_revision_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_controller_revision_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """The data stay, whatever they are."""
-    causes: Causes = []
-    not_negative(obj.get("revision"), "revision", causes)
+    errors: ErrorList = []
+    not_negative(obj.get("revision"), "revision", errors)
     shown = go_json(obj.get("data"), sort_keys=True, raw=True)
-    immutable(obj.get("data"), old.get("data"), "data", causes, shown, untyped=True)
-    return causes
+    immutable(obj.get("data"), old.get("data"), "data", errors, shown, untyped=True)
+    return errors

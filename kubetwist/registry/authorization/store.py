@@ -9,7 +9,7 @@ from zope.interface import implementer
 
 from ...admission.decisions import decide
 from ...api.authorization import AuthorizerAttributes, Decision
-from ...api.errors import APIStatusError, Cause
+from ...api.errors import APIStatusError, FieldError
 from ...api.options import CreateOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, JSONObject, UserInfo
@@ -67,10 +67,10 @@ class AccessReview:
 
         @raise APIStatusError: It is invalid (422), or names another namespace than the request (400).
         """
-        causes = _VALIDATE[self.info.kind](obj)
-        if causes:
+        errors = _VALIDATE[self.info.kind](obj)
+        if errors:
             # The reference's message names no kind.
-            raise APIStatusError.invalid(GroupKind(self.info.group, ""), "", causes)
+            raise APIStatusError.invalid(GroupKind(self.info.group, ""), "", errors)
         if not self.info.namespaced:
             return
         if not scope.namespace:
@@ -80,7 +80,7 @@ class AccessReview:
             raise APIStatusError.bad_request(text)
 
 
-_VALIDATE: Final[Mapping[str, Callable[[JSONObject], list[Cause]]]] = {
+_VALIDATE: Final[Mapping[str, Callable[[JSONObject], list[FieldError]]]] = {
     "SubjectAccessReview": validate_access_review,
     "SelfSubjectAccessReview": validate_self_access_review,
     "LocalSubjectAccessReview": validate_local_access_review,

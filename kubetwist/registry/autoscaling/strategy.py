@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ...api.errors import Cause
+from ...api.errors import FieldError
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
@@ -57,15 +57,15 @@ class HorizontalPodAutoscalerStrategy(Strategy):
         """As the zero of the status is written."""
         obj["status"] = {"currentMetrics": None, "desiredReplicas": 0}
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Bounds, target, metrics, behavior."""
         return validation.validate_autoscaler(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """As a new one."""
         return validation.validate_autoscaler(obj, old)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The counts."""
         return validation.validate_autoscaler_status(obj)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...api.errors import Cause, forbidden, invalid, required
-from ...api.names import path_segment_problems
+from ...api.errors import FieldError, forbidden, invalid, required
+from ...api.names import validate_path_segment_name
 from ...api.resource import JSONObject
 from ..core.pod.validation.resources import container_resource_name
 from ..generic.validation.fields import (
-    Causes,
+    ErrorList,
     check,
     dns_label,
     invalid_name,
@@ -30,51 +30,51 @@ _SOURCES: Final = {
 _TARGETS: Final = ("AverageValue", "Utilization", "Value")
 
 
-def validate_autoscaler(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+def validate_autoscaler(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
     """Bounds, target, metrics and behavior; what is odd in C{old} may stay."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec, before = obj["spec"], (old or {}).get("spec") or {}
     least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     bound = 0 if before.get("minReplicas") == 0 else 1
     if least is not None and least < bound:
-        causes.append(invalid("spec.minReplicas", least, f"must be greater than or equal to {bound}"))
+        errors.append(invalid("spec.minReplicas", least, f"must be greater than or equal to {bound}"))
     if not most:
-        causes.append(required("spec.maxReplicas", "must be set and greater than 0"))
+        errors.append(required("spec.maxReplicas", "must be set and greater than 0"))
     elif most < 0:
-        causes.append(invalid("spec.maxReplicas", most, "must be greater than or equal to 1"))
+        errors.append(invalid("spec.maxReplicas", most, "must be greater than or equal to 1"))
     if least is not None and most < least:
-        causes.append(invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"))
+        errors.append(invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"))
     target = spec.get("scaleTargetRef") or {}
-    _reference(target, "spec.scaleTargetRef", causes)
+    _reference(target, "spec.scaleTargetRef", errors)
     was = before.get("scaleTargetRef") or {}
     if old is None or any((target.get(name) or "") != (was.get(name) or "") for name in ("apiVersion", "kind")):
         grouped = target.get("kind") != "ReplicationController"
-        _api_version(target, "spec.scaleTargetRef.apiVersion", causes, grouped)
+        _api_version(target, "spec.scaleTargetRef.apiVersion", errors, grouped)
     versions = not any(_odd_object(metric) for metric in before.get("metrics") or ())
     for index, metric in enumerate(spec.get("metrics") or ()):
-        _metric(metric, f"spec.metrics[{index}]", causes, versions)
+        _metric(metric, f"spec.metrics[{index}]", errors, versions)
     if least == 0 and not any(one.get("type") in ("Object", "External") for one in spec.get("metrics") or ()):
         text = "must specify at least one Object or External metric to support scaling to zero replicas"
-        causes.append(forbidden("spec.metrics", text))
+        errors.append(forbidden("spec.metrics", text))
     behavior = spec.get("behavior") or {}
     for name in ("scaleUp", "scaleDown"):
         if behavior.get(name) is not None:
-            _rules(behavior[name], f"spec.behavior.{name}", causes)
-    return causes
+            _rules(behavior[name], f"spec.behavior.{name}", errors)
+    return errors
 
 
-def _reference(reference: JSONObject, path: str, causes: Causes) -> None:
+def _reference(reference: JSONObject, path: str, errors: ErrorList) -> None:
     for name in ("kind", "name"):
-        needed_segment(reference.get(name), f"{path}.{name}", causes)
+        needed_segment(reference.get(name), f"{path}.{name}", errors)
 
 
-def _api_version(reference: JSONObject, path: str, causes: Causes, grouped: bool) -> None:
+def _api_version(reference: JSONObject, path: str, errors: ErrorList, grouped: bool) -> None:
     version = reference.get("apiVersion") or ""
     group, slash, _ = version.partition("/")
     if version.count("/") > 1:
-        causes.append(invalid(path, version, f"unexpected GroupVersion string: {version}"))
+        errors.append(invalid(path, version, f"unexpected GroupVersion string: {version}"))
     elif grouped and not (slash and group):
-        causes.append(invalid(path, version, "apiVersion must specify API group"))
+        errors.append(invalid(path, version, "apiVersion must specify API group"))
 
 
 def _odd_object(metric: JSONObject) -> bool:
@@ -82,120 +82,120 @@ def _odd_object(metric: JSONObject) -> bool:
     return metric.get("type") == "Object" and (described.get("apiVersion") or "").count("/") > 1
 
 
-def _metric(metric: JSONObject, path: str, causes: Causes, versions: bool) -> None:
+def _metric(metric: JSONObject, path: str, errors: ErrorList, versions: bool) -> None:
     kind = metric.get("type") or ""
     if not kind:
-        causes.append(required(f"{path}.type", "must specify a metric source type"))
+        errors.append(required(f"{path}.type", "must specify a metric source type"))
     if kind not in _SOURCES:
-        causes.append(unsupported(f"{path}.type", kind, sorted(_SOURCES)))
+        errors.append(unsupported(f"{path}.type", kind, sorted(_SOURCES)))
     given = [field for field in _SOURCES.values() if metric.get(field) is not None]
     if given:
-        _source(metric[given[0]], given[0], f"{path}.{given[0]}", causes, versions)
+        _source(metric[given[0]], given[0], f"{path}.{given[0]}", errors, versions)
     wanted = _SOURCES.get(kind)
     if wanted is not None and wanted not in given:
         text = "must populate information for the given metric source"
-        causes.append(required(f"{path}.{wanted}", text))
+        errors.append(required(f"{path}.{wanted}", text))
     elif wanted is None:
         # The reference says it again.
-        causes.append(unsupported(f"{path}.type", kind, sorted(_SOURCES)))
+        errors.append(unsupported(f"{path}.type", kind, sorted(_SOURCES)))
     for field in given if len(given) > 1 else ():
         if field != wanted:
-            causes.append(forbidden(f"{path}.{field}", "must populate the given metric source only"))
+            errors.append(forbidden(f"{path}.{field}", "must populate the given metric source only"))
 
 
-def _source(source: JSONObject, field: str, path: str, causes: Causes, versions: bool) -> None:
+def _source(source: JSONObject, field: str, path: str, errors: ErrorList, versions: bool) -> None:
     if field in ("resource", "containerResource"):
         if not source.get("name"):
-            causes.append(required(f"{path}.name", "must specify a resource name"))
+            errors.append(required(f"{path}.name", "must specify a resource name"))
         elif field == "containerResource":
-            container_resource_name(source["name"], f"{path}.name", causes)
+            container_resource_name(source["name"], f"{path}.name", errors)
         if field == "containerResource":
             if not source.get("container"):
-                causes.append(required(f"{path}.container", "must specify a container"))
+                errors.append(required(f"{path}.container", "must specify a container"))
             else:
-                check(source["container"], f"{path}.container", dns_label, causes)
+                check(source["container"], f"{path}.container", dns_label, errors)
     else:
         if field == "object":
             described = source.get("describedObject") or {}
-            _reference(described, f"{path}.describedObject", causes)
+            _reference(described, f"{path}.describedObject", errors)
             if versions:
-                _api_version(described, f"{path}.describedObject.apiVersion", causes, False)
+                _api_version(described, f"{path}.describedObject.apiVersion", errors, False)
         metric = source.get("metric") or {}
         if not metric.get("name"):
-            causes.append(required(f"{path}.metric.name", "must specify a metric name"))
+            errors.append(required(f"{path}.metric.name", "must specify a metric name"))
         else:
-            for text in path_segment_problems(metric["name"]):
-                causes.append(invalid(f"{path}.metric.name", metric["name"], text))
+            for text in validate_path_segment_name(metric["name"]):
+                errors.append(invalid(f"{path}.metric.name", metric["name"], text))
     target = source.get("target") or {}
-    _target(target, field, f"{path}.target", causes)
+    _target(target, field, f"{path}.target", errors)
 
 
-def _target(target: JSONObject, field: str, path: str, causes: Causes) -> None:
+def _target(target: JSONObject, field: str, path: str, errors: ErrorList) -> None:
     kind = target.get("type") or ""
     if not kind:
-        causes.append(required(f"{path}.type", "must specify a metric target type"))
+        errors.append(required(f"{path}.type", "must specify a metric target type"))
     if kind not in _TARGETS:
-        causes.append(invalid_name(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue"))
+        errors.append(invalid_name(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue"))
     for name in ("value", "averageValue"):
         if target.get(name) is not None and quantity(target[name]).sign() <= 0:
-            causes.append(invalid(f"{path}.{name}", str(target[name]), "must be positive"))
+            errors.append(invalid(f"{path}.{name}", str(target[name]), "must be positive"))
     share = target.get("averageUtilization")
     if share is not None and share < 1:
-        causes.append(invalid(f"{path}.averageUtilization", share, "must be greater than 0"))
+        errors.append(invalid(f"{path}.averageUtilization", share, "must be greater than 0"))
     if field in ("resource", "containerResource"):
         if share is None and target.get("averageValue") is None:
             text = "must set either a target raw value or a target utilization"
-            causes.append(required(f"{path}.averageUtilization", text))
+            errors.append(required(f"{path}.averageUtilization", text))
         if share is not None and target.get("averageValue") is not None:
             text = "may not set both a target raw value and a target utilization"
-            causes.append(forbidden(f"{path}.averageValue", text))
+            errors.append(forbidden(f"{path}.averageValue", text))
     elif field == "pods":
         if target.get("averageValue") is None:
-            causes.append(required(f"{path}.averageValue", "must specify a positive target averageValue"))
+            errors.append(required(f"{path}.averageValue", "must specify a positive target averageValue"))
     elif target.get("value") is None and target.get("averageValue") is None:
         text = "must set either a target value for metric or a per-pod target"
         if field == "object":
             text = "must set either a target value or averageValue"
-        causes.append(required(f"{path}.averageValue", text))
+        errors.append(required(f"{path}.averageValue", text))
     elif field == "external" and target.get("value") is not None and target.get("averageValue") is not None:
         text = "may not set both a target value for metric and a per-pod target"
-        causes.append(forbidden(f"{path}.value", text))
+        errors.append(forbidden(f"{path}.value", text))
 
 
-def _rules(rules: JSONObject, path: str, causes: Causes) -> None:
+def _rules(rules: JSONObject, path: str, errors: ErrorList) -> None:
     window = rules.get("stabilizationWindowSeconds")
     if window is not None:
         if window < 0:
             text = "must be greater than or equal to zero"
-            causes.append(invalid(f"{path}.stabilizationWindowSeconds", window, text))
+            errors.append(invalid(f"{path}.stabilizationWindowSeconds", window, text))
         if window > 3600:
             text = "must be less than or equal to 3600"
-            causes.append(invalid(f"{path}.stabilizationWindowSeconds", window, text))
+            errors.append(invalid(f"{path}.stabilizationWindowSeconds", window, text))
     select = rules.get("selectPolicy")
     if select is not None and select not in ("Disabled", "Max", "Min"):
-        causes.append(unsupported(f"{path}.selectPolicy", select, ("Disabled", "Max", "Min")))
+        errors.append(unsupported(f"{path}.selectPolicy", select, ("Disabled", "Max", "Min")))
     policies = rules.get("policies") or []
     if not policies:
-        causes.append(required(f"{path}.policies", "must specify at least one Policy"))
+        errors.append(required(f"{path}.policies", "must specify at least one Policy"))
     for index, policy in enumerate(policies):
         here = f"{path}.policies[{index}]"
         if policy.get("type") not in ("Percent", "Pods"):
-            causes.append(unsupported(f"{here}.type", policy.get("type") or "", ("Percent", "Pods")))
+            errors.append(unsupported(f"{here}.type", policy.get("type") or "", ("Percent", "Pods")))
         value, period = policy.get("value") or 0, policy.get("periodSeconds") or 0
         if value <= 0:
-            causes.append(invalid(f"{here}.value", value, "must be greater than zero"))
+            errors.append(invalid(f"{here}.value", value, "must be greater than zero"))
         if period <= 0:
-            causes.append(invalid(f"{here}.periodSeconds", period, "must be greater than zero"))
+            errors.append(invalid(f"{here}.periodSeconds", period, "must be greater than zero"))
         elif period > 1800:
-            causes.append(invalid(f"{here}.periodSeconds", period, "must be less than or equal to 1800"))
+            errors.append(invalid(f"{here}.periodSeconds", period, "must be less than or equal to 1800"))
     tolerance = rules.get("tolerance")
     if tolerance is not None and quantity(tolerance).sign() < 0:
-        causes.append(invalid(f"{path}.tolerance", str(tolerance), "must be greater than or equal to 0"))
+        errors.append(invalid(f"{path}.tolerance", str(tolerance), "must be greater than or equal to 0"))
 
 
-def validate_autoscaler_status(obj: JSONObject) -> list[Cause]:
+def validate_autoscaler_status(obj: JSONObject) -> list[FieldError]:
     """Counts."""
-    causes: Causes = []
+    errors: ErrorList = []
     for name in ("currentReplicas", "desiredReplicas"):
-        not_negative((obj.get("status") or {}).get(name), f"status.{name}", causes)
-    return causes
+        not_negative((obj.get("status") or {}).get(name), f"status.{name}", errors)
+    return errors

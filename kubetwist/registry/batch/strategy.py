@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...api.errors import Cause
+from ...api.errors import FieldError
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..core.pod.defaults import default_pod_template
@@ -83,15 +83,15 @@ class JobStrategy(Strategy):
         texts = [] if old else name_warnings(obj["metadata"]["name"])
         return texts if unchanged(obj, old) else texts + job_warnings(obj["spec"], "spec")
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The spec of a new one."""
         return job.validate_job(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """What may change while a job runs, and what while it does not."""
         return job.validate_job_update(obj, old)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The counts and the conditions."""
         return jobstatus.validate_job_status_update(obj, old)
 
@@ -187,11 +187,11 @@ class CronJobStrategy(Strategy):
             return texts
         return texts + job_warnings(obj["spec"]["jobTemplate"].get("spec") or {}, "spec.jobTemplate.spec")
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The spec of a new one, and that its name leaves room for those of its jobs."""
         return cronjob.validate_cron_job(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The spec."""
         return cronjob.validate_cron_job_update(obj, old)
 

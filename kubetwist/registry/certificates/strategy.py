@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...api.errors import Cause
-from ...api.names import path_segment_problems
+from ...api.errors import FieldError
+from ...api.names import validate_path_segment_name
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject, UserInfo
 from ...api.times import now
@@ -22,9 +22,9 @@ class CertificateSigningRequestStrategy(Strategy):
     has_status = True
     status_protects = ()
 
-    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+    def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """A part of a path."""
-        return path_segment_problems(name, prefix)
+        return validate_path_segment_name(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
         """C{spec} is a struct in Go: always there."""
@@ -73,19 +73,19 @@ class CertificateSigningRequestStrategy(Strategy):
         obj["status"] = dict(old.get("status") or {})
         _set_conditions(obj["status"], conditions, old)
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """A signer, and a request that can be read."""
         return validation.validate_request(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The spec was checked when it came."""
         return validation.validate_request_update(obj, old)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """A certificate, and no verdict."""
         return validation.validate_request_status_update(obj, old)
 
-    def validate_approval(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_approval(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """A verdict, and no certificate."""
         return validation.validate_approval_update(obj, old)
 

@@ -9,10 +9,10 @@ from typing import Final
 
 from cryptography import x509
 
-from ...api.errors import Cause, duplicate, forbidden, invalid, required
+from ...api.errors import FieldError, duplicate, forbidden, invalid, required
 from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
-from ..generic.validation.fields import Causes, quote, unsupported
+from ..generic.validation.fields import ErrorList, quote, unsupported
 from ..generic.validation.signernames import signer_name
 
 VERDICTS: Final = ("Approved", "Denied")
@@ -50,36 +50,36 @@ def approvals(obj: JSONObject) -> list[JSONObject]:
     return [one for one in (obj.get("status") or {}).get("conditions") or () if one.get("type") in VERDICTS]
 
 
-def validate_request(obj: JSONObject) -> list[Cause]:
+def validate_request(obj: JSONObject) -> list[FieldError]:
     """A request that can be read, for a signer that can be."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec = obj["spec"]
     problem = request_problem(spec.get("request") or "")
     if problem:
-        causes.append(invalid("spec.request", spec.get("request"), problem))
+        errors.append(invalid("spec.request", spec.get("request"), problem))
     usages = spec.get("usages") or []
     if not usages:
-        causes.append(required("spec.usages"))
+        errors.append(required("spec.usages"))
     for index, usage in enumerate(usages):
         if usage not in _USAGES:
-            causes.append(unsupported(f"spec.usages[{index}]", usage, _USAGES))
+            errors.append(unsupported(f"spec.usages[{index}]", usage, _USAGES))
     taken: set[str] = set()
     for index, usage in enumerate(usages):
         if usage in taken:
-            causes.append(duplicate(f"spec.usages[{index}]", usage))
+            errors.append(duplicate(f"spec.usages[{index}]", usage))
         taken.add(usage)
     signer = spec.get("signerName") or ""
     if signer == "kubernetes.io/legacy-unknown":
         text = "the legacy signerName is not allowed via this API version"
-        causes.append(invalid("spec.signerName", signer, text))
+        errors.append(invalid("spec.signerName", signer, text))
     else:
-        signer_name(signer, "spec.signerName", causes)
+        signer_name(signer, "spec.signerName", errors)
     seconds = spec.get("expirationSeconds")
     if seconds is not None and seconds < 600:
         text = "may not specify a duration less than 600 seconds (10 minutes)"
-        causes.append(invalid("spec.expirationSeconds", seconds, text))
-    causes.extend(_conditions(obj))
-    return causes
+        errors.append(invalid("spec.expirationSeconds", seconds, text))
+    errors.extend(_conditions(obj))
+    return errors
 
 
 def request_problem(encoded: str) -> str:
@@ -97,65 +97,65 @@ def request_problem(encoded: str) -> str:
         return str(error)
 
 
-def _conditions(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+def _conditions(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
     """What is odd about those of C{old} may stay."""
-    causes: Causes = []
+    errors: ErrorList = []
     seen: set[str] = set()
     before = [one.get("type") or "" for one in ((old or {}).get("status") or {}).get("conditions") or ()]
     twice, both = len(set(before)) < len(before), set(before).issuperset(VERDICTS)
     for index, condition in enumerate((obj.get("status") or {}).get("conditions") or ()):
         path, kind, status = f"status.conditions[{index}]", condition.get("type") or "", condition.get("status") or ""
         if not kind and "" not in before:
-            causes.append(required(f"{path}.type"))
+            errors.append(required(f"{path}.type"))
         choice = ("True",) if kind in _KEPT else ("False", "True", "Unknown")
         if not status:
-            causes.append(required(f"{path}.status"))
+            errors.append(required(f"{path}.status"))
         elif status not in choice:
-            causes.append(unsupported(f"{path}.status", status, choice))
+            errors.append(unsupported(f"{path}.status", status, choice))
         if not both and kind in VERDICTS and seen.intersection(VERDICTS) - {kind}:
             text = "Approved and Denied conditions are mutually exclusive"
-            causes.append(invalid("status.conditions", kind, text))
+            errors.append(invalid("status.conditions", kind, text))
         if kind in seen and not twice:
-            causes.append(duplicate(f"{path}.type", kind))
+            errors.append(duplicate(f"{path}.type", kind))
         seen.add(kind)
-    return causes
+    return errors
 
 
-def validate_request_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_request_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Verdicts and certificates are not taken back."""
     return _update(obj, old, verdicts=True, certificate=False)
 
 
-def validate_approval_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_approval_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Verdicts may come, certificates not."""
     return _update(obj, old, verdicts=True, certificate=False)
 
 
-def validate_request_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_request_status_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """A certificate may come, verdicts not."""
     return _update(obj, old, verdicts=False, certificate=True)
 
 
-def _update(obj: JSONObject, old: JSONObject, *, verdicts: bool, certificate: bool) -> list[Cause]:
-    causes = _conditions(obj, old)
+def _update(obj: JSONObject, old: JSONObject, *, verdicts: bool, certificate: bool) -> list[FieldError]:
+    errors = _conditions(obj, old)
     status, before = obj.get("status") or {}, old.get("status") or {}
     new, held = status.get("certificate") or "", before.get("certificate") or ""
     if new != held and not certificate_problem(held):
         problem = certificate_problem(new)
         if problem:
-            causes.append(invalid("status.certificate", "<certificate data>", problem))
+            errors.append(invalid("status.certificate", "<certificate data>", problem))
     now, was = ([one.get("type") for one in side.get("conditions") or ()] for side in (status, before))
     for kind in _KEPT:
         if now.count(kind) < was.count(kind):
-            causes.append(forbidden("status.conditions", f'updates may not remove a condition of type "{kind}"'))
+            errors.append(forbidden("status.conditions", f'updates may not remove a condition of type "{kind}"'))
     for kind in VERDICTS:
         if not verdicts and now.count(kind) > was.count(kind):
-            causes.append(forbidden("status.conditions", f'updates may not add a condition of type "{kind}"'))
+            errors.append(forbidden("status.conditions", f'updates may not add a condition of type "{kind}"'))
     if new != held and not certificate:
-        causes.append(forbidden("status.certificate", "updates may not set certificate content"))
+        errors.append(forbidden("status.certificate", "updates may not set certificate content"))
     elif new != held and held:
-        causes.append(forbidden("status.certificate", "updates may not modify existing certificate content"))
-    return Parts(causes)
+        errors.append(forbidden("status.certificate", "updates may not modify existing certificate content"))
+    return Parts(errors)
 
 
 def certificate_problem(encoded: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...api.errors import Cause
+from ...api.errors import FieldError
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
 from . import validation
@@ -36,7 +36,7 @@ class LeaseStrategy(Strategy):
             if old["spec"].get(name) is None:
                 obj["spec"].pop(name, None)
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Durations and counts."""
         return validation.validate_lease(obj)
 

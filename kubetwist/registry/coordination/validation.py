@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from ...api.errors import Cause, forbidden, invalid
+from ...api.errors import FieldError, forbidden, invalid
 from ...api.resource import JSONObject
-from ..generic.validation.fields import Causes, not_negative, unsupported
+from ..generic.validation.fields import ErrorList, not_negative, unsupported
 
 
-def validate_lease(obj: JSONObject) -> list[Cause]:
+def validate_lease(obj: JSONObject) -> list[FieldError]:
     """Durations and counts."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec = obj["spec"]
     seconds = spec.get("leaseDurationSeconds")
     if seconds is not None and seconds <= 0:
-        causes.append(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
-    not_negative(spec.get("leaseTransitions"), "spec.leaseTransitions", causes)
+        errors.append(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
+    not_negative(spec.get("leaseTransitions"), "spec.leaseTransitions", errors)
     strategy = spec.get("strategy")
     if strategy is not None and strategy != "OldestEmulationVersion" and "/" not in strategy:
-        causes.append(unsupported("spec.strategy", strategy, ("OldestEmulationVersion",)))
+        errors.append(unsupported("spec.strategy", strategy, ("OldestEmulationVersion",)))
     if spec.get("preferredHolder") and strategy is None:
         text = "may only be specified if `strategy` is defined"
-        causes.append(forbidden("spec.preferredHolder", text))
-    return causes
+        errors.append(forbidden("spec.preferredHolder", text))
+    return errors

@@ -130,8 +130,10 @@ class CustomCodec(Codec):
         if "metadata" not in obj:
             obj["metadata"] = {}
         if kind != self.gvk.kind:
-            cause = invalid("kind", kind, f"must be {self.gvk.kind}")
-            raise APIStatusError.invalid(GroupKind(self.gvk.group, kind), obj["metadata"].get("name", ""), [cause])
+            field_error = invalid("kind", kind, f"must be {self.gvk.kind}")
+            raise APIStatusError.invalid(
+                GroupKind(self.gvk.group, kind), obj["metadata"].get("name", ""), [field_error]
+            )
         return obj
 
     def complaints(self, document: Decoded, problems: list[str], raw: bytes = b"") -> list[str]:
@@ -185,14 +187,14 @@ class CustomCodec(Codec):
         @raise APIStatusError: It is of another kind or version (422).
         """
         kind, api_version = obj["kind"], obj["apiVersion"]
-        causes = []
+        errors = []
         if kind != self.gvk.kind:
-            causes.append(invalid("kind", kind, f"must be {self.gvk.kind}"))
+            errors.append(invalid("kind", kind, f"must be {self.gvk.kind}"))
         if api_version != self.gvk.api_version:
-            causes.append(invalid("apiVersion", api_version, f"must be {self.gvk.api_version}"))
-        if causes and self.checks_kind:
+            errors.append(invalid("apiVersion", api_version, f"must be {self.gvk.api_version}"))
+        if errors and self.checks_kind:
             name = obj["metadata"].get("name", "")
-            raise APIStatusError.invalid(GroupKind(GroupVersion.parse(api_version).group, kind), name, causes)
+            raise APIStatusError.invalid(GroupKind(GroupVersion.parse(api_version).group, kind), name, errors)
 
     def _type_of(self, version: str) -> CustomType | None:
         """Return the type of a version of the kind; L{None} if the definition has no such version."""

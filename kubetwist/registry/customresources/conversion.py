@@ -23,10 +23,10 @@ from twisted.logger import Logger
 from twisted.plugin import getPlugins
 from twisted.python.failure import Failure
 
-from ...api.errors import APIStatusError, Cause
+from ...api.errors import APIStatusError, FieldError
 from ...api.go.text import go_type
 from ...api.jsontypes import JSONValue
-from ...api.objectmeta import annotation_causes, label_causes
+from ...api.objectmeta import validate_annotations, validate_labels
 from ...api.providers import interface_error
 from ...api.resource import GroupVersionKind, JSONObject
 from ...client.clientconfig import settings_of
@@ -198,8 +198,8 @@ def _checked(before: JSONObject, after: JSONValue, gvk: GroupVersionKind, about:
             )
     restored = dict(old)
     for name, check, path in (
-        ("labels", label_causes, "metadata.labels"),
-        ("annotations", annotation_causes, "metadata.annotation"),
+        ("labels", validate_labels, "metadata.labels"),
+        ("annotations", validate_annotations, "metadata.annotation"),
     ):
         try:
             values = _texts(name, meta.get(name), old.get(name) or {}, check, path)
@@ -212,7 +212,9 @@ def _checked(before: JSONObject, after: JSONValue, gvk: GroupVersionKind, about:
     return {**after, "metadata": restored}
 
 
-def _texts(name: str, values: JSONValue, old: JSONObject, check: Callable[..., list[Cause]], path: str) -> JSONValue:
+def _texts(
+    name: str, values: JSONValue, old: JSONObject, check: Callable[..., list[FieldError]], path: str
+) -> JSONValue:
     """
     Labels or annotations as they may be taken over; L{None} for none.
 
@@ -226,9 +228,9 @@ def _texts(name: str, values: JSONValue, old: JSONObject, check: Callable[..., l
         if not isinstance(value, str):
             raise ValueError(f"metadata.{name}[{key}] must be a string, but is {go_type(value)} in converted object")
     if values != old:
-        causes = check(values, path)
-        if causes:
-            texts = [f"{cause.field}: {cause.message}" for cause in causes]
+        errors = check(values, path)
+        if errors:
+            texts = [f"{field_error.field}: {field_error.message}" for field_error in errors]
             raise ValueError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
     return values
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ...api.errors import Cause, invalid
+from ...api.errors import FieldError, invalid
 from ...api.go.quote import quoted
 from ...api.go.text import go_type
 from ...api.jsonequality import same_json
 from ...api.jsontypes import JSONValue
-from ...api.names import qualified_name_problems
+from ...api.names import validate_qualified_name
 from ...api.resource import JSONObject
 from ...schema.validation.listrules import (
-    embedded_causes,
-    list_causes,
+    validate_embedded_resources,
+    validate_lists,
 )
 from ...schema.validation.validator import (
     Correlation,
@@ -37,7 +37,7 @@ _BLOCKING: Final = frozenset(
         "FieldValueTypeInvalid",
     )
 )
-_UNCHECKED: Final = Cause(
+_UNCHECKED: Final = FieldError(
     "FieldValueInvalid",
     "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing "
     "errors to complete validation",
@@ -73,78 +73,78 @@ class CustomStrategy(Strategy):
         """What changes outside of the metadata makes a new generation, the status too where it is no subresource."""
         return not same_json(_content(obj), _content(old))
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """By the schema, then the paths of the scale, embedded resources and lists."""
-        causes = self._schema_causes(self.whole(obj), None)
-        causes += self._scale_causes(obj, spec=True)
+        errors = self._validate_schema(self.whole(obj), None)
+        errors += self._validate_scale(obj, spec=True)
         if self.version.embeds:
-            causes += embedded_causes(obj, self.version.type.schema)
+            errors += validate_embedded_resources(obj, self.version.type.schema)
         if self.version.unique_lists:
-            causes += list_causes(obj, self.version.type.schema)
-        return self._with_rules(causes, obj, None)
+            errors += validate_lists(obj, self.version.type.schema)
+        return self._with_rules(errors, obj, None)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The same, but what was wrong before and stays as it is may stay."""
-        causes = self._schema_causes(self.whole(obj), self.whole(old))
-        causes += self._scale_causes(obj, spec=True)
+        errors = self._validate_schema(self.whole(obj), self.whole(old))
+        errors += self._validate_scale(obj, spec=True)
         if self.version.embeds:
-            causes += embedded_causes(obj, self.version.type.schema)
-        return self._with_rules(causes + self._new_list_causes(obj, old), obj, old)
+            errors += validate_embedded_resources(obj, self.version.type.schema)
+        return self._with_rules(errors + self._validate_new_lists(obj, old), obj, old)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The status by its own part of the schema."""
-        causes: list[Cause] = []
+        errors: list[FieldError] = []
         schema = self.version.values.properties.get("status")
         if schema is not None and "status" in obj:
             before = Correlation(obj["status"], old["status"], schema) if "status" in old else None
-            causes += _causes(schema, obj["status"], "status", before)
-        causes += self._scale_causes(obj, spec=False)
-        return self._with_rules(causes + self._new_list_causes(obj, old), obj, old)
+            errors += _validate_value_schema(schema, obj["status"], "status", before)
+        errors += self._validate_scale(obj, spec=False)
+        return self._with_rules(errors + self._validate_new_lists(obj, old), obj, old)
 
-    def _with_rules(self, causes: list[Cause], obj: JSONObject, old: JSONObject | None) -> list[Cause]:
+    def _with_rules(self, errors: list[FieldError], obj: JSONObject, old: JSONObject | None) -> list[FieldError]:
         """Add what rules in CEL find, or that nobody has asked them, as the object is not even what they speak of."""
         rules = self.version.rules
         if rules is None:
-            return causes
-        if any(cause.reason in _BLOCKING for cause in causes):
-            return [*causes, _UNCHECKED]
+            return errors
+        if any(field_error.reason in _BLOCKING for field_error in errors):
+            return [*errors, _UNCHECKED]
         whole, before = self.whole(obj), None if old is None else self.whole(old)
         correlation = None if before is None else Correlation(whole, before, self.version.values)
         found, _ = rules.causes(whole, before, correlation=correlation)
-        return causes + found
+        return errors + found
 
     def whole(self, obj: JSONObject) -> JSONObject:
         """An object with its kind and apiVersion, of which a schema may speak."""
         gvk = self.version.gvk
         return {**obj, "kind": gvk.kind, "apiVersion": gvk.api_version}
 
-    def _schema_causes(self, obj: JSONObject, old: JSONObject | None) -> list[Cause]:
+    def _validate_schema(self, obj: JSONObject, old: JSONObject | None) -> list[FieldError]:
         schema = self.version.values
-        return _causes(schema, obj, "", None if old is None else Correlation(obj, old, schema))
+        return _validate_value_schema(schema, obj, "", None if old is None else Correlation(obj, old, schema))
 
-    def _new_list_causes(self, obj: JSONObject, old: JSONObject) -> list[Cause]:
+    def _validate_new_lists(self, obj: JSONObject, old: JSONObject) -> list[FieldError]:
         if not self.version.unique_lists:
             return []
         schema = self.version.type.schema
-        causes = list_causes(obj, schema)
-        return [] if causes and list_causes(old, schema) else causes
+        errors = validate_lists(obj, schema)
+        return [] if errors and validate_lists(old, schema) else errors
 
-    def _scale_causes(self, obj: JSONObject, *, spec: bool) -> list[Cause]:
+    def _validate_scale(self, obj: JSONObject, *, spec: bool) -> list[FieldError]:
         scale = self.version.scale
         if scale is None:
             return []
-        causes = _replicas_causes(obj, scale["specReplicasPath"]) if spec else []
-        causes += _replicas_causes(obj, scale["statusReplicasPath"])
+        errors = _validate_replicas(obj, scale["specReplicasPath"]) if spec else []
+        errors += _validate_replicas(obj, scale["statusReplicasPath"])
         selector = scale.get("labelSelectorPath")
         if selector:
             try:
                 value = nested(obj, selector)
             except LookupError as error:
-                causes.append(invalid(selector, "", str(error)))
+                errors.append(invalid(selector, "", str(error)))
             else:
                 if value is not None and not isinstance(value, str):
-                    causes.append(invalid(selector, "", wrong_type(selector, value, "string")))
-        return causes
+                    errors.append(invalid(selector, "", wrong_type(selector, value, "string")))
+        return errors
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """New finalizers whose names could be anybody's."""
@@ -154,7 +154,7 @@ class CustomStrategy(Strategy):
         texts: list[str] = []
         for name in sorted(fresh):
             where = f"metadata.finalizers: {quoted(name)}"
-            texts += [f"{where}: {problem}" for problem in qualified_name_problems(name)]
+            texts += [f"{where}: {problem}" for problem in validate_qualified_name(name)]
             if "/" not in name and name not in _STANDARD_FINALIZERS:
                 path = " including a path (/)" if "." in name else ""
                 texts.append(
@@ -169,7 +169,9 @@ def _content(obj: JSONObject) -> JSONObject:
     return {name: value for name, value in obj.items() if name not in ("metadata", "kind", "apiVersion")}
 
 
-def _causes(schema: ValueSchema, value: JSONValue, prefix: str, correlation: Correlation | None) -> list[Cause]:
+def _validate_value_schema(
+    schema: ValueSchema, value: JSONValue, prefix: str, correlation: Correlation | None
+) -> list[FieldError]:
     try:
         if schema.accepts(value):
             return []
@@ -178,7 +180,7 @@ def _causes(schema: ValueSchema, value: JSONValue, prefix: str, correlation: Cor
         return [invalid(prefix or "<nil>", "", "validating the object against its schema takes too long")]
 
 
-def _replicas_causes(obj: JSONObject, path: str) -> list[Cause]:
+def _validate_replicas(obj: JSONObject, path: str) -> list[FieldError]:
     try:
         value = nested(obj, path)
     except LookupError as error:

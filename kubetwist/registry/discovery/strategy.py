@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...api.errors import Cause
+from ...api.errors import FieldError
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
@@ -48,7 +48,7 @@ class EndpointSliceStrategy(Strategy):
             (obj["metadata"].get("labels") or {}) != (old["metadata"].get("labels") or {})
         )
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Addresses, ports, topology."""
         return validation.validate_slice(obj)
 
@@ -62,7 +62,7 @@ class EndpointSliceStrategy(Strategy):
             texts += validation.address_form_warnings(obj)
         return texts
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The type of address stays; endpoints that were let in may stay, too."""
         return validation.validate_slice_update(obj, old)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...api.addresses import ip_problems
-from ...api.errors import Cause, duplicate, invalid, required, too_many
-from ...api.names import fully_qualified_name_problems, label_value_problems, qualified_name_problems
+from ...api.addresses import validate_ip
+from ...api.errors import FieldError, duplicate, invalid, required, too_many
+from ...api.names import validate_fully_qualified_name, validate_label_value, validate_qualified_name
 from ...api.resource import JSONObject
 from ..generic.validation.addresses import address_warnings
 from ..generic.validation.fields import (
-    Causes,
+    ErrorList,
     Problems,
     check,
     dns_label,
@@ -26,52 +26,52 @@ _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _HINTS: Final = 8
 
 
-def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
     """A slice as it may stand; what an older server let through in C{old} may stay."""
-    causes: Causes = []
+    errors: ErrorList = []
     kind = obj.get("addressType") or ""
     if not kind:
-        causes.append(required("addressType"))
+        errors.append(required("addressType"))
     elif kind not in _TYPES:
-        causes.append(unsupported("addressType", kind, _TYPES))
-    _ports(obj.get("ports") or [], causes)
+        errors.append(unsupported("addressType", kind, _TYPES))
+    _ports(obj.get("ports") or [], errors)
     endpoints = obj.get("endpoints") or []
     if old is not None and endpoints == (old.get("endpoints") or []):
-        return causes
+        return errors
     if len(endpoints) > 1000:
-        causes.append(too_many("endpoints", len(endpoints), 1000))
-        return causes
+        errors.append(too_many("endpoints", len(endpoints), 1000))
+        return errors
     for index, endpoint in enumerate(endpoints):
-        _endpoint(endpoint, kind, f"endpoints[{index}]", causes)
-    return causes
+        _endpoint(endpoint, kind, f"endpoints[{index}]", errors)
+    return errors
 
 
-def _endpoint(endpoint: JSONObject, kind: str, path: str, causes: Causes) -> None:
+def _endpoint(endpoint: JSONObject, kind: str, path: str, errors: ErrorList) -> None:
     addresses = endpoint.get("addresses") or []
     if not addresses:
-        causes.append(required(f"{path}.addresses", "must contain at least 1 address"))
+        errors.append(required(f"{path}.addresses", "must contain at least 1 address"))
     elif len(addresses) > 100:
-        causes.append(too_many(f"{path}.addresses", len(addresses), 100))
+        errors.append(too_many(f"{path}.addresses", len(addresses), 100))
     for index, address in enumerate(addresses):
         here = f"{path}.addresses[{index}]"
         if kind == "FQDN":
-            _domain(address, here, causes)
+            _domain(address, here, errors)
         elif kind in ("IPv4", "IPv6"):
-            texts = ip_problems(address, canonical=kind == "IPv6")
+            texts = validate_ip(address, canonical=kind == "IPv6")
             for text in texts:
-                causes.append(invalid(here, address, text))
+                errors.append(invalid(here, address, text))
             if not texts:
                 if is_ipv6(address) != (kind == "IPv6"):
                     # The reference leaves the index out here.
-                    causes.append(invalid(f"{path}.addresses", address, f"must be an {kind} address"))
-                non_special_ip(address, here, causes)
+                    errors.append(invalid(f"{path}.addresses", address, f"must be an {kind} address"))
+                non_special_ip(address, here, errors)
     if endpoint.get("nodeName") is not None:
-        check(endpoint["nodeName"], f"{path}.nodeName", dns_subdomain, causes)
+        check(endpoint["nodeName"], f"{path}.nodeName", dns_subdomain, errors)
     if endpoint.get("hostname") is not None:
-        check(endpoint["hostname"], f"{path}.hostname", dns_label, causes)
+        check(endpoint["hostname"], f"{path}.hostname", dns_label, errors)
     hints = endpoint.get("hints") or {}
-    if _hints(hints.get("forZones") or [], f"{path}.hints.forZones", label_value_problems, causes):
-        _hints(hints.get("forNodes") or [], f"{path}.hints.forNodes", dns_subdomain, causes)
+    if _hints(hints.get("forZones") or [], f"{path}.hints.forZones", validate_label_value, errors):
+        _hints(hints.get("forNodes") or [], f"{path}.hints.forNodes", dns_subdomain, errors)
 
 
 def address_form_warnings(obj: JSONObject) -> list[str]:
@@ -84,58 +84,58 @@ def address_form_warnings(obj: JSONObject) -> list[str]:
     ]
 
 
-def _domain(name: str, path: str, causes: Causes) -> None:
+def _domain(name: str, path: str, errors: ErrorList) -> None:
     """A domain of two parts or more, with the dot of the root or without."""
     whole = name.removesuffix(".")
     if not name:
-        causes.append(required(path))
+        errors.append(required(path))
     else:
-        texts = fully_qualified_name_problems(whole, 2) if whole else [",".join(dns_subdomain(""))]
-        causes.extend(invalid(path, whole, text) for text in texts)
+        texts = validate_fully_qualified_name(whole, 2) if whole else [",".join(dns_subdomain(""))]
+        errors.extend(invalid(path, whole, text) for text in texts)
         if not texts:
             label = next((one for one in whole.split(".") if dns_label(one)), "")
             if label:
-                causes.append(invalid(path, label, ",".join(dns_label(label))))
+                errors.append(invalid(path, label, ",".join(dns_label(label))))
 
 
-def _hints(hints: list[JSONObject], path: str, problems: Problems, causes: Causes) -> bool:
+def _hints(hints: list[JSONObject], path: str, problems: Problems, errors: ErrorList) -> bool:
     """Where an endpoint should be used; whether there are few enough of them to look on."""
     if len(hints) > _HINTS:
-        causes.append(too_many(path, len(hints), _HINTS))
+        errors.append(too_many(path, len(hints), _HINTS))
         return False
     seen: set[str] = set()
     for index, hint in enumerate(hints):
         name, here = hint.get("name") or "", f"{path}[{index}].name"
         if name in seen:
-            causes.append(duplicate(here, name))
+            errors.append(duplicate(here, name))
         seen.add(name)
-        check(name, here, problems, causes)
+        check(name, here, problems, errors)
     return True
 
 
-def _ports(ports: list[JSONObject], causes: Causes) -> None:
+def _ports(ports: list[JSONObject], errors: ErrorList) -> None:
     if len(ports) > 20000:
-        causes.append(too_many("ports", len(ports), 20000))
+        errors.append(too_many("ports", len(ports), 20000))
         return
     names: set[str] = set()
     for index, port in enumerate(ports):
         path, name = f"ports[{index}]", port.get("name") or ""
         if name:
-            check(name, f"{path}.name", dns_label, causes)
+            check(name, f"{path}.name", dns_label, errors)
         if name in names:
-            causes.append(duplicate(f"{path}.name", name))
+            errors.append(duplicate(f"{path}.name", name))
         names.add(name)
         protocol = port.get("protocol")
         if protocol is None:
-            causes.append(required(f"{path}.protocol"))
+            errors.append(required(f"{path}.protocol"))
         elif protocol not in _PROTOCOLS:
-            causes.append(unsupported(f"{path}.protocol", protocol, _PROTOCOLS))
+            errors.append(unsupported(f"{path}.protocol", protocol, _PROTOCOLS))
         if port.get("appProtocol") is not None:
-            check(port["appProtocol"], f"{path}.appProtocol", qualified_name_problems, causes)
+            check(port["appProtocol"], f"{path}.appProtocol", validate_qualified_name, errors)
 
 
-def validate_slice_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_slice_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """The type of address stays."""
-    causes = validate_slice(obj, old)
-    immutable(obj.get("addressType") or "", old.get("addressType") or "", "addressType", causes)
-    return causes
+    errors = validate_slice(obj, old)
+    immutable(obj.get("addressType") or "", old.get("addressType") or "", "addressType", errors)
+    return errors

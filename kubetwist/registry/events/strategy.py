@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ...api.names import is_dns1123_subdomain_problems
+from ...api.names import validate_dns1123_subdomain
 from ...api.objectmeta import Rule
 from ..core.event.strategy import EventStrategy
 from ..generic.strategy import Strategy
 from . import validation
 
 if TYPE_CHECKING:
-    from ...api.errors import Cause
+    from ...api.errors import FieldError
     from ...api.resource import JSONObject
 
 
@@ -22,15 +22,15 @@ class NewEventStrategy(EventStrategy):
     metadata_update_rules: Sequence[Rule] = ("compare",)
     checks_metadata = True
 
-    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+    def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """A subdomain."""
-        return is_dns1123_subdomain_problems(name, prefix)
+        return validate_dns1123_subdomain(name, prefix)
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Nothing is left of what only older events have."""
         return validation.validate_new_event(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Only the series changes."""
         return validation.validate_new_event_update(obj, old)
 

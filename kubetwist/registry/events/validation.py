@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...api.errors import Cause, required
+from ...api.errors import FieldError, required
 from ...api.gostructs import go_struct
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ..core.event.validation import nothing_shown, validate_event
-from ..generic.validation.fields import Causes, go_json, immutable
+from ..generic.validation.fields import ErrorList, go_json, immutable
 
 #: What no update by C{events.k8s.io} changes, in the order of the reference, with what is shown of a missing value;
 #: of structs that is their type.
@@ -31,47 +31,47 @@ _IMMUTABLE: Final = (
 )
 
 
-def validate_new_event(obj: JSONObject) -> list[Cause]:
+def validate_new_event(obj: JSONObject) -> list[FieldError]:
     """An event that comes by C{events.k8s.io}."""
-    causes = validate_event(obj, "reportingController")
-    _series(obj, causes)
+    errors = validate_event(obj, "reportingController")
+    _series(obj, errors)
     if obj.get("eventTime") is None:
-        causes.append(required("eventTime"))
+        errors.append(required("eventTime"))
     kind = obj.get("type") or ""
     if kind not in ("Normal", "Warning"):
-        causes.append(nothing_shown("type", f"has invalid value: {kind}"))
+        errors.append(nothing_shown("type", f"has invalid value: {kind}"))
     for name in ("firstTimestamp", "lastTimestamp", "count"):
         if obj.get(name):
-            causes.append(nothing_shown(name, "needs to be unset"))
+            errors.append(nothing_shown(name, "needs to be unset"))
     source = obj.get("source") or {}
     if source.get("component") or source.get("host"):
-        causes.append(nothing_shown("source", "needs to be unset"))
-    return causes
+        errors.append(nothing_shown("source", "needs to be unset"))
+    return errors
 
 
-def _series(obj: JSONObject, causes: Causes) -> None:
+def _series(obj: JSONObject, errors: ErrorList) -> None:
     series = obj.get("series")
     if series is None:
         return
     if (series.get("count") or 0) < 2:
-        causes.append(nothing_shown("series.count", "should be at least 2"))
+        errors.append(nothing_shown("series.count", "should be at least 2"))
     if series.get("lastObservedTime") is None:
-        causes.append(required("series.lastObservedTime"))
+        errors.append(required("series.lastObservedTime"))
 
 
-def validate_new_event_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_new_event_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """An update by C{events.k8s.io}, which is about the series."""
-    causes = validate_event(obj, "reportingController")
+    errors = validate_event(obj, "reportingController")
     if obj.get("series") != old.get("series"):
-        _series(obj, causes)
+        _series(obj, errors)
     for name, missing in _IMMUTABLE:
         path = "reportingController" if name == "reportingComponent" else name
         new, was = _found(obj, name, missing), _found(old, name, missing)
         if name in ("involvedObject", "source", "related"):
-            immutable(new, was, path, causes, go_json(new))
+            immutable(new, was, path, errors, go_json(new))
         else:
-            immutable(new, was, path, causes)
-    return causes
+            immutable(new, was, path, errors)
+    return errors
 
 
 def _found(obj: JSONObject, name: str, missing: JSONValue) -> JSONValue:

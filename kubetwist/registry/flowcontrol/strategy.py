@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...api.errors import Cause
+from ...api.errors import FieldError
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
@@ -25,7 +25,7 @@ class FlowControlStrategy(Strategy):
         """No condition yet."""
         obj["status"] = {}
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The conditions."""
         return validation.validate_flow_control_status(obj)
 
@@ -40,7 +40,7 @@ class FlowSchemaStrategy(FlowControlStrategy):
         if not spec.get("matchingPrecedence"):
             spec["matchingPrecedence"] = 1000
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Precedence, level, subjects and rules."""
         return validation.validate_flow_schema(obj)
 
@@ -72,7 +72,7 @@ class PriorityLevelStrategy(FlowControlStrategy):
                 if not queuing.get(name):
                     queuing[name] = value
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Type and limits."""
         return validation.validate_priority_level(obj)
 

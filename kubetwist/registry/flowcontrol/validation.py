@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from ...api.errors import Cause, duplicate, forbidden, invalid, required
+from ...api.errors import FieldError, duplicate, forbidden, invalid, required
 from ...api.gostructs import go_struct
 from ...api.resource import JSONObject
-from ..generic.validation.fields import Causes, check, dns_label, dns_subdomain, go_json, invalid_shown, unsupported
+from ..generic.validation.fields import ErrorList, check, dns_label, dns_subdomain, go_json, invalid_shown, unsupported
 
 _VERBS: Final = (
     "create",
@@ -120,66 +120,66 @@ def _shown_schema(spec: JSONObject) -> str:
     )
 
 
-def validate_flow_schema(obj: JSONObject) -> list[Cause]:
+def validate_flow_schema(obj: JSONObject) -> list[FieldError]:
     """Whose requests belong to which level."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec, name = obj["spec"], obj["metadata"].get("name") or ""
     precedence = spec.get("matchingPrecedence") or 0
     if precedence <= 0:
-        causes.append(invalid("spec.matchingPrecedence", precedence, "must be a positive value"))
+        errors.append(invalid("spec.matchingPrecedence", precedence, "must be a positive value"))
     elif precedence > 10000:
-        causes.append(invalid("spec.matchingPrecedence", precedence, "must not be greater than 10000"))
+        errors.append(invalid("spec.matchingPrecedence", precedence, "must not be greater than 10000"))
     elif precedence == 1 and name != "exempt":
         text = "only the schema named 'exempt' may have matchingPrecedence 1"
-        causes.append(invalid("spec.matchingPrecedence", precedence, text))
+        errors.append(invalid("spec.matchingPrecedence", precedence, text))
     method = spec.get("distinguisherMethod")
     if method is not None and method.get("type") not in ("ByNamespace", "ByUser"):
         shown = {"Type": method.get("type") or ""}
-        causes.append(unsupported("spec.distinguisherMethod.type", shown, ("ByNamespace", "ByUser")))
+        errors.append(unsupported("spec.distinguisherMethod.type", shown, ("ByNamespace", "ByUser")))
     level = (spec.get("priorityLevelConfiguration") or {}).get("name") or ""
     path = "spec.priorityLevelConfiguration.name"
     if not level:
-        causes.append(required(path, "must reference a priority level"))
+        errors.append(required(path, "must reference a priority level"))
     else:
-        check(level, path, dns_subdomain, causes)
+        check(level, path, dns_subdomain, errors)
     for index, rule in enumerate(spec.get("rules") or ()):
-        _rule(rule, f"spec.rules[{index}]", causes)
+        _rule(rule, f"spec.rules[{index}]", errors)
     fixed = FIXED_SCHEMAS.get(name)
     if fixed is not None and _without_empty(spec) != fixed:
-        causes.append(invalid_shown("spec", _shown_schema(spec), f"spec of '{name}' must equal the fixed value"))
-    return causes
+        errors.append(invalid_shown("spec", _shown_schema(spec), f"spec of '{name}' must equal the fixed value"))
+    return errors
 
 
-def _rule(rule: JSONObject, path: str, causes: Causes) -> None:
+def _rule(rule: JSONObject, path: str, errors: ErrorList) -> None:
     subjects = rule.get("subjects") or []
     if not subjects:
-        causes.append(required(f"{path}.subjects", "subjects must contain at least one value"))
+        errors.append(required(f"{path}.subjects", "subjects must contain at least one value"))
     for index, subject in enumerate(subjects):
-        _subject(subject, f"{path}.subjects[{index}]", causes)
+        _subject(subject, f"{path}.subjects[{index}]", errors)
     resources, paths = rule.get("resourceRules") or [], rule.get("nonResourceRules") or []
     if not resources and not paths:
         text = "at least one of resourceRules and nonResourceRules has to be non-empty"
-        causes.append(required(path, text))
+        errors.append(required(path, text))
     for index, one in enumerate(resources):
-        _resource_rule(one, f"{path}.resourceRules[{index}]", causes)
+        _resource_rule(one, f"{path}.resourceRules[{index}]", errors)
     for index, one in enumerate(paths):
         here = f"{path}.nonResourceRules[{index}]"
-        _verbs(one.get("verbs") or [], f"{here}.verbs", causes)
-        _urls(one.get("nonResourceURLs") or [], f"{here}.nonResourceURLs", causes)
+        _verbs(one.get("verbs") or [], f"{here}.verbs", errors)
+        _urls(one.get("nonResourceURLs") or [], f"{here}.nonResourceURLs", errors)
 
 
-def _urls(urls: list[str], path: str, causes: Causes) -> None:
+def _urls(urls: list[str], path: str, errors: ErrorList) -> None:
     if not urls:
-        causes.append(required(path, "nonResourceURLs must contain at least one value"))
+        errors.append(required(path, "nonResourceURLs must contain at least one value"))
     elif "*" in urls:
         if len(urls) > 1:
             text = "if '*' is present, must not specify other non-resource URLs"
-            causes.append(invalid(path, urls, text))
+            errors.append(invalid(path, urls, text))
     else:
         for place, url in enumerate(urls):
             problem = _url_problem(url)
             if problem:
-                causes.append(invalid(f"{path}[{place}]", url, problem))
+                errors.append(invalid(f"{path}[{place}]", url, problem))
 
 
 def _url_problem(url: str) -> str:
@@ -197,84 +197,84 @@ def _url_problem(url: str) -> str:
     return ""
 
 
-def _subject(subject: JSONObject, path: str, causes: Causes) -> None:
+def _subject(subject: JSONObject, path: str, errors: ErrorList) -> None:
     kind = subject.get("kind") or ""
     own = _SUBJECTS.get(kind)
     if own is None:
-        causes.append(unsupported(f"{path}.kind", kind, _KINDS))
+        errors.append(unsupported(f"{path}.kind", kind, _KINDS))
         return
     found: JSONObject | None = subject.get(own)
     if found is None:
-        causes.append(required(f"{path}.{own}", f"{own} is required when subject kind is '{kind}'"))
+        errors.append(required(f"{path}.{own}", f"{own} is required when subject kind is '{kind}'"))
     else:
         name = found.get("name") or ""
         if not name:
-            causes.append(required(f"{path}.{own}.name"))
+            errors.append(required(f"{path}.{own}.name"))
         elif kind == "ServiceAccount" and name != "*":
-            check(name, f"{path}.{own}.name", dns_subdomain, causes)
+            check(name, f"{path}.{own}.name", dns_subdomain, errors)
         if kind == "ServiceAccount":
-            _account_namespace(found.get("namespace") or "", f"{path}.{own}.namespace", causes)
+            _account_namespace(found.get("namespace") or "", f"{path}.{own}.namespace", errors)
     for other_kind, other in _SUBJECTS.items():
         if other != own and subject.get(other) is not None:
             text = f"{other} is forbidden when subject kind is not '{other_kind}'"
-            causes.append(forbidden(f"{path}.{other}", text))
+            errors.append(forbidden(f"{path}.{other}", text))
 
 
-def _account_namespace(namespace: str, path: str, causes: Causes) -> None:
+def _account_namespace(namespace: str, path: str, errors: ErrorList) -> None:
     if not namespace:
-        causes.append(required(path, "must specify namespace for service account"))
+        errors.append(required(path, "must specify namespace for service account"))
     else:
-        check(namespace, path, dns_label, causes)
+        check(namespace, path, dns_label, errors)
 
 
-def _verbs(verbs: list[str], path: str, causes: Causes) -> None:
+def _verbs(verbs: list[str], path: str, errors: ErrorList) -> None:
     if not verbs:
-        causes.append(required(path, "verbs must contain at least one value"))
+        errors.append(required(path, "verbs must contain at least one value"))
     elif "*" in verbs:
         if len(verbs) > 1:
-            causes.append(invalid(path, verbs, "if '*' is present, must not specify other verbs"))
+            errors.append(invalid(path, verbs, "if '*' is present, must not specify other verbs"))
     elif not set(verbs) <= set(_VERBS):
-        causes.append(unsupported(path, verbs, _VERBS))
+        errors.append(unsupported(path, verbs, _VERBS))
 
 
-def _resource_rule(rule: JSONObject, path: str, causes: Causes) -> None:
-    _verbs(rule.get("verbs") or [], f"{path}.verbs", causes)
+def _resource_rule(rule: JSONObject, path: str, errors: ErrorList) -> None:
+    _verbs(rule.get("verbs") or [], f"{path}.verbs", errors)
     for name, what, other in (
         ("apiGroups", "resource rules must supply at least one api group", "api groups"),
         ("resources", "resource rules must supply at least one resource", "resources"),
     ):
         values = rule.get(name) or []
         if not values:
-            causes.append(required(f"{path}.{name}", what))
+            errors.append(required(f"{path}.{name}", what))
         elif "*" in values and len(values) > 1:
-            causes.append(invalid(f"{path}.{name}", values, f"if '*' is present, must not specify other {other}"))
+            errors.append(invalid(f"{path}.{name}", values, f"if '*' is present, must not specify other {other}"))
     namespaces = rule.get("namespaces") or []
     if not namespaces and not rule.get("clusterScope"):
         text = "resource rules that are not cluster scoped must supply at least one namespace"
-        causes.append(required(f"{path}.namespaces", text))
+        errors.append(required(f"{path}.namespaces", text))
     elif "*" in namespaces:
         if len(namespaces) > 1:
             text = "if '*' is present, must not specify other namespaces"
-            causes.append(invalid(f"{path}.namespaces", namespaces, text))
+            errors.append(invalid(f"{path}.namespaces", namespaces, text))
     else:
         for index, name in enumerate(namespaces):
             for problem in dns_label(name):
                 text = f"each member of this list must be '*' or a DNS-1123 label; {problem}"
-                causes.append(invalid(f"{path}.namespaces[{index}]", name, text))
+                errors.append(invalid(f"{path}.namespaces[{index}]", name, text))
 
 
-def validate_flow_control_status(obj: JSONObject) -> list[Cause]:
+def validate_flow_control_status(obj: JSONObject) -> list[FieldError]:
     """Conditions of flow schemas and of priority levels: each has a type of its own."""
-    causes: Causes = []
+    errors: ErrorList = []
     seen: set[str] = set()
     for index, condition in enumerate((obj.get("status") or {}).get("conditions") or ()):
         path, kind = f"status.conditions[{index}].type", condition.get("type") or ""
         if kind in seen:
-            causes.append(duplicate(path, kind))
+            errors.append(duplicate(path, kind))
         seen.add(kind)
         if not kind:
-            causes.append(required(path))
-    return causes
+            errors.append(required(path))
+    return errors
 
 
 # --- priority levels ---------------------------------------------------------------------------------------------
@@ -284,89 +284,89 @@ def _shown_level(spec: JSONObject) -> str:
     return go_json(go_struct(spec, "flowcontrol.PriorityLevelConfigurationSpec"))
 
 
-def validate_priority_level(obj: JSONObject) -> list[Cause]:
+def validate_priority_level(obj: JSONObject) -> list[FieldError]:
     """How many requests of a level may run at once."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec, name = obj["spec"], obj["metadata"].get("name") or ""
     kind = spec.get("type") or ""
     exempt, limited = spec.get("exempt"), spec.get("limited")
     if (kind == "Exempt") != (name == "exempt") and (kind == "Exempt" or name == "exempt"):
         text = "must be 'Exempt' if and only if `name` is 'exempt'"
-        causes.append(invalid("spec.type", kind, text))
+        errors.append(invalid("spec.type", kind, text))
     if kind == "Exempt":
         if limited is not None:
-            causes.append(forbidden("spec.limited", "must be nil if the type is not Limited"))
+            errors.append(forbidden("spec.limited", "must be nil if the type is not Limited"))
         if exempt is not None:
-            _share(exempt, "spec.exempt", causes)
+            _share(exempt, "spec.exempt", errors)
     elif kind == "Limited":
         if exempt is not None:
-            causes.append(forbidden("spec.exempt", "must be nil if the type is Limited"))
+            errors.append(forbidden("spec.exempt", "must be nil if the type is Limited"))
         if limited is None:
-            causes.append(required("spec.limited", "must not be empty when type is Limited"))
+            errors.append(required("spec.limited", "must not be empty when type is Limited"))
         else:
-            _limited(limited, causes)
+            _limited(limited, errors)
     else:
-        causes.append(unsupported("spec.type", kind, ("Exempt", "Limited")))
+        errors.append(unsupported("spec.type", kind, ("Exempt", "Limited")))
     fixed = _FIXED_LEVELS.get(name)
     if fixed is not None:
         besides = " except the 'spec.exempt' field" if name == "exempt" else ""
         shown = _shown_level(spec)
         # Shown, what is null and what is not there are the same.
         if (_shown_level({**spec, "exempt": None}) if besides else shown) != _shown_level(fixed):
-            causes.append(invalid_shown("spec", shown, f"spec of '{name}'{besides} must equal the fixed value"))
-    return causes
+            errors.append(invalid_shown("spec", shown, f"spec of '{name}'{besides} must equal the fixed value"))
+    return errors
 
 
-def _share(found: JSONObject, path: str, causes: Causes) -> None:
+def _share(found: JSONObject, path: str, errors: ErrorList) -> None:
     shares, lent = found.get("nominalConcurrencyShares"), found.get("lendablePercent")
     if shares is not None and shares < 0:
-        causes.append(invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer"))
+        errors.append(invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer"))
     if lent is not None and not 0 <= lent <= 100:
-        causes.append(invalid(f"{path}.lendablePercent", lent, "must be between 0 and 100, inclusive"))
+        errors.append(invalid(f"{path}.lendablePercent", lent, "must be between 0 and 100, inclusive"))
 
 
-def _limited(limited: JSONObject, causes: Causes) -> None:
+def _limited(limited: JSONObject, errors: ErrorList) -> None:
     path = "spec.limited"
     shares = limited.get("nominalConcurrencyShares")
     if shares is not None and shares < 0:
-        causes.append(invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer"))
+        errors.append(invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer"))
     response = limited.get("limitResponse") or {}
     kind, queuing = response.get("type") or "", response.get("queuing")
     here = f"{path}.limitResponse"
     if kind == "Reject":
         if queuing is not None:
             text = "must be nil if limited.limitResponse.type is not Limited"
-            causes.append(forbidden(f"{here}.queuing", text))
+            errors.append(forbidden(f"{here}.queuing", text))
     elif kind == "Queue":
         if queuing is None:
             text = "must not be empty if limited.limitResponse.type is Limited"
-            causes.append(required(f"{here}.queuing", text))
+            errors.append(required(f"{here}.queuing", text))
         else:
-            _queuing(queuing, f"{here}.queuing", causes)
+            _queuing(queuing, f"{here}.queuing", errors)
     else:
-        causes.append(unsupported(f"{here}.type", kind, ("Queue", "Reject")))
+        errors.append(unsupported(f"{here}.type", kind, ("Queue", "Reject")))
     lent, borrowed = limited.get("lendablePercent"), limited.get("borrowingLimitPercent")
     if lent is not None and not 0 <= lent <= 100:
-        causes.append(invalid(f"{path}.lendablePercent", lent, "must be between 0 and 100, inclusive"))
+        errors.append(invalid(f"{path}.lendablePercent", lent, "must be between 0 and 100, inclusive"))
     if borrowed is not None and borrowed < 0:
         text = "if specified, must be a non-negative integer"
-        causes.append(invalid(f"{path}.borrowingLimitPercent", borrowed, text))
+        errors.append(invalid(f"{path}.borrowingLimitPercent", borrowed, text))
 
 
-def _queuing(queuing: JSONObject, path: str, causes: Causes) -> None:
+def _queuing(queuing: JSONObject, path: str, errors: ErrorList) -> None:
     length, queues, hand = (queuing.get(name) or 0 for name in ("queueLengthLimit", "queues", "handSize"))
     if length <= 0:
-        causes.append(invalid(f"{path}.queueLengthLimit", length, "must be positive"))
+        errors.append(invalid(f"{path}.queueLengthLimit", length, "must be positive"))
     if queues <= 0:
-        causes.append(invalid(f"{path}.queues", queues, "must be positive"))
+        errors.append(invalid(f"{path}.queues", queues, "must be positive"))
     elif queues > 10000000:
         text = "must not be greater than 10000000"
-        causes.append(invalid(f"{path}.queues", queues, text))
+        errors.append(invalid(f"{path}.queues", queues, text))
     if hand <= 0:
-        causes.append(invalid(f"{path}.handSize", hand, "must be positive"))
+        errors.append(invalid(f"{path}.handSize", hand, "must be positive"))
     elif hand > queues:
         text = f"should not be greater than queues ({queues})"
-        causes.append(invalid(f"{path}.handSize", hand, text))
+        errors.append(invalid(f"{path}.handSize", hand, text))
     elif math.ceil(math.log2(queues) * hand) > _HASH_BITS:
         needed = f"required entropy bits of deckSize {queues} and handSize {hand}"
-        causes.append(invalid(f"{path}.handSize", hand, f"{needed} should not be greater than {_HASH_BITS}"))
+        errors.append(invalid(f"{path}.handSize", hand, f"{needed} should not be greater than {_HASH_BITS}"))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from ...api import times
-from ...api.errors import APIStatusError, Cause
+from ...api.errors import APIStatusError, FieldError
 from ...api.options import CreateOptions, UpdateOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
@@ -25,7 +25,7 @@ async def ensure(
     obj: JSONObject,
     manager: str = SERVER,
     status_manager: str = SERVER,
-    forgives: Callable[[Cause], bool] | None = None,
+    forgives: Callable[[FieldError], bool] | None = None,
 ) -> None:
     """
     Create an object unless it exists, with its C{status}, which a create would drop.

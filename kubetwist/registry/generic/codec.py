@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NoReturn
 import orjson
 
 from ...api.decoding import BodyError, Decoded, json_type
-from ...api.errors import APIStatusError, Cause, shown
+from ...api.errors import APIStatusError, FieldError, shown
 from ...api.jsontypes import JSONValue
 from ...api.record import (
     Record,
@@ -448,7 +448,7 @@ def summary(raw: bytes) -> str:
     return raw.hex() if len(raw) <= 30 else f"{raw[:30].hex()} ..."
 
 
-def report_problems(
+def report_strict_errors(
     problems: list[str], field_validation: str, warn: Callable[[str], object], kind: str, version: str
 ) -> None:
     """
@@ -482,5 +482,5 @@ def by_name(value: JSONValue) -> JSONValue:
 
 def patch_failure(value: str, why: str) -> APIStatusError:
     """The 422 for a patch whose result is no object; C{value} is what the reference quotes of it."""
-    cause = Cause("FieldValueInvalid", f"Invalid value: {shown(value)}: {why}", "patch")
-    return APIStatusError.invalid(GroupKind("", ""), "", [cause])
+    field_error = FieldError("FieldValueInvalid", f"Invalid value: {shown(value)}: {why}", "patch")
+    return APIStatusError.invalid(GroupKind("", ""), "", [field_error])

@@ -10,8 +10,8 @@ import orjson
 
 from ...api import objectmeta, times
 from ...api.admission import AdmissionAttributes
-from ...api.errors import APIStatusError, Cause, invalid
-from ...api.names import generate_name, path_segment_problems
+from ...api.errors import APIStatusError, FieldError, invalid
+from ...api.names import generate_name, validate_path_segment_name
 from ...api.options import CreateOptions, WriteOptions
 from ...api.record import Record
 from ...api.requestscope import RequestScope
@@ -108,9 +108,9 @@ async def _create(
     large, strategy = scope.large(), store.strategy
     for text in await scope.compute(0, strategy.early_warnings, obj) if large else strategy.early_warnings(obj):
         scope.warn(text)
-    causes = await compute_rules(scope, 0, _prepared_creation, store, obj, scope)
-    if causes:
-        raise await scope.compute(0, store.invalid, meta.get("name", ""), causes)
+    errors = await compute_rules(scope, 0, _prepared_creation, store, obj, scope)
+    if errors:
+        raise await scope.compute(0, store.invalid, meta.get("name", ""), errors)
     for text in await scope.compute(0, strategy.warnings, obj, None) if large else strategy.warnings(obj, None):
         scope.warn(text)
     attributes.charges.clear()  # of a name before this one that was taken
@@ -147,43 +147,43 @@ async def _create(
     raise AssertionError("the last attempt either returns or raises")
 
 
-def _prepared_creation(store: StoredObjects, obj: JSONObject, scope: RequestScope) -> list[Cause]:
+def _prepared_creation(store: StoredObjects, obj: JSONObject, scope: RequestScope) -> list[FieldError]:
     """Set the fields that creation sets in a new C{obj}; return the validation errors of the result."""
     store.strategy.prepare_for_create(obj)
     store.strategy.prepare_for_creator(obj, scope.user)
     undo = put_floats(obj, scope.floats)
     try:
-        causes = creation_causes(store, obj)
+        errors = validate_new_object(store, obj)
     finally:
         take_floats(undo)
-    if causes and scope.sent is not None:
-        causes = as_sent(causes, obj, scope.sent, lambda: creation_causes(store, obj))
-    if causes and scope.forgives is not None:
-        causes = [cause for cause in causes if not scope.forgives(cause)]
-    return causes
+    if errors and scope.sent is not None:
+        errors = as_sent(errors, obj, scope.sent, lambda: validate_new_object(store, obj))
+    if errors and scope.forgives is not None:
+        errors = [field_error for field_error in errors if not scope.forgives(field_error)]
+    return errors
 
 
-def creation_causes(store: StoredObjects, obj: JSONObject) -> list[Cause]:
+def validate_new_object(store: StoredObjects, obj: JSONObject) -> list[FieldError]:
     """All that is wrong with a new object."""
     meta = obj["metadata"]
     found = store.checked(store.strategy.validate, obj)
     if found and not store.strategy.checks_metadata:
         return list(found)
-    causes = objectmeta.creation_causes(
+    errors = objectmeta.validate_metadata_on_create(
         meta,
         store.info.namespaced,
-        store.strategy.names_for(obj),
+        store.strategy.name_validator(obj),
         # The registry's own validation of metadata accepts any finalizer.
         standard_finalizers=store.strategy.standard_finalizers and store.strategy.checks_metadata,
     )
-    causes += found
-    if not causes and meta.get("generateName"):
+    errors += found
+    if not errors and meta.get("generateName"):
         # The registry repeats these errors of the kind's validation, except for kinds with long names.
-        causes += [
+        errors += [
             invalid("metadata.generateName", meta["generateName"], text)
-            for text in path_segment_problems(meta["generateName"], True)
+            for text in validate_path_segment_name(meta["generateName"], True)
         ]
-    return causes
+    return errors
 
 
 def taken(store: StoredObjects, error: KeyExists, meta: JSONObject) -> APIStatusError:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ...api.errors import Cause
+from ...api.errors import FieldError
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 
@@ -61,28 +61,31 @@ def take_away(undo: Sequence[Undo]) -> None:
 
 
 def as_sent(
-    causes: Sequence[Cause], obj: JSONObject, sent: JSONValue, validate: Callable[[], Sequence[Cause]]
-) -> list[Cause]:
+    errors: Sequence[FieldError], obj: JSONObject, sent: JSONValue, validate: Callable[[], Sequence[FieldError]]
+) -> list[FieldError]:
     """
     Return the errors with the messages for an object that has the empty lists and maps of the request.
 
     Only messages change; whether a value is valid does not depend on empty values.
 
-    @param validate: Validates C{obj}; it has found C{causes} in the object as decoded.
+    @param validate: Validates C{obj}; it has found C{errors} in the object as decoded.
     """
     undo = put_back(obj, sent)
     if not undo:
-        return list(causes)
-    found: dict[tuple[str, str], list[Cause]] = {}
+        return list(errors)
+    found: dict[tuple[str, str], list[FieldError]] = {}
     try:
-        for cause in validate():
-            found.setdefault((cause.field, cause.reason), []).append(cause)
+        for field_error in validate():
+            found.setdefault((field_error.field, field_error.reason), []).append(field_error)
     finally:
         # Also if a long validation is cancelled and repeated.
         take_away(undo)
     count: dict[tuple[str, str], int] = {}
-    for cause in causes:
-        key = (cause.field, cause.reason)
+    for field_error in errors:
+        key = (field_error.field, field_error.reason)
         count[key] = count.get(key, 0) + 1
     same = {key for key, number in count.items() if len(found.get(key, ())) == number}
-    return [found[key].pop(0) if (key := (cause.field, cause.reason)) in same else cause for cause in causes]
+    return [
+        found[key].pop(0) if (key := (field_error.field, field_error.reason)) in same else field_error
+        for field_error in errors
+    ]

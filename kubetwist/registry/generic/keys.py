@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...api.errors import APIStatusError
 from ...api.go.quote import quoted
-from ...api.names import path_segment_problems
+from ...api.names import validate_path_segment_name
 
 
 def check_key(name: str, namespace: str | None = None) -> None:
@@ -18,6 +18,6 @@ def check_key(name: str, namespace: str | None = None) -> None:
         raise APIStatusError.bad_request("Namespace parameter required.")
     if not name:
         raise APIStatusError.bad_request("Name parameter required.")
-    problems = path_segment_problems(name)
+    problems = validate_path_segment_name(name)
     if problems:
         raise APIStatusError.bad_request(f"Name parameter invalid: {quoted(name)}: {';'.join(problems)}")

@@ -15,7 +15,7 @@ from ...api.admission import (
     Charge,
     Commit,
 )
-from ...api.errors import APIStatusError, Cause
+from ...api.errors import APIStatusError, FieldError
 from ...api.jsontypes import JSONValue
 from ...api.latency import ETCD, Spending
 from ...api.options import DeleteOptions, WriteOptions
@@ -360,15 +360,15 @@ class StoredObjects(StoreHooks):
         )
 
     @hook
-    def checked(self, validate: Callable[..., Sequence[Cause]], *objects: JSONObject) -> Sequence[Cause]:
+    def checked(self, validate: Callable[..., Sequence[FieldError]], *objects: JSONObject) -> Sequence[FieldError]:
         """Return what the rules of the kind find, under what this server allows."""
         if self._allows_privileged:
             return validate(*objects)
         return unprivileged(validate, *objects)
 
-    def invalid(self, name: str, causes: list[Cause]) -> APIStatusError:
+    def invalid(self, name: str, errors: list[FieldError]) -> APIStatusError:
         """The 422 for an object that breaks its kind's rules, which are those of the group in which it is stored."""
-        return APIStatusError.invalid(self.gvk.group_kind, name, causes)
+        return APIStatusError.invalid(self.gvk.group_kind, name, errors)
 
     def attributes(
         self,

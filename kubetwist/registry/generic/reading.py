@@ -12,7 +12,7 @@ import orjson
 from attrs import frozen
 
 from ...api.continuetokens import ContinueTokenError, decode_continue, encode_continue
-from ...api.errors import APIStatusError, Cause, named
+from ...api.errors import APIStatusError, FieldError, named
 from ...api.jsontypes import JSONValue
 from ...api.options import GetOptions, ListOptions, Matcher
 from ...api.record import (
@@ -244,8 +244,8 @@ def _refuse_unreadable(store: StoredObjects, found: Sequence[UnreadableValue]) -
     """
     if not found:
         return
-    causes = [
-        Cause(
+    errors = [
+        FieldError(
             "UnexpectedServerResponse",
             f"StorageError: corrupt object, Code: 7, Key: {one.key}, ResourceVersion: 0, AdditionalErrorMsg: {one.why}",
             one.key,
@@ -253,10 +253,10 @@ def _refuse_unreadable(store: StoredObjects, found: Sequence[UnreadableValue]) -
         for one in found[:MOST_UNREADABLE]
     ]
     if len(found) > MOST_UNREADABLE:
-        causes.append({"reason": "UnexpectedServerResponse", "message": "too many errors, the list is truncated"})
+        errors.append({"reason": "UnexpectedServerResponse", "message": "too many errors, the list is truncated"})
     resource = str(store.group_resource)
     text = f"failed to read one or more {resource} from the storage"
-    details = {**named(store.group_resource, "list"), "causes": causes}
+    details = {**named(store.group_resource, "list"), "causes": errors}
     raise APIStatusError(500, "StorageReadError", text, details)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...api.errors import Cause
-from ...api.names import is_dns1123_subdomain_problems
-from ...api.objectmeta import creation_causes
+from ...api.errors import FieldError
+from ...api.names import validate_dns1123_subdomain
+from ...api.objectmeta import validate_metadata_on_create
 from ...api.resource import JSONObject
 from .validation.fields import not_negative
 
@@ -38,11 +38,11 @@ def apply_scale(obj: JSONObject, scale: JSONObject, group: str, kind: str) -> No
     spec["replicas"] = (scale.get("spec") or {}).get("replicas") or 0
 
 
-def validate_scale(scale: JSONObject) -> list[Cause]:
+def validate_scale(scale: JSONObject) -> list[FieldError]:
     """Return all validation errors of a scale: metadata and replicas (C{pkg/apis/autoscaling/validation})."""
-    causes = creation_causes(scale["metadata"], True, is_dns1123_subdomain_problems)
-    not_negative((scale.get("spec") or {}).get("replicas"), "spec.replicas", causes)
-    return causes
+    errors = validate_metadata_on_create(scale["metadata"], True, validate_dns1123_subdomain)
+    not_negative((scale.get("spec") or {}).get("replicas"), "spec.replicas", errors)
+    return errors
 
 
 def labels_text(labels: JSONObject | None) -> str:

@@ -31,9 +31,9 @@ def check_scale(scale: JSONObject, name: str) -> None:
 
     @raise APIStatusError: It is nothing that can be (422).
     """
-    causes = validate_scale(scale)
-    if causes:
-        raise APIStatusError.invalid(SCALE.group_kind, name, causes)
+    errors = validate_scale(scale)
+    if errors:
+        raise APIStatusError.invalid(SCALE.group_kind, name, errors)
 
 
 @implementer(IPatcher)

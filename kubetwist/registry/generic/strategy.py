@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
-from ...api.errors import Cause
+from ...api.errors import FieldError
 from ...api.jsonequality import same_json
-from ...api.names import NameProblems, is_dns1123_subdomain_problems
+from ...api.names import ValidateNameFunc, validate_dns1123_subdomain
 from ...api.objectmeta import Rule
 
 if TYPE_CHECKING:
@@ -66,13 +66,13 @@ class Strategy:
         strategy.open_gates = names
         return strategy
 
-    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+    def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """What is wrong with C{name}; C{prefix} when it is a generateName."""
-        return is_dns1123_subdomain_problems(name, prefix)
+        return validate_dns1123_subdomain(name, prefix)
 
-    def names_for(self, obj: JSONObject) -> NameProblems:
+    def name_validator(self, obj: JSONObject) -> ValidateNameFunc:
         """What is wrong with names of this object, for kinds whose names depend on what they are."""
-        return self.name_problems
+        return self.validate_name
 
     def default(self, obj: JSONObject) -> None:
         """Fill in, in C{obj}, what the kind's version fills in; idempotent, applied to every body and patch result."""
@@ -150,11 +150,11 @@ class Strategy:
             if name not in ("metadata", "status", "kind", "apiVersion")
         )
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """All that is wrong with a new object beyond its metadata, in the reference's order."""
         return ()
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """All that is wrong with C{obj} as a successor of C{old}, beyond its metadata."""
         return self.validate(obj)
 
@@ -162,7 +162,7 @@ class Strategy:
         """Return whether this kind considers an update a change if it only adds an empty list or map to C{old}."""
         return False
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """All that is wrong with an update through the status subresource."""
         return ()
 

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from ...api import objectmeta
 from ...api.admission import AdmissionAttributes
-from ...api.errors import APIStatusError, Cause, Tolerated, invalid
+from ...api.errors import APIStatusError, FieldError, RatchetedError, invalid
 from ...api.jsonequality import same_json
 from ...api.options import WriteOptions
 from ...api.record import Record
@@ -60,7 +60,7 @@ class UpdateRules:
 
     subresource: str
     prepare: Callable[[JSONObject, JSONObject], object]
-    validate: Callable[[JSONObject, JSONObject], Sequence[Cause]]
+    validate: Callable[[JSONObject, JSONObject], Sequence[FieldError]]
     main: bool = False
     creates: bool = False
     view: AdmittedView | None = None
@@ -194,11 +194,11 @@ async def _update(
     if rules.main:
         await store.permit(scope, obj, old, options)
     size = len(record.item)
-    causes = await compute_rules(scope, size, _prepared_causes, store, obj, old, rules, scope)
-    if causes:
-        causes = told(causes, scope)
-        if causes:
-            raise await scope.compute(size, store.invalid, meta.get("name", ""), causes)
+    errors = await compute_rules(scope, size, _prepare_and_validate, store, obj, old, rules, scope)
+    if errors:
+        errors = told(errors, scope)
+        if errors:
+            raise await scope.compute(size, store.invalid, meta.get("name", ""), errors)
     if rules.main:
         for text in await scope.compute(size, store.strategy.warnings, obj, old):
             scope.warn(text)
@@ -233,9 +233,9 @@ async def _update(
     return store.written(key, revision, draft)
 
 
-def _prepared_causes(
+def _prepare_and_validate(
     store: StoredObjects, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope
-) -> list[Cause]:
+) -> list[FieldError]:
     """
     Restore the fields of C{old} that updates may not change in an admitted C{obj}; return the validation errors.
 
@@ -255,8 +255,8 @@ def _prepared_causes(
 
 def _checked_update(
     store: StoredObjects, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope
-) -> list[Cause]:
-    """Run L{_prepared_causes}, with the empty containers and floats of the request restored."""
+) -> list[FieldError]:
+    """Run L{_prepare_and_validate}, with the empty containers and floats of the request restored."""
     meta, before = obj["metadata"], old["metadata"]
     keep_identity(meta, before)
     rules.prepare(obj, old)
@@ -265,25 +265,27 @@ def _checked_update(
     # The client has sent a view, not the object.
     sent = scope.sent if rules.view is None else None
     if sent is None:
-        return update_causes(store, obj, old, rules)
+        return validate_changed_object(store, obj, old, rules)
     if rules.main and store.strategy.compares_empties(old):
         undo = put_back(obj, sent)
         try:
-            return update_causes(store, obj, old, rules)
+            return validate_changed_object(store, obj, old, rules)
         finally:
             # Also if a long validation is cancelled and repeated.
             take_away(undo)
-    causes = update_causes(store, obj, old, rules)
-    return as_sent(causes, obj, sent, lambda: update_causes(store, obj, old, rules)) if causes else causes
+    errors = validate_changed_object(store, obj, old, rules)
+    return as_sent(errors, obj, sent, lambda: validate_changed_object(store, obj, old, rules)) if errors else errors
 
 
-def update_causes(store: StoredObjects, obj: JSONObject, old: JSONObject, rules: UpdateRules) -> list[Cause]:
+def validate_changed_object(
+    store: StoredObjects, obj: JSONObject, old: JSONObject, rules: UpdateRules
+) -> list[FieldError]:
     """Return all validation errors of a changed and prepared object."""
-    return objectmeta.update_causes(
+    return objectmeta.validate_metadata_on_update(
         obj["metadata"],
         old["metadata"],
         store.info.namespaced,
-        store.strategy.names_for(obj),
+        store.strategy.name_validator(obj),
         rules=store.strategy.metadata_update_rules if rules.main else store.strategy.status_metadata_update_rules,
         standard_finalizers=store.strategy.standard_finalizers,
         found=store.checked(rules.validate, obj, old),
@@ -344,9 +346,9 @@ def check_version(store: StoredObjects, obj: JSONObject, record: Record, patchin
             raise APIStatusError.modified(store.group_resource, record.name)
         return not patching
     if not store.strategy.allow_unconditional_update:
-        cause = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        field_error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
         kind = GroupKind(store.info.group, store.info.resource)  # the reference names the resource here
-        raise APIStatusError.invalid(kind, record.name, [cause])
+        raise APIStatusError.invalid(kind, record.name, [field_error])
     return False
 
 
@@ -404,13 +406,17 @@ def keep_identity(meta: JSONObject, before: JSONObject) -> None:
     meta.pop("selfLink", None)
 
 
-def told(causes: Sequence[Cause], scope: RequestScope) -> list[Cause]:
+def told(errors: Sequence[FieldError], scope: RequestScope) -> list[FieldError]:
     """What is wrong, without what was wrong before and is tolerated: of that, the client is warned."""
-    for cause in causes:
-        if isinstance(cause, Tolerated):
-            scope.warn(str(cause))
+    for field_error in errors:
+        if isinstance(field_error, RatchetedError):
+            scope.warn(str(field_error))
     forgives = scope.forgives
-    return [cause for cause in causes if not isinstance(cause, Tolerated) and (forgives is None or not forgives(cause))]
+    return [
+        field_error
+        for field_error in errors
+        if not isinstance(field_error, RatchetedError) and (forgives is None or not forgives(field_error))
+    ]
 
 
 def same(obj: JSONObject, old: JSONObject) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...api.errors import Cause
+from ...api.errors import FieldError
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
@@ -36,15 +36,15 @@ class IngressStrategy(Strategy):
         """No balancer yet."""
         obj["status"] = {"loadBalancer": {}}
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The spec of a new one."""
         return validation.validate_ingress(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The spec, more lenient towards what was there."""
         return validation.validate_ingress_update(obj, old)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The balancer's addresses."""
         return validation.validate_ingress_status(obj)
 
@@ -65,11 +65,11 @@ class IngressClassStrategy(Strategy):
         if parameters is not None and parameters.get("scope") is None:
             parameters["scope"] = "Cluster"
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Controller and parameters."""
         return validation.validate_ingress_class(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The controller stays."""
         return validation.validate_ingress_class_update(obj, old)
 
@@ -91,7 +91,7 @@ class NetworkPolicyStrategy(Strategy):
         if not spec.get("policyTypes"):
             spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The spec."""
         return validation.validate_network_policy(obj)
 
@@ -105,15 +105,15 @@ class IPAddressStrategy(Strategy):
 
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
 
-    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+    def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """An address in canonical form."""
-        return validation.address_problems(name)
+        return validation.validate_ip_address_name(name)
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Whom it belongs to."""
         return validation.validate_ip_address(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Its owner stays."""
         return validation.validate_ip_address_update(obj, old)
 
@@ -132,11 +132,11 @@ class ServiceCIDRStrategy(Strategy):
         """No condition yet."""
         obj["status"] = {}
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """One range, or one of each family."""
         return validation.validate_service_cidr(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The ranges stay."""
         return validation.validate_service_cidr_update(obj, old)
 

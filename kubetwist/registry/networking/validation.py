@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ...api.addresses import cidr_problems, ip_problems, parse_cidr, parse_ip, shown_ip
-from ...api.errors import Cause, forbidden, invalid, required, too_long
+from ...api.addresses import parse_cidr, parse_ip, shown_ip, validate_cidr, validate_ip
+from ...api.errors import FieldError, forbidden, invalid, required, too_long
 from ...api.names import (
     byte_length,
-    is_wildcard_dns1123_subdomain_problems,
-    path_segment_problems,
-    port_name_problems,
     regex_problem,
+    validate_path_segment_name,
+    validate_port_name,
+    validate_wildcard_dns1123_subdomain,
 )
 from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
 from ..core.service.validation import balancer_ingress, range_warnings
 from ..generic.validation.fields import (
     IMMUTABLE,
-    Causes,
+    ErrorList,
     check,
     cidr,
     dns_label,
@@ -49,131 +49,131 @@ _IS_HTTP_PATH: Final = re.compile(_HTTP_PATH).fullmatch
 # --- ingresses ---------------------------------------------------------------------------------------------------
 
 
-def validate_ingress(obj: JSONObject) -> list[Cause]:
+def validate_ingress(obj: JSONObject) -> list[FieldError]:
     """A new ingress."""
-    causes = _ingress(obj)
+    errors = _ingress(obj)
     annotation = (obj["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION)
     name = obj["spec"].get("ingressClassName")
     if annotation is not None and name is not None and annotation != name:
         text = "must match `ingressClassName` when both are specified"
-        causes.append(invalid(f"annotations.{_CLASS_ANNOTATION}", annotation, text))
-    return causes
+        errors.append(invalid(f"annotations.{_CLASS_ANNOTATION}", annotation, text))
+    return errors
 
 
-def validate_ingress_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_ingress_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """An ingress as it may stand; what an older server let through in C{old} may stay."""
     before = old["spec"]
     secrets = any(dns_subdomain(tls["secretName"]) for tls in before.get("tls") or () if tls.get("secretName"))
-    found: Causes = []
+    found: ErrorList = []
     for rule in before.get("rules") or ():
         if "*" in (rule.get("host") or ""):
             _http(rule.get("http"), "", found)
     return _ingress(obj, odd_secrets=secrets, odd_wildcards=bool(found))
 
 
-def _ingress(obj: JSONObject, *, odd_secrets: bool = False, odd_wildcards: bool = False) -> list[Cause]:
-    causes: Causes = []
+def _ingress(obj: JSONObject, *, odd_secrets: bool = False, odd_wildcards: bool = False) -> list[FieldError]:
+    errors: ErrorList = []
     spec = obj["spec"]
     rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
     if not rules and backend is None:
         text = "either `defaultBackend` or `rules` must be specified"
-        causes.append(invalid("spec", spec.get("rules"), text))
+        errors.append(invalid("spec", spec.get("rules"), text))
     if backend is not None:
-        _backend(backend, "spec.defaultBackend", causes)
+        _backend(backend, "spec.defaultBackend", errors)
     for index, rule in enumerate(rules):
-        _rule(rule, f"spec.rules[{index}]", causes, odd_wildcards)
+        _rule(rule, f"spec.rules[{index}]", errors, odd_wildcards)
     for index, tls in enumerate(spec.get("tls") or ()):
         for place, host in enumerate(tls.get("hosts") or ()):
-            problems = is_wildcard_dns1123_subdomain_problems if "*" in host else dns_subdomain
-            check(host, f"spec.tls[{index}].hosts[{place}]", problems, causes)
+            problems = validate_wildcard_dns1123_subdomain if "*" in host else dns_subdomain
+            check(host, f"spec.tls[{index}].hosts[{place}]", problems, errors)
         if tls.get("secretName") and not odd_secrets:
-            check(tls["secretName"], f"spec.tls[{index}].secretName", dns_subdomain, causes)
+            check(tls["secretName"], f"spec.tls[{index}].secretName", dns_subdomain, errors)
     if spec.get("ingressClassName") is not None:
-        check(spec["ingressClassName"], "spec.ingressClassName", dns_subdomain, causes)
-    return causes
+        check(spec["ingressClassName"], "spec.ingressClassName", dns_subdomain, errors)
+    return errors
 
 
-def _rule(rule: JSONObject, path: str, causes: Causes, odd_wildcards: bool) -> None:
+def _rule(rule: JSONObject, path: str, errors: ErrorList, odd_wildcards: bool) -> None:
     host = rule.get("host") or ""
     if host:
         if parse_ip(host) is not None:
-            causes.append(invalid(f"{path}.host", host, "must be a DNS name, not an IP address"))
-        problems = is_wildcard_dns1123_subdomain_problems if "*" in host else dns_subdomain
-        check(host, f"{path}.host", problems, causes)
+            errors.append(invalid(f"{path}.host", host, "must be a DNS name, not an IP address"))
+        problems = validate_wildcard_dns1123_subdomain if "*" in host else dns_subdomain
+        check(host, f"{path}.host", problems, errors)
     if "*" not in host or not odd_wildcards:
-        _http(rule.get("http"), f"{path}.http", causes)
+        _http(rule.get("http"), f"{path}.http", errors)
 
 
-def _http(http: JSONObject | None, path: str, causes: Causes) -> None:
+def _http(http: JSONObject | None, path: str, errors: ErrorList) -> None:
     if http is None:
         return
     paths = http.get("paths") or []
     if not paths:
-        causes.append(required(f"{path}.paths"))
+        errors.append(required(f"{path}.paths"))
     for index, one in enumerate(paths):
-        _http_path(one, f"{path}.paths[{index}]", causes)
+        _http_path(one, f"{path}.paths[{index}]", errors)
 
 
-def _http_path(one: JSONObject, path: str, causes: Causes) -> None:
+def _http_path(one: JSONObject, path: str, errors: ErrorList) -> None:
     kind, where = one.get("pathType"), one.get("path") or ""
     if kind is None:
-        causes.append(required(f"{path}.pathType", "pathType must be specified"))
+        errors.append(required(f"{path}.pathType", "pathType must be specified"))
         return
     if kind in ("Exact", "Prefix"):
         if not where.startswith("/"):
-            causes.append(invalid(f"{path}.path", where, "must be an absolute path"))
+            errors.append(invalid(f"{path}.path", where, "must be an absolute path"))
         if where:
             for bad in _BAD_IN_PATH:
                 if bad in where:
-                    causes.append(invalid(f"{path}.path", where, f"must not contain '{bad}'"))
+                    errors.append(invalid(f"{path}.path", where, f"must not contain '{bad}'"))
             for bad in _BAD_ENDS:
                 if where.endswith(bad):
-                    causes.append(invalid(f"{path}.path", where, f"cannot end with '{bad}'"))
+                    errors.append(invalid(f"{path}.path", where, f"cannot end with '{bad}'"))
     elif kind == "ImplementationSpecific":
         if where and not where.startswith("/"):
-            causes.append(invalid(f"{path}.path", where, "must be an absolute path"))
+            errors.append(invalid(f"{path}.path", where, "must be an absolute path"))
     else:
-        causes.append(unsupported(f"{path}.pathType", kind, _PATH_TYPES))
-    _backend(one.get("backend") or {}, f"{path}.backend", causes)
+        errors.append(unsupported(f"{path}.pathType", kind, _PATH_TYPES))
+    _backend(one.get("backend") or {}, f"{path}.backend", errors)
 
 
-def _backend(backend: JSONObject, path: str, causes: Causes) -> None:
+def _backend(backend: JSONObject, path: str, errors: ErrorList) -> None:
     service, resource = backend.get("service"), backend.get("resource")
     if resource is not None and service is not None:
-        causes.append(invalid(path, "", "cannot set both resource and service backends"))
+        errors.append(invalid(path, "", "cannot set both resource and service backends"))
     elif resource is not None:
-        _object_reference(resource, f"{path}.resource", causes)
+        _object_reference(resource, f"{path}.resource", errors)
     elif service is not None:
         name, port = service.get("name") or "", service.get("port") or {}
         if not name:
-            causes.append(required(f"{path}.service.name"))
+            errors.append(required(f"{path}.service.name"))
         else:
-            check(name, f"{path}.service.name", dns_label, causes)
+            check(name, f"{path}.service.name", dns_label, errors)
         if port.get("name") and port.get("number"):
-            causes.append(invalid(path, "", "cannot set both port name & port number"))
+            errors.append(invalid(path, "", "cannot set both port name & port number"))
         elif port.get("name"):
-            check(port["name"], f"{path}.service.port.name", port_name_problems, causes)
+            check(port["name"], f"{path}.service.port.name", validate_port_name, errors)
         elif port.get("number"):
-            port_number(port["number"], f"{path}.service.port.number", causes)
+            port_number(port["number"], f"{path}.service.port.number", errors)
         else:
-            causes.append(required(path, "port name or number is required"))
+            errors.append(required(path, "port name or number is required"))
     else:
-        causes.append(invalid(path, "", "resource or service backend is required"))
+        errors.append(invalid(path, "", "resource or service backend is required"))
 
 
-def _object_reference(reference: JSONObject, path: str, causes: Causes) -> None:
+def _object_reference(reference: JSONObject, path: str, errors: ErrorList) -> None:
     if reference.get("apiGroup") is not None:
-        check(reference["apiGroup"], f"{path}.apiGroup", dns_subdomain, causes)
+        check(reference["apiGroup"], f"{path}.apiGroup", dns_subdomain, errors)
     for name in ("kind", "name"):
-        needed_segment(reference.get(name), f"{path}.{name}", causes)
+        needed_segment(reference.get(name), f"{path}.{name}", errors)
 
 
-def validate_ingress_status(obj: JSONObject) -> list[Cause]:
+def validate_ingress_status(obj: JSONObject) -> list[FieldError]:
     """The balancer's addresses."""
-    causes: Causes = []
+    errors: ErrorList = []
     for index, ingress in enumerate(((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()):
-        balancer_ingress(ingress, f"status.loadBalancer.ingress[{index}]", causes, mode=False)
-    return causes
+        balancer_ingress(ingress, f"status.loadBalancer.ingress[{index}]", errors, mode=False)
+    return errors
 
 
 def ingress_warnings(obj: JSONObject) -> Sequence[str]:
@@ -184,81 +184,81 @@ def ingress_warnings(obj: JSONObject) -> Sequence[str]:
     return ()
 
 
-def validate_ingress_class(obj: JSONObject) -> list[Cause]:
+def validate_ingress_class(obj: JSONObject) -> list[FieldError]:
     """Who implements it, by what parameters."""
-    causes: Causes = []
+    errors: ErrorList = []
     controller = obj["spec"].get("controller") or ""
     if not controller:
-        causes.append(required("spec.controller"))
+        errors.append(required("spec.controller"))
     else:
         if byte_length(controller) > 250:
-            causes.append(too_long("spec.controller", 250))
-        domain_path(controller, "spec.controller", causes)
-    _class_parameters(obj["spec"].get("parameters"), causes)
-    return causes
+            errors.append(too_long("spec.controller", 250))
+        domain_path(controller, "spec.controller", errors)
+    _class_parameters(obj["spec"].get("parameters"), errors)
+    return errors
 
 
-def domain_path(value: str, path: str, causes: Causes) -> None:
+def domain_path(value: str, path: str, errors: ErrorList) -> None:
     """A domain and a path below it: C{acme.io/foo}."""
     domain, slash, rest = value.partition("/")
     if not slash or not domain or not rest:
         text = 'must be a domain-prefixed path (such as "acme.io/foo")'
-        causes.append(invalid(path, value, text))
+        errors.append(invalid(path, value, text))
         return
-    check(domain, path, dns_subdomain, causes)
+    check(domain, path, dns_subdomain, errors)
     if not _IS_HTTP_PATH(rest):
-        causes.append(invalid(path, rest, regex_problem("Invalid path", _HTTP_PATH)))
+        errors.append(invalid(path, rest, regex_problem("Invalid path", _HTTP_PATH)))
 
 
-def _class_parameters(parameters: JSONObject | None, causes: Causes) -> None:
+def _class_parameters(parameters: JSONObject | None, errors: ErrorList) -> None:
     if parameters is None:
         return
     path = "spec.parameters"
-    _object_reference(parameters, path, causes)
+    _object_reference(parameters, path, errors)
     scope, namespace = parameters.get("scope"), parameters.get("namespace")
     if scope is None:
-        causes.append(required(f"{path}.scope"))
+        errors.append(required(f"{path}.scope"))
     elif scope not in ("Cluster", "Namespace"):
-        causes.append(unsupported_string(f"{path}.scope", scope, ("Cluster", "Namespace")))
+        errors.append(unsupported_string(f"{path}.scope", scope, ("Cluster", "Namespace")))
     elif scope == "Namespace":
         if namespace is None:
-            causes.append(required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'"))
+            errors.append(required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'"))
         else:
-            check(namespace, f"{path}.namespace", dns_label, causes)
+            check(namespace, f"{path}.namespace", dns_label, errors)
     elif namespace is not None:
-        causes.append(forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'"))
+        errors.append(forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'"))
 
 
-def validate_ingress_class_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_ingress_class_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """The controller stays."""
-    causes: Causes = []
-    immutable(obj["spec"].get("controller") or "", old["spec"].get("controller") or "", "spec.controller", causes)
-    return Parts(causes, validate_ingress_class(obj))
+    errors: ErrorList = []
+    immutable(obj["spec"].get("controller") or "", old["spec"].get("controller") or "", "spec.controller", errors)
+    return Parts(errors, validate_ingress_class(obj))
 
 
 # --- network policies --------------------------------------------------------------------------------------------
 
 
-def validate_network_policy(obj: JSONObject) -> list[Cause]:
+def validate_network_policy(obj: JSONObject) -> list[FieldError]:
     """Who may talk to whom."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec = obj["spec"]
-    label_selector(spec.get("podSelector") or {}, "spec.podSelector", causes)
+    label_selector(spec.get("podSelector") or {}, "spec.podSelector", errors)
     for direction, side in (("ingress", "from"), ("egress", "to")):
         for index, rule in enumerate(spec.get(direction) or ()):
             path = f"spec.{direction}[{index}]"
             for place, port in enumerate(rule.get("ports") or ()):
-                _policy_port(port, f"{path}.ports[{place}]", causes)
+                _policy_port(port, f"{path}.ports[{place}]", errors)
             for place, peer in enumerate(rule.get(side) or ()):
-                _peer(peer, f"{path}.{side}[{place}]", causes)
+                _peer(peer, f"{path}.{side}[{place}]", errors)
     types = spec.get("policyTypes") or []
     if len(types) > 2:
-        causes.append(invalid("spec.policyTypes", types, "may not specify more than two policyTypes"))
-        return causes
+        errors.append(invalid("spec.policyTypes", types, "may not specify more than two policyTypes"))
+        return errors
     for index, kind in enumerate(types):
         if kind not in ("Ingress", "Egress"):
-            causes.append(unsupported(f"spec.policyTypes[{index}]", kind, ("Ingress", "Egress")))
-    return causes
+            errors.append(unsupported(f"spec.policyTypes[{index}]", kind, ("Ingress", "Egress")))
+    return errors
 
 
 def network_policy_warnings(obj: JSONObject) -> Iterator[str]:
@@ -272,117 +272,117 @@ def network_policy_warnings(obj: JSONObject) -> Iterator[str]:
                     yield from range_warnings(value, f"{path}.except[{number}]")
 
 
-def _policy_port(port: JSONObject, path: str, causes: Causes) -> None:
+def _policy_port(port: JSONObject, path: str, errors: ErrorList) -> None:
     protocol, number, end = port.get("protocol"), port.get("port"), port.get("endPort")
     if protocol is not None and protocol not in ("TCP", "UDP", "SCTP"):
-        causes.append(unsupported(f"{path}.protocol", protocol, ("TCP", "UDP", "SCTP")))
+        errors.append(unsupported(f"{path}.protocol", protocol, ("TCP", "UDP", "SCTP")))
     if number is None:
         if end is not None:
-            causes.append(invalid(f"{path}.endPort", end, "may not be specified when `port` is not specified"))
+            errors.append(invalid(f"{path}.endPort", end, "may not be specified when `port` is not specified"))
         return
     if isinstance(number, str) and end is not None:
-        causes.append(invalid(f"{path}.endPort", end, "may not be specified when `port` is non-numeric"))
-    port_number_or_name(number, f"{path}.port", causes)
+        errors.append(invalid(f"{path}.endPort", end, "may not be specified when `port` is non-numeric"))
+    port_number_or_name(number, f"{path}.port", errors)
     if isinstance(number, str) or end is None:
         return
     if end < number:
-        causes.append(invalid(f"{path}.endPort", number, "must be greater than or equal to `port`"))
-    port_number(end, f"{path}.endPort", causes)
+        errors.append(invalid(f"{path}.endPort", number, "must be greater than or equal to `port`"))
+    port_number(end, f"{path}.endPort", errors)
 
 
-def _peer(peer: JSONObject, path: str, causes: Causes) -> None:
+def _peer(peer: JSONObject, path: str, errors: ErrorList) -> None:
     count = 0
     for name in ("podSelector", "namespaceSelector"):
         if peer.get(name) is not None:
             count += 1
-            label_selector(peer[name], f"{path}.{name}", causes)
+            label_selector(peer[name], f"{path}.{name}", errors)
     block = peer.get("ipBlock")
     if block is not None:
         count += 1
-        _ip_block(block, f"{path}.ipBlock", causes)
+        _ip_block(block, f"{path}.ipBlock", errors)
     if not count:
-        causes.append(required(path, "must specify a peer"))
+        errors.append(required(path, "must specify a peer"))
     elif count > 1 and block is not None:
-        causes.append(forbidden(path, "may not specify both ipBlock and another peer"))
+        errors.append(forbidden(path, "may not specify both ipBlock and another peer"))
 
 
-def _ip_block(block: JSONObject, path: str, causes: Causes) -> None:
+def _ip_block(block: JSONObject, path: str, errors: ErrorList) -> None:
     whole = block.get("cidr") or ""
     if not whole:
-        causes.append(required(f"{path}.cidr"))
+        errors.append(required(f"{path}.cidr"))
         return
-    cidr(whole, f"{path}.cidr", causes)
+    cidr(whole, f"{path}.cidr", errors)
     outer = parse_cidr(whole)
     if outer is None:
         return
     for index, value in enumerate(block.get("except") or ()):
         here = f"{path}.except[{index}]"
-        cidr(value, here, causes)
+        cidr(value, here, errors)
         inner = parse_cidr(value)
         if inner is None:
             continue
         same_family = inner[1].version == outer[1].version
         within = same_family and inner[0] in outer[1] and inner[1].prefixlen > outer[1].prefixlen
         if not within:
-            causes.append(invalid(here, value, "must be a strict subset of `cidr`"))
+            errors.append(invalid(here, value, "must be a strict subset of `cidr`"))
 
 
 # --- addresses and ranges ----------------------------------------------------------------------------------------
 
 
-def address_problems(name: str) -> Sequence[str]:
+def validate_ip_address_name(name: str) -> Sequence[str]:
     """What is wrong with an address as a name."""
-    return ip_problems(name)
+    return validate_ip(name)
 
 
-def validate_ip_address(obj: JSONObject) -> list[Cause]:
+def validate_ip_address(obj: JSONObject) -> list[FieldError]:
     """Whom an address belongs to."""
-    causes: Causes = []
+    errors: ErrorList = []
     reference = (obj.get("spec") or {}).get("parentRef")
     path = "spec.parentRef"
     if reference is None:
-        causes.append(required(path))
-        return causes
+        errors.append(required(path))
+        return errors
     if reference.get("group"):
-        check(reference["group"], f"{path}.group", dns_subdomain, causes)
+        check(reference["group"], f"{path}.group", dns_subdomain, errors)
     for name in ("resource", "name"):
-        needed_segment(reference.get(name), f"{path}.{name}", causes)
+        needed_segment(reference.get(name), f"{path}.{name}", errors)
     if reference.get("namespace"):
-        for text in path_segment_problems(reference["namespace"]):
-            causes.append(invalid(f"{path}.namespace", reference["namespace"], text))
-    return causes
+        for text in validate_path_segment_name(reference["namespace"]):
+            errors.append(invalid(f"{path}.namespace", reference["namespace"], text))
+    return errors
 
 
-def validate_ip_address_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_ip_address_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Its owner stays."""
-    causes: Causes = []
+    errors: ErrorList = []
     new, was = (obj.get("spec") or {}).get("parentRef"), (old.get("spec") or {}).get("parentRef")
     if new != was:
         names = ("Group", "Resource", "Namespace", "Name")
         shown = None if new is None else {name: value or "" for name, value in go_struct(new, names).items()}
-        causes.append(invalid_shown("spec.parentRef", go_json(shown), "field is immutable"))
-    return Parts(validate_ip_address(obj), causes)
+        errors.append(invalid_shown("spec.parentRef", go_json(shown), "field is immutable"))
+    return Parts(validate_ip_address(obj), errors)
 
 
-def validate_service_cidr(obj: JSONObject) -> list[Cause]:
+def validate_service_cidr(obj: JSONObject) -> list[FieldError]:
     """One range, or one of each family."""
-    causes: Causes = []
+    errors: ErrorList = []
     ranges = (obj.get("spec") or {}).get("cidrs") or []
     if not ranges:
-        causes.append(required("spec.cidrs", "at least one CIDR required"))
-        return causes
+        errors.append(required("spec.cidrs", "at least one CIDR required"))
+        return errors
     if len(ranges) > 2:
         # The reference shows what the ranges are in.
-        causes.append(invalid_shown("spec.cidrs", go_json({"CIDRs": ranges}), "may only hold up to 2 values"))
-        return causes
+        errors.append(invalid_shown("spec.cidrs", go_json({"CIDRs": ranges}), "may only hold up to 2 values"))
+        return errors
     for index, value in enumerate(ranges):
-        for text in cidr_problems(value):
-            causes.append(invalid(f"spec.cidrs[{index}]", value, text))
+        for text in validate_cidr(value):
+            errors.append(invalid(f"spec.cidrs[{index}]", value, text))
     families = [_family(value) for value in ranges]
     if len(ranges) == 2 and families[0] == families[1] and families[0]:
         text = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
-        causes.append(invalid("spec.cidrs", ranges, text))
-    return causes
+        errors.append(invalid("spec.cidrs", ranges, text))
+    return errors
 
 
 def _family(block: str) -> int:
@@ -393,17 +393,17 @@ def _family(block: str) -> int:
     return 6 if is_ipv6(shown_ip(parsed[0])) else 4
 
 
-def validate_service_cidr_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_service_cidr_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """The ranges stay; a second family may be added."""
-    causes: Causes = []
+    errors: ErrorList = []
     given = (obj.get("spec") or {}).get("cidrs")
     new, was = given or [], (old.get("spec") or {}).get("cidrs") or []
     if len(was) == len(new):
         for index, (one, before) in enumerate(zip(new, was, strict=True)):
-            immutable(one, before, f"spec.cidrs[{index}]", causes)
+            immutable(one, before, f"spec.cidrs[{index}]", errors)
     elif len(was) == 1 and len(new) == 2:
-        immutable(new[0], was[0], "spec.cidrs[0]", causes)
-        causes.extend(validate_service_cidr(obj))
+        immutable(new[0], was[0], "spec.cidrs[0]", errors)
+        errors.extend(validate_service_cidr(obj))
     else:
-        causes.append(invalid("spec.cidrs", given, IMMUTABLE))
-    return causes
+        errors.append(invalid("spec.cidrs", given, IMMUTABLE))
+    return errors

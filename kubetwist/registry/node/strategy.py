@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...api.errors import Cause
+from ...api.errors import FieldError
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..core.node.labels import label_warnings
@@ -24,11 +24,11 @@ class RuntimeClassStrategy(Strategy):
         """Return warnings about deprecated labels in the node selector."""
         return list(label_warnings((obj.get("scheduling") or {}).get("nodeSelector"), "scheduling.nodeSelector"))
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The handler is a label in DNS."""
         return validation.validate_runtime_class(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The handler stays."""
         return validation.validate_runtime_class_update(obj, old)
 

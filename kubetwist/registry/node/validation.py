@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
-from ...api.errors import Cause, required
+from ...api.errors import FieldError, required
 from ...api.gostructs import go_struct
 from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
 from ..core.pod.validation.resources import validate_requirements
 from ..core.pod.validation.spec import validate_tolerations
-from ..generic.validation.fields import Causes, check, dns_label, go_json, immutable, labels
+from ..generic.validation.fields import ErrorList, check, dns_label, go_json, immutable, labels
 
 
-def validate_runtime_class(obj: JSONObject) -> list[Cause]:
+def validate_runtime_class(obj: JSONObject) -> list[FieldError]:
     """A handler, and what it costs and where it runs."""
-    causes: Causes = []
+    errors: ErrorList = []
     handler = obj.get("handler") or ""
     if handler:
-        check(handler, "handler", dns_label, causes)
+        check(handler, "handler", dns_label, errors)
     else:
-        causes.append(required("handler"))
+        errors.append(required("handler"))
     if obj.get("overhead") is not None:
-        validate_requirements({"limits": obj["overhead"].get("podFixed")}, "overhead", causes)
+        validate_requirements({"limits": obj["overhead"].get("podFixed")}, "overhead", errors)
     scheduling = obj.get("scheduling")
     if scheduling is not None:
-        labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector", causes)
+        labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector", errors)
         tolerations = scheduling.get("tolerations") or []
-        validate_tolerations(tolerations, "scheduling.tolerations", causes)
-        _distinct_tolerations(tolerations, causes)
-    return causes
+        validate_tolerations(tolerations, "scheduling.tolerations", errors)
+        _distinct_tolerations(tolerations, errors)
+    return errors
 
 
-def _distinct_tolerations(tolerations: list[JSONObject], causes: Causes) -> None:
+def _distinct_tolerations(tolerations: list[JSONObject], errors: ErrorList) -> None:
     seen: set[tuple[str, ...]] = set()
     for index, toleration in enumerate(tolerations):
         key = tuple(toleration.get(name) or "" for name in ("key", "operator", "value", "effect"))
         if key in seen:
             shown = go_json(go_struct(toleration, "Toleration"))
-            causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {shown}", f"scheduling.tolerations[{index}]"))
+            errors.append(
+                FieldError("FieldValueDuplicate", f"Duplicate value: {shown}", f"scheduling.tolerations[{index}]")
+            )
         seen.add(key)
 
 
-def validate_runtime_class_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_runtime_class_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """The handler stays."""
-    causes: Causes = []
-    immutable(obj.get("handler") or "", old.get("handler") or "", "handler", causes)
-    return Parts(validate_runtime_class(obj), causes)
+    errors: ErrorList = []
+    immutable(obj.get("handler") or "", old.get("handler") or "", "handler", errors)
+    return Parts(validate_runtime_class(obj), errors)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...api.errors import Cause
-from ...api.names import path_segment_problems
+from ...api.errors import FieldError
+from ...api.names import validate_path_segment_name
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
@@ -24,9 +24,9 @@ class PodDisruptionBudgetStrategy(Strategy):
     status_protects = ()
     allow_unconditional_update = False
 
-    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+    def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """Check that the name is a valid path segment."""
-        return path_segment_problems(name, prefix)
+        return validate_path_segment_name(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
         """C{spec} is a struct in Go: always there."""
@@ -36,11 +36,11 @@ class PodDisruptionBudgetStrategy(Strategy):
         """As the zero of the status is written."""
         obj["status"] = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """One of two bounds, and a selector."""
         return validation.validate_budget(obj)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The counts and conditions."""
         return validation.validate_budget_status(obj)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...api.errors import Cause
+from ...api.errors import FieldError
 from ...api.gostructs import go_struct
 from ...api.resource import JSONObject
 from ..generic.validation.conditions import conditions
 from ..generic.validation.fields import (
-    Causes,
+    ErrorList,
     at_most_whole,
     go_json,
     invalid_shown,
@@ -18,31 +18,31 @@ from ..generic.validation.fields import (
 )
 
 
-def validate_budget(obj: JSONObject) -> list[Cause]:
+def validate_budget(obj: JSONObject) -> list[FieldError]:
     """One of two bounds, and a selector."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec = obj["spec"]
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     policy = spec.get("unhealthyPodEvictionPolicy")
     if least is not None and most is not None:
         shown = go_json(go_struct(spec, "policy.PodDisruptionBudgetSpec"))
         text = "minAvailable and maxUnavailable cannot be both set"
-        causes.append(invalid_shown("spec", shown, text))
+        errors.append(invalid_shown("spec", shown, text))
     for name, value in (("minAvailable", least), ("maxUnavailable", most)):
         if value is not None:
-            number_or_percent(value, f"spec.{name}", causes)
-            at_most_whole(value, f"spec.{name}", causes)
-    label_selector(spec.get("selector"), "spec.selector", causes)
+            number_or_percent(value, f"spec.{name}", errors)
+            at_most_whole(value, f"spec.{name}", errors)
+    label_selector(spec.get("selector"), "spec.selector", errors)
     if policy is not None and policy not in ("AlwaysAllow", "IfHealthyBudget"):
         path = "spec.unhealthyPodEvictionPolicy"
-        causes.append(unsupported(path, policy, ("AlwaysAllow", "IfHealthyBudget")))
-    return causes
+        errors.append(unsupported(path, policy, ("AlwaysAllow", "IfHealthyBudget")))
+    return errors
 
 
-def validate_budget_status(obj: JSONObject) -> list[Cause]:
+def validate_budget_status(obj: JSONObject) -> list[FieldError]:
     """Conditions and counts."""
-    causes: Causes = []
-    conditions((obj.get("status") or {}).get("conditions") or (), "status.conditions", causes)
+    errors: ErrorList = []
+    conditions((obj.get("status") or {}).get("conditions") or (), "status.conditions", errors)
     for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
-        not_negative((obj.get("status") or {}).get(name), f"status.{name}", causes)
-    return causes
+        not_negative((obj.get("status") or {}).get(name), f"status.{name}", errors)
+    return errors

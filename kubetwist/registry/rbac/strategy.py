@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...api.errors import Cause
-from ...api.names import path_segment_problems
+from ...api.errors import FieldError
+from ...api.names import validate_path_segment_name
 from ...api.objectmeta import Parts, Rule
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
@@ -21,9 +21,9 @@ class RBACStrategy(Strategy):
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     allow_create_on_update = True
 
-    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+    def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """A part of a path."""
-        return path_segment_problems(name, prefix)
+        return validate_path_segment_name(name, prefix)
 
 
 class RoleStrategy(RBACStrategy):
@@ -35,11 +35,11 @@ class RoleStrategy(RBACStrategy):
         for rule in obj["rules"] or ():
             rule.setdefault("verbs", None)
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Rules about resources."""
         return validation.validate_role(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate as for a new object, before metadata are compared."""
         return Parts(self.validate(obj))
 
@@ -47,7 +47,7 @@ class RoleStrategy(RBACStrategy):
 class ClusterRoleStrategy(RoleStrategy):
     """rbac.authorization.k8s.io/v1 ClusterRole."""
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Rules about resources or paths, and selectors of roles to gather."""
         return validation.validate_cluster_role(obj)
 
@@ -70,11 +70,11 @@ class RoleBindingStrategy(RBACStrategy):
                 subject["apiGroup"] = GROUP
             subject.setdefault("name", "")
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """A role of this group, and subjects."""
         return validation.validate_binding(obj, self._namespaced)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The role stays."""
         return validation.validate_binding_update(obj, old, self._namespaced)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...api.errors import Cause, invalid, required
-from ...api.names import path_segment_problems
+from ...api.errors import FieldError, invalid, required
+from ...api.names import validate_path_segment_name
 from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
 from ..generic.validation.fields import (
-    Causes,
+    ErrorList,
     dns_subdomain,
     go_json,
     invalid_shown,
@@ -18,98 +18,98 @@ from ..generic.validation.fields import (
 GROUP = "rbac.authorization.k8s.io"
 
 
-def validate_role(obj: JSONObject) -> list[Cause]:
+def validate_role(obj: JSONObject) -> list[FieldError]:
     """Rules within a namespace."""
-    causes: Causes = []
-    _rules(obj, True, causes)
-    return causes
+    errors: ErrorList = []
+    _rules(obj, True, errors)
+    return errors
 
 
-def validate_cluster_role(obj: JSONObject) -> list[Cause]:
+def validate_cluster_role(obj: JSONObject) -> list[FieldError]:
     """Rules everywhere, or selectors of roles whose rules these are."""
-    causes: Causes = []
-    _rules(obj, False, causes)
+    errors: ErrorList = []
+    _rules(obj, False, errors)
     aggregation = obj.get("aggregationRule")
     if aggregation is not None:
         selectors = aggregation.get("clusterRoleSelectors") or []
         if not selectors:
             text = "at least one clusterRoleSelector required if aggregationRule is non-nil"
-            causes.append(required("aggregationRule.clusterRoleSelectors", text))
+            errors.append(required("aggregationRule.clusterRoleSelectors", text))
         for index, selector in enumerate(selectors):
             path = f"aggregationRule.clusterRoleSelectors[{index}]"
-            before = len(causes)
-            label_selector(selector, path, causes)
-            if len(causes) > before:
-                causes.append(invalid(path, None, "invalid label selector."))
-    return causes
+            before = len(errors)
+            label_selector(selector, path, errors)
+            if len(errors) > before:
+                errors.append(invalid(path, None, "invalid label selector."))
+    return errors
 
 
-def _rules(obj: JSONObject, namespaced: bool, causes: Causes) -> None:
+def _rules(obj: JSONObject, namespaced: bool, errors: ErrorList) -> None:
     for index, rule in enumerate(obj.get("rules") or ()):
-        validate_rule(rule, namespaced, f"rules[{index}]", causes)
+        validate_rule(rule, namespaced, f"rules[{index}]", errors)
 
 
-def validate_rule(rule: JSONObject, namespaced: bool, path: str, causes: Causes) -> None:
+def validate_rule(rule: JSONObject, namespaced: bool, path: str, errors: ErrorList) -> None:
     """What may be done to what."""
     if not rule.get("verbs"):
-        causes.append(required(f"{path}.verbs", "verbs must contain at least one value"))
+        errors.append(required(f"{path}.verbs", "verbs must contain at least one value"))
     urls = rule.get("nonResourceURLs") or []
     if urls:
         if namespaced:
             text = "namespaced rules cannot apply to non-resource URLs"
-            causes.append(invalid(f"{path}.nonResourceURLs", urls, text))
+            errors.append(invalid(f"{path}.nonResourceURLs", urls, text))
         if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
             text = "rules cannot apply to both regular resources and non-resource URLs"
-            causes.append(invalid(f"{path}.nonResourceURLs", urls, text))
+            errors.append(invalid(f"{path}.nonResourceURLs", urls, text))
         return
     if not rule.get("apiGroups"):
-        causes.append(required(f"{path}.apiGroups", "resource rules must supply at least one api group"))
+        errors.append(required(f"{path}.apiGroups", "resource rules must supply at least one api group"))
     if not rule.get("resources"):
-        causes.append(required(f"{path}.resources", "resource rules must supply at least one resource"))
+        errors.append(required(f"{path}.resources", "resource rules must supply at least one resource"))
 
 
-def validate_binding(obj: JSONObject, namespaced: bool) -> list[Cause]:
+def validate_binding(obj: JSONObject, namespaced: bool) -> list[FieldError]:
     """A role of this group, and subjects."""
-    causes: Causes = []
+    errors: ErrorList = []
     reference = obj.get("roleRef") or {}
     group, kind, name = (reference.get(part) or "" for part in ("apiGroup", "kind", "name"))
     if group != GROUP:
-        causes.append(unsupported_string("roleRef.apiGroup", group, (GROUP,)))
+        errors.append(unsupported_string("roleRef.apiGroup", group, (GROUP,)))
     kinds = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
     if kind not in kinds:
-        causes.append(unsupported_string("roleRef.kind", kind, kinds))
+        errors.append(unsupported_string("roleRef.kind", kind, kinds))
     if not name:
-        causes.append(required("roleRef.name"))
+        errors.append(required("roleRef.name"))
     else:
-        for text in path_segment_problems(name):
-            causes.append(invalid("roleRef.name", name, text))
+        for text in validate_path_segment_name(name):
+            errors.append(invalid("roleRef.name", name, text))
     for index, subject in enumerate(obj.get("subjects") or ()):
-        _subject(subject, namespaced, f"subjects[{index}]", causes)
-    return causes
+        _subject(subject, namespaced, f"subjects[{index}]", errors)
+    return errors
 
 
-def _subject(subject: JSONObject, namespaced: bool, path: str, causes: Causes) -> None:
+def _subject(subject: JSONObject, namespaced: bool, path: str, errors: ErrorList) -> None:
     kind, name, group = subject.get("kind") or "", subject.get("name") or "", subject.get("apiGroup") or ""
     if not name:
-        causes.append(required(f"{path}.name"))
+        errors.append(required(f"{path}.name"))
     if kind == "ServiceAccount":
         if name:
             for text in dns_subdomain(name):
-                causes.append(invalid(f"{path}.name", name, text))
+                errors.append(invalid(f"{path}.name", name, text))
         if group:
-            causes.append(unsupported_string(f"{path}.apiGroup", group, ("",)))
+            errors.append(unsupported_string(f"{path}.apiGroup", group, ("",)))
         if not namespaced and not subject.get("namespace"):
-            causes.append(required(f"{path}.namespace"))
+            errors.append(required(f"{path}.namespace"))
     elif kind in ("User", "Group"):
         if group != GROUP:
-            causes.append(unsupported_string(f"{path}.apiGroup", group, (GROUP,)))
+            errors.append(unsupported_string(f"{path}.apiGroup", group, (GROUP,)))
     else:
-        causes.append(unsupported_string(f"{path}.kind", kind, ("ServiceAccount", "User", "Group")))
+        errors.append(unsupported_string(f"{path}.kind", kind, ("ServiceAccount", "User", "Group")))
 
 
-def validate_binding_update(obj: JSONObject, old: JSONObject, namespaced: bool) -> list[Cause]:
+def validate_binding_update(obj: JSONObject, old: JSONObject, namespaced: bool) -> list[FieldError]:
     """The role stays."""
-    causes: Causes = []
+    errors: ErrorList = []
     reference = obj.get("roleRef") or {}
     if reference != old.get("roleRef"):
         shown = go_json(
@@ -119,5 +119,5 @@ def validate_binding_update(obj: JSONObject, old: JSONObject, namespaced: bool) 
                 "Name": reference.get("name", ""),
             }
         )
-        causes.append(invalid_shown("roleRef", shown, "cannot change roleRef"))
-    return Parts(validate_binding(obj, namespaced), causes)
+        errors.append(invalid_shown("roleRef", shown, "cannot change roleRef"))
+    return Parts(validate_binding(obj, namespaced), errors)

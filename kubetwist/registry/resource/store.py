@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ...api.errors import Cause, forbidden
+from ...api.errors import FieldError, forbidden
 from ...api.resource import JSONObject
 from ..generic.environment import StoredResource, StoreEnvironment
 from ..generic.store import Store
@@ -30,7 +30,7 @@ class ClaimStore(Store):
         self._stores = stores
         super().__init__(resource, environment)
 
-    def checked(self, validate: Callable[..., Sequence[Cause]], *objects: JSONObject) -> Sequence[Cause]:
+    def checked(self, validate: Callable[..., Sequence[FieldError]], *objects: JSONObject) -> Sequence[FieldError]:
         """See L{kubetwist.registry.generic.objects.StoredObjects.checked}; access is looked at first."""
         path = _asked(*objects)
         found = super().checked(validate, *objects)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...api.errors import Cause
+from ...api.errors import FieldError
 from ...api.go.quote import quoted
-from ...api.names import long_name_problems
+from ...api.names import validate_long_name
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ...api.times import now
@@ -42,19 +42,19 @@ class DeviceClassStrategy(Strategy):
     untyped = True
     delete_returns_object = True
 
-    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
-        """See L{long_name_problems}."""
-        return long_name_problems(name, prefix)
+    def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
+        """See L{validate_long_name}."""
+        return validate_long_name(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
         """C{spec} is a struct in Go: always there."""
         obj.setdefault("spec", {})
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Selectors and configuration."""
         return deviceclasses.validate_device_class(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """As a new one; longer configuration may stay."""
         return deviceclasses.validate_device_class(obj, old)
 
@@ -91,11 +91,11 @@ class ResourceSliceStrategy(Strategy):
             return ()
         return (f"spec.driver: driver names should be lowercase; {quoted(driver)} contains uppercase characters",)
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Devices and nodes."""
         return slices.validate_slice(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Pool, driver and node stay."""
         return slices.validate_slice_update(obj, old)
 
@@ -120,11 +120,11 @@ class ResourceClaimStrategy(Strategy):
         """Nothing is allocated."""
         obj["status"] = {}
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Requests, constraints and configuration."""
         return claims.validate_claim(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """What is claimed stays."""
         return claims.validate_claim_update(obj, old)
 
@@ -138,7 +138,7 @@ class ResourceClaimStrategy(Strategy):
             if not status["devices"]:
                 del status["devices"]
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Users and devices."""
         return claims.validate_claim_status_update(obj, old)
 
@@ -157,11 +157,11 @@ class ResourceClaimTemplateStrategy(Strategy):
         spec.setdefault("devices", {})
         _default_claim_spec(spec)
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """What its claims would be."""
         return claims.validate_claim_template(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """What its claims are stays."""
         return claims.validate_claim_template_update(obj, old)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...api.errors import Cause
+from ...api.errors import FieldError
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
 from . import validation
@@ -26,11 +26,11 @@ class PriorityClassStrategy(Strategy):
         """Never."""
         return False
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The name's prefix and the highest value."""
         return validation.validate_priority_class(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Value and preemption stay."""
         return validation.validate_priority_class_update(obj, old)
 

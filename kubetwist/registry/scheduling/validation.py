@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from ...api.errors import Cause, forbidden
+from ...api.errors import FieldError, forbidden
 from ...api.resource import JSONObject
-from ..generic.validation.fields import Causes, immutable, one_of
+from ..generic.validation.fields import ErrorList, immutable, one_of
 
 #: Above this, priorities are the system's own.
 HIGHEST_USER_PRIORITY = 1000000000
 SYSTEM_PRIORITIES = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
 
 
-def validate_priority_class(obj: JSONObject) -> list[Cause]:
+def validate_priority_class(obj: JSONObject) -> list[FieldError]:
     """Names and values that are not the system's own."""
-    causes: Causes = []
+    errors: ErrorList = []
     name, value = obj["metadata"].get("name") or "", obj.get("value") or 0
     if name.startswith("system-"):
         if SYSTEM_PRIORITIES.get(name) != value:
@@ -24,20 +24,20 @@ def validate_priority_class(obj: JSONObject) -> list[Cause]:
                 if known is None
                 else f"value of {name} PriorityClass must be {known}"
             )
-            causes.append(forbidden("metadata.name", text))
+            errors.append(forbidden("metadata.name", text))
     elif value > HIGHEST_USER_PRIORITY:
         text = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
-        causes.append(forbidden("value", text))
+        errors.append(forbidden("value", text))
     policy = obj.get("preemptionPolicy")
     if policy is not None:
-        one_of(policy, ("PreemptLowerPriority", "Never"), "preemptionPolicy", causes)
-    return causes
+        one_of(policy, ("PreemptLowerPriority", "Never"), "preemptionPolicy", errors)
+    return errors
 
 
-def validate_priority_class_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_priority_class_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Value and preemption stay."""
-    causes: Causes = []
+    errors: ErrorList = []
     if (obj.get("value") or 0) != (old.get("value") or 0):
-        causes.append(forbidden("value", "may not be changed in an update."))
-    immutable(obj.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy", causes)
-    return causes
+        errors.append(forbidden("value", "may not be changed in an update."))
+    immutable(obj.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy", errors)
+    return errors

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...api.errors import Cause
+from ...api.errors import FieldError
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..core.node.labels import selector_warnings, topology_warnings
@@ -32,11 +32,11 @@ class StorageClassStrategy(Strategy):
         """Return warnings about deprecated labels in the topologies."""
         return list(topology_warnings(obj.get("allowedTopologies"), "allowedTopologies"))
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Provisioner, parameters, policies, topologies."""
         return validation.validate_storage_class(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """What volumes were made by stays."""
         return validation.validate_storage_class_update(obj, old)
 
@@ -79,7 +79,7 @@ class CSIDriverStrategy(Strategy):
         changed: bool = obj["spec"] != old["spec"]
         return changed
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Name and modes."""
         return validation.validate_csi_driver(obj)
 
@@ -95,7 +95,7 @@ class CSIDriverStrategy(Strategy):
             )
         return ()
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """What volumes were attached by stays."""
         return validation.validate_csi_driver_update(obj, old)
 
@@ -111,11 +111,11 @@ class CSINodeStrategy(Strategy):
         """C{drivers} is written even when there are none."""
         obj.setdefault("spec", {}).setdefault("drivers", None)
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Every driver once."""
         return validation.validate_csi_node(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """A driver stays as it was registered."""
         return validation.validate_csi_node_update(obj, old)
 
@@ -130,11 +130,11 @@ class CSIStorageCapacityStrategy(Strategy):
         """Return warnings about deprecated labels in the topology."""
         return list(selector_warnings(obj.get("nodeTopology"), "nodeTopology"))
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """A class, and quantities."""
         return validation.validate_csi_capacity(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Whose capacity it is stays."""
         return validation.validate_csi_capacity_update(obj, old)
 
@@ -163,15 +163,15 @@ class VolumeAttachmentStrategy(Strategy):
         """Not attached."""
         obj["status"] = {"attached": False}
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Attacher, node and one source."""
         return validation.validate_attachment(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The spec stays."""
         return validation.validate_attachment_update(obj, old)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """What is said of the attachment."""
         return validation.validate_attachment_update(obj, old)
 
@@ -182,11 +182,11 @@ class VolumeAttributesClassStrategy(Strategy):
     metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     delete_returns_object = True
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Driver and parameters."""
         return validation.validate_attributes_class(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Driver and parameters stay."""
         return validation.validate_attributes_class_update(obj, old)
 

@@ -11,7 +11,7 @@ from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...http.negotiation import body_media
 from ...http.request import KubeRequest
-from ...registry.generic.codec import report_problems
+from ...registry.generic.codec import report_strict_errors
 from ..endpoint import Endpoint
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ def decode_object(
     if problems or document.duplicates:
         gvk = endpoint.gvk
         problems = endpoint.codec.complaints(document, problems, data)
-        report_problems(problems, field_validation, request.warn, gvk.kind, gvk.version)
+        report_strict_errors(problems, field_validation, request.warn, gvk.kind, gvk.version)
     return obj
 
 

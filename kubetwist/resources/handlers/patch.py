@@ -10,7 +10,7 @@ import orjson
 from ...api.decoding import BodyError, Decoded, decode_json, decode_yaml, json_type
 from ...api.errors import APIStatusError, forget_frames
 from ...api.go.text import go_text
-from ...api.jsonpatch import apply_json_patch, check_operations, json_patch_problems
+from ...api.jsonpatch import apply_json_patch, check_operations, validate_json_patch
 from ...api.jsontypes import JSONValue
 from ...api.mergepatch import bad_merge_patch, check_merge_patch, merge_patch
 from ...api.options import PatchOptions
@@ -155,7 +155,7 @@ class JSONPatch(Patch):
             check_operations(self.operations)
             return
         self.duplicates = [f"json patch {text}" for text in document.duplicates]
-        self.duplicates += json_patch_problems(self.operations)
+        self.duplicates += validate_json_patch(self.operations)
 
     def patched(self, current: JSONObject) -> JSONValue:
         """Apply the operations one by one."""

@@ -14,8 +14,8 @@ from typing import Final, Protocol
 from attrs import define, frozen
 
 from ...api.errors import (
-    Cause,
-    Tolerated,
+    FieldError,
+    RatchetedError,
     duplicate,
     forbidden,
     invalid,
@@ -199,7 +199,7 @@ class _Run:
     """
 
     budget: int
-    causes: list[Cause]
+    causes: list[FieldError]
     deadline: float = 0.0
     evaluated: int = 0
 
@@ -320,14 +320,14 @@ class RuleTree:
         path: str = "",
         correlation: Correlated | None = None,
         budget: int = RULES_BUDGET,
-    ) -> tuple[list[Cause], int]:
+    ) -> tuple[list[FieldError], int]:
         """
         Run all rules.
 
         @param value: The value of the place the tree was made for.
         @param old: The value before; L{None} where there was none.
         @param correlation: Of the whole of both, in an update: what failed before may go on failing, and is
-            L{Tolerated}.
+            L{RatchetedError}.
         @return: What fails, and what is left of the budget; below zero, not all rules were run.
         """
         run = _Run(budget, [])
@@ -457,7 +457,7 @@ class RuleTree:
                 text = str(rule.rule.get("message") or "").strip() or f"failed rule: {rule.told}"
             shown = () if self._kind in ("object", "array") else (value,)
             cause = _cause(where, shown, text, rule.rule.get("reason"))
-        run.causes.append(Tolerated(cause.reason, cause.message, cause.field) if tolerated else cause)
+        run.causes.append(RatchetedError(cause.reason, cause.message, cause.field) if tolerated else cause)
 
     def _message(self, run: _Run, rule: CompiledRule, variables: dict[str, Value]) -> tuple[str | None, str]:
         """The text that an expression makes, if it makes a good one; and why nothing more is run, if that is so."""
@@ -482,7 +482,7 @@ class RuleTree:
         return text, ""
 
 
-def _cause(path: str, shown: tuple[JSONValue, ...], text: str, reason: str | None) -> Cause:
+def _cause(path: str, shown: tuple[JSONValue, ...], text: str, reason: str | None) -> FieldError:
     """
     What a failure is, by the reason that the rule gives.
 
@@ -493,5 +493,5 @@ def _cause(path: str, shown: tuple[JSONValue, ...], text: str, reason: str | Non
     if reason == "FieldValueRequired":
         return required(path, text)
     if reason == "FieldValueDuplicate":
-        return duplicate(path, shown[0]) if shown else Cause("FieldValueDuplicate", "Duplicate value", path)
-    return invalid(path, shown[0], text) if shown else Cause("FieldValueInvalid", f"Invalid value: {text}", path)
+        return duplicate(path, shown[0]) if shown else FieldError("FieldValueDuplicate", "Duplicate value", path)
+    return invalid(path, shown[0], text) if shown else FieldError("FieldValueInvalid", f"Invalid value: {text}", path)

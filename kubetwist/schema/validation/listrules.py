@@ -12,17 +12,17 @@ from collections.abc import Iterable
 import orjson
 
 from ...api.errors import (
-    Cause,
+    FieldError,
     duplicate,
     invalid,
     required,
 )
 from ...api.jsontypes import JSONValue
 from ...api.names import (
-    is_dns1035_label_problems,
-    path_segment_problems,
+    validate_dns1035_label,
+    validate_path_segment_name,
 )
-from ...api.objectmeta import creation_causes
+from ...api.objectmeta import validate_metadata_on_create
 from ...api.resource import (
     GroupVersion,
     JSONObject,
@@ -38,29 +38,29 @@ def child_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def list_causes(obj: JSONValue, schema: Structural, path: str = "") -> list[Cause]:
+def validate_lists(obj: JSONValue, schema: Structural, path: str = "") -> list[FieldError]:
     """Items that are there more than once in lists that promise that none is."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     if isinstance(obj, dict):
         if schema.additional is not None:
             for name, value in obj.items():
-                causes += list_causes(value, schema.additional, f"{path}[{name}]")
+                causes += validate_lists(value, schema.additional, f"{path}[{name}]")
         for name, value in obj.items():
             part = schema.properties.get(name)
             if part is not None:
-                causes += list_causes(value, part, child_path(path, name))
+                causes += validate_lists(value, part, child_path(path, name))
     elif isinstance(obj, list):
         if schema.list_type == "set":
             causes += [duplicate(f"{path}[{index}]", obj[index]) for index in repeated(map(_as_json, obj))]
         elif schema.list_type == "map":
-            causes += _map_causes(obj, schema, path)
+            causes += _validate_map_list(obj, schema, path)
         if schema.items is not None:
             for index, value in enumerate(obj):
-                causes += list_causes(value, schema.items, f"{path}[{index}]")
+                causes += validate_lists(value, schema.items, f"{path}[{index}]")
     return causes
 
 
-def _map_causes(obj: list[JSONValue], schema: Structural, path: str) -> list[Cause]:
+def _validate_map_list(obj: list[JSONValue], schema: Structural, path: str) -> list[FieldError]:
     for index, item in enumerate(obj):
         if item is not None and not isinstance(item, dict):
             return [invalid(f"{path}[{index}]", item, "must be an object for an array of list-type map")]
@@ -86,45 +86,51 @@ def repeated(items: Iterable[JSONValue]) -> list[int]:
     return found
 
 
-def embedded_causes(obj: JSONValue, schema: Structural, path: str = "", root: bool = True) -> list[Cause]:
+def validate_embedded_resources(
+    obj: JSONValue, schema: Structural, path: str = "", root: bool = True
+) -> list[FieldError]:
     """
     What is wrong with the kinds and metadata of resources within C{obj}.
 
     @param root: C{obj} is a resource itself, whose own metadata is somebody else's business.
     """
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     if isinstance(obj, dict):
         if schema.embedded and not root:
-            causes += _resource_causes(obj, path)
+            causes += _validate_resource(obj, path)
         for name, value in obj.items():
             part = schema.properties.get(name)
             if part is not None:
-                causes += embedded_causes(value, part, child_path(path, name), root=False)
+                causes += validate_embedded_resources(value, part, child_path(path, name), root=False)
             elif schema.additional is not None:
-                causes += embedded_causes(value, schema.additional, f"{path}[{name}]", root=False)
+                causes += validate_embedded_resources(value, schema.additional, f"{path}[{name}]", root=False)
     elif isinstance(obj, list) and schema.items is not None:
         for index, value in enumerate(obj):
-            causes += embedded_causes(value, schema.items, f"{path}[{index}]", root=False)
+            causes += validate_embedded_resources(value, schema.items, f"{path}[{index}]", root=False)
     return causes
 
 
-def _resource_causes(obj: JSONObject, path: str) -> list[Cause]:
+def _validate_resource(obj: JSONObject, path: str) -> list[FieldError]:
     """Validate an embedded resource, its fields in the order of the document."""
     causes = [required(f"{path}.{name}") for name in ("apiVersion", "kind") if name not in obj]
     for name, value in obj.items():
         if name == "apiVersion" and isinstance(value, str):
-            causes += _version_causes(value, f"{path}.apiVersion")
+            causes += _validate_version(value, f"{path}.apiVersion")
         elif name == "kind" and isinstance(value, str):
-            causes += _kind_causes(value, f"{path}.kind")
+            causes += _validate_kind(value, f"{path}.kind")
         elif name == "metadata" and isinstance(value, dict):
             meta = {**value, "name": value.get("name") or "fakename"}
-            causes += creation_causes(
-                meta, bool(meta.get("namespace")), path_segment_problems, f"{path}.metadata", standard_finalizers=False
+            causes += validate_metadata_on_create(
+                meta,
+                bool(meta.get("namespace")),
+                validate_path_segment_name,
+                f"{path}.metadata",
+                standard_finalizers=False,
             )
     return causes
 
 
-def _version_causes(api_version: str, path: str) -> list[Cause]:
+def _validate_version(api_version: str, path: str) -> list[FieldError]:
     if not api_version:
         return [invalid(path, "", "must not be empty")]
     try:
@@ -134,10 +140,10 @@ def _version_causes(api_version: str, path: str) -> list[Cause]:
     return []
 
 
-def _kind_causes(kind: str, path: str) -> list[Cause]:
+def _validate_kind(kind: str, path: str) -> list[FieldError]:
     if not kind:
         return [invalid(path, "", "must not be empty")]
-    problems = is_dns1035_label_problems(kind.lower())
+    problems = validate_dns1035_label(kind.lower())
     if not problems:
         return []
     text = f"may have mixed case, but should otherwise match: {','.join(problems)}"

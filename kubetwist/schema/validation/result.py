@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ...api.errors import (
-    Cause,
+    FieldError,
     counted,
     shown,
 )
@@ -27,11 +27,11 @@ class Problem(NamedTuple):
     message: str
     name: str | None
 
-    def cause(self, prefix: str) -> Cause:
+    def cause(self, prefix: str) -> FieldError:
         """As the answer has it; C{prefix} is the path of the value that was validated."""
         name = (self.name or "").removeprefix(".")
         field = f"{prefix}.{name}" if prefix and name else prefix or name
-        return Cause(self.reason, self.message, field or "<nil>")
+        return FieldError(self.reason, self.message, field or "<nil>")
 
 
 class Result:

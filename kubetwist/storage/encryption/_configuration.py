@@ -27,7 +27,7 @@ from ...api.configurations import (
     decode_configuration,
 )
 from ...api.errors import (
-    Cause,
+    FieldError,
     aggregate,
     invalid,
     required,
@@ -200,7 +200,7 @@ def _complete(service: JSONObject) -> None:
 # Validation.
 
 
-def _problems(rules: Sequence[JSONObject], reload: bool) -> Iterator[Cause]:
+def _problems(rules: Sequence[JSONObject], reload: bool) -> Iterator[FieldError]:
     if not rules:
         yield required("resources", "at least one resources is required")
     names: set[str] = set()
@@ -219,7 +219,7 @@ def _problems(rules: Sequence[JSONObject], reload: bool) -> Iterator[Cause]:
             yield from _provider_problems(provider, f"{providers}[{place}]", names, reload)
 
 
-def _overlaps(texts: Sequence[str], where: str) -> Iterator[Cause]:
+def _overlaps(texts: Sequence[str], where: str) -> Iterator[FieldError]:
     resources = [parse_group_resource(text) for text in texts]
     if len(set(resources)) < len(resources):
         yield invalid(where, texts, "the same resource cannot be specified multiple times")
@@ -255,7 +255,7 @@ def _bad_resource(text: str) -> str:
     return ""
 
 
-def _provider_problems(provider: JSONObject, where: str, names: set[str], reload: bool) -> Iterator[Cause]:
+def _provider_problems(provider: JSONObject, where: str, names: set[str], reload: bool) -> Iterator[FieldError]:
     found = [kind for kind in (KMS, AESGCM, AESCBC, SECRETBOX, IDENTITY) if provider[kind] is not None]
     if not found:
         yield invalid(where, _without_secrets(provider), _NO_PROVIDER)
@@ -298,7 +298,7 @@ def _without_secrets(provider: JSONObject) -> JSONObject:
     }
 
 
-def _key_problems(key: JSONObject, where: str, sizes: tuple[int, ...]) -> Iterator[Cause]:
+def _key_problems(key: JSONObject, where: str, sizes: tuple[int, ...]) -> Iterator[FieldError]:
     if not key["name"]:
         yield required(f"{where}.name", "name is a mandatory field for a key")
     if not key["secret"]:
@@ -328,7 +328,7 @@ def _decoded(secret: str) -> bytes:
         raise ValueError("illegal base64 data") from None
 
 
-def _service_problems(service: JSONObject, where: str, names: set[str], reload: bool) -> Iterator[Cause]:
+def _service_problems(service: JSONObject, where: str, names: set[str], reload: bool) -> Iterator[FieldError]:
     name, version, size = service["name"], service["apiVersion"], service["cachesize"]
     if not name:
         yield required(f"{where}.name", "name is a mandatory field for a provider")

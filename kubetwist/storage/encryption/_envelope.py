@@ -22,8 +22,8 @@ from ...api.errors import (
     required,
 )
 from ...api.names import (
-    is_dns1123_label_problems,
-    is_dns1123_subdomain_problems,
+    validate_dns1123_label,
+    validate_dns1123_subdomain,
 )
 from ...schema.protobuf.fields import (
     Annotations,
@@ -129,12 +129,12 @@ def _domain_problem(name: str) -> str:
     if not name:
         return str(required("annotations"))
     name = name.removesuffix(".")
-    wrong, why = name, ",".join(is_dns1123_subdomain_problems(name))
+    wrong, why = name, ",".join(validate_dns1123_subdomain(name))
     if not why and "." not in name:
         why = "should be a domain with at least two segments separated by dots"
     if not why:
         for wrong in name.split("."):
-            why = ",".join(is_dns1123_label_problems(wrong))
+            why = ",".join(validate_dns1123_label(wrong))
             if why:
                 break
     return str(invalid("annotations", wrong, why)) if why else ""

@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.apiextensions.apiapproval import ANNOTATION, approval, approval_causes, is_protected
+from kubetwist.registry.apiextensions.apiapproval import ANNOTATION, approval, is_protected, validate_api_approval
 
 URL = "https://github.com/kubernetes/kubernetes/pull/1"
 
@@ -43,13 +43,15 @@ class ApprovalTests(SynchronousTestCase):
 
     def test_refused(self) -> None:
         """A new definition needs an approval, or has to say that there is none."""
-        self.assertEqual([cause.reason for cause in approval_causes(definition(), None)], ["FieldValueRequired"])
-        self.assertEqual([cause.reason for cause in approval_causes(definition("x"), None)], ["FieldValueInvalid"])
+        self.assertEqual([cause.reason for cause in validate_api_approval(definition(), None)], ["FieldValueRequired"])
+        self.assertEqual(
+            [cause.reason for cause in validate_api_approval(definition("x"), None)], ["FieldValueInvalid"]
+        )
         for said in (URL, "unapproved"):
-            self.assertEqual(approval_causes(definition(said), None), [])
+            self.assertEqual(validate_api_approval(definition(said), None), [])
 
     def test_as_before(self) -> None:
         """What is wrong already may stay so; it may not become so."""
-        self.assertEqual(approval_causes(definition(), definition()), [])
-        self.assertEqual(approval_causes(definition("x"), definition("y")), [])
-        self.assertEqual(len(approval_causes(definition(), definition(URL))), 1)
+        self.assertEqual(validate_api_approval(definition(), definition()), [])
+        self.assertEqual(validate_api_approval(definition("x"), definition("y")), [])
+        self.assertEqual(len(validate_api_approval(definition(), definition(URL))), 1)

@@ -50,6 +50,6 @@ class StrategyTests(SynchronousTestCase):
 
     def test_name(self) -> None:
         """A definition is named after what it defines."""
-        names = strategy_for(G, K).names_for(made(G, K, spec=self.spec("v1")))
+        names = strategy_for(G, K).name_validator(made(G, K, spec=self.spec("v1")))
         self.assertEqual(list(names("kites.g.io", False)), [])
         self.assertEqual(len(names("kites.other.io", False)), 1)

@@ -33,4 +33,4 @@ class ServiceTests(SynchronousTestCase):
             found = api_service(group_version, 100, 15, "true")
             strategy.default(found)
             self.assertEqual(list(strategy.validate(found)), [])
-            self.assertEqual(list(strategy.names_for(found)(found["metadata"]["name"], False)), [])
+            self.assertEqual(list(strategy.name_validator(found)(found["metadata"]["name"], False)), [])

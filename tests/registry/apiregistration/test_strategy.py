@@ -27,6 +27,6 @@ class StrategyTests(SynchronousTestCase):
 
     def test_name(self) -> None:
         """The name has version and group."""
-        names = strategy_for(G, "APIService").names_for({"spec": {"group": "g.io", "version": "v1"}})
+        names = strategy_for(G, "APIService").name_validator({"spec": {"group": "g.io", "version": "v1"}})
         self.assertEqual(list(names("v1.g.io", False)), [])
         self.assertEqual(list(names("v2.g.io", False)), ['must be `spec.version+"."+spec.group`: "v1.g.io"'])

@@ -22,7 +22,7 @@ class APIServiceTests(SynchronousTestCase):
                 "spec.versionPriority: Invalid value: 1001: must be positive and less than 1000",
             ],
         )
-        names = strategy_for(group, "APIService").names_for({"spec": spec})
+        names = strategy_for(group, "APIService").name_validator({"spec": spec})
         self.assertEqual(names("v1.example.com", False), [])
         self.assertEqual(names("x", False), ['must be `spec.version+"."+spec.group`: "v1.example.com"'])
         self.assertEqual(names("a/b", False), ["may not contain '/'"])

@@ -33,8 +33,8 @@ class SignedRequestTests(SynchronousTestCase):
 
     def test_name(self) -> None:
         """Such a request may be called what can be a part of a path; one that says nothing has nothing to show."""
-        self.assertEqual(self.strategy.name_problems("A_b", False), [])
-        self.assertEqual(self.strategy.name_problems("a/b", False), ["may not contain '/'"])
+        self.assertEqual(self.strategy.validate_name("A_b", False), [])
+        self.assertEqual(self.strategy.validate_name("a/b", False), ["may not contain '/'"])
         causes = self.strategy.validate({"metadata": {}, "spec": {}})
         self.assertEqual(causes[0].message, "Invalid value: null: PEM block type must be CERTIFICATE REQUEST")
 

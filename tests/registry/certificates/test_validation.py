@@ -7,7 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.certificates.validation import validate_approval_update, validate_request_status_update
-from kubetwist.registry.generic.validation.fields import Causes
+from kubetwist.registry.generic.validation.fields import ErrorList
 from kubetwist.registry.generic.validation.signernames import signer_name
 from kubetwist.registry.strategies import strategy_for
 from tests.registry.apps.test_validation import LABEL_RULE
@@ -24,7 +24,7 @@ class CertificateTests(SynchronousTestCase):
 
     def signer(self, name: str) -> list[str]:
         """What is wrong with the name of a signer."""
-        causes: Causes = []
+        causes: ErrorList = []
         signer_name(name, "s", causes)
         return [str(cause) for cause in causes]
 

@@ -13,5 +13,5 @@ class StrategyTests(SynchronousTestCase):
     def test_name(self) -> None:
         """A name is a subdomain, unlike that of events of the core group."""
         new, old = strategy_for("events.k8s.io", "Event"), strategy_for("", "Event")
-        self.assertEqual(len(new.name_problems("A_b", False)), 1)
-        self.assertEqual(list(old.name_problems("A_b", False)), [])
+        self.assertEqual(len(new.validate_name("A_b", False)), 1)
+        self.assertEqual(list(old.validate_name("A_b", False)), [])

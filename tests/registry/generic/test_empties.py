@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.errors import Cause
+from kubetwist.api.errors import FieldError
 from kubetwist.registry.generic.empties import as_sent, put_back, take_away
 from tests.resources.server import Server
 
@@ -59,10 +59,10 @@ class PutBackTests(SynchronousTestCase):
         """Messages contain the values of the body; errors that occur only with them are ignored."""
         obj: dict[str, Any] = {}
 
-        def validate() -> list[Cause]:
-            causes = [Cause("FieldValueInvalid", f"Invalid value: {obj.get('a')}", "a")]
+        def validate() -> list[FieldError]:
+            causes = [FieldError("FieldValueInvalid", f"Invalid value: {obj.get('a')}", "a")]
             if "b" in obj:
-                causes.append(Cause("FieldValueInvalid", "changed", "b"))
+                causes.append(FieldError("FieldValueInvalid", "changed", "b"))
             return causes
 
         found = as_sent(validate(), obj, {"a": [], "b": []}, validate)

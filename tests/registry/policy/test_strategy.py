@@ -21,8 +21,8 @@ class StrategyTests(SynchronousTestCase):
     def test_names(self) -> None:
         """A name is any part of a path."""
         strategy = strategy_for("policy", "PodDisruptionBudget")
-        self.assertEqual(list(strategy.name_problems("A_b c", False)), [])
-        self.assertEqual(len(strategy.name_problems("a/b", False)), 1)
+        self.assertEqual(list(strategy.validate_name("A_b c", False)), [])
+        self.assertEqual(len(strategy.validate_name("a/b", False)), 1)
 
     def test_spec(self) -> None:
         """The spec is there, if only an empty one."""

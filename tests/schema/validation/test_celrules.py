@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.errors import Tolerated
+from kubetwist.api.errors import RatchetedError
 from kubetwist.cel.errors import Interrupted
 from kubetwist.cel.frame import Frame
 from kubetwist.schema.validation import celrules
@@ -51,7 +51,7 @@ class RuleTests(SynchronousTestCase):
         if old is not None:
             options["correlation"] = Correlation(value, old, ValueSchema(schema))
         causes, _ = tree.causes(value, old, **options)
-        return [f"({cause})" if isinstance(cause, Tolerated) else str(cause) for cause in causes]
+        return [f"({cause})" if isinstance(cause, RatchetedError) else str(cause) for cause in causes]
 
     def test_no_rules(self) -> None:
         """A schema without rules costs nothing."""

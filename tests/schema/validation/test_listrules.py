@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.schema.structural import Structural
 from kubetwist.schema.validation.listrules import (
-    list_causes,
+    validate_lists,
 )
 from tests.schema.structures import TEXT
 
@@ -17,7 +17,7 @@ class ListTests(SynchronousTestCase):
     def test_sets(self) -> None:
         """Of equal items in a set the second is told."""
         schema = Structural({"properties": {"s": {"x-kubernetes-list-type": "set", "items": TEXT}}})
-        causes = list_causes({"s": ["a", "b", "a", "a"]}, schema)
+        causes = validate_lists({"s": ["a", "b", "a", "a"]}, schema)
         self.assertEqual([(cause.field, cause.message) for cause in causes], [("s[2]", 'Duplicate value: "a"')])
 
     def test_maps(self) -> None:
@@ -33,7 +33,7 @@ class ListTests(SynchronousTestCase):
                 }
             }
         )
-        causes = list_causes({"m": [{"k": 1, "l": 2, "v": 1}, {"k": 1}, {"l": 2, "k": 1}]}, schema)
+        causes = validate_lists({"m": [{"k": 1, "l": 2, "v": 1}, {"k": 1}, {"l": 2, "k": 1}]}, schema)
         self.assertEqual(
             [(cause.field, cause.message) for cause in causes], [("m[2]", 'Duplicate value: {"k":1,"l":2}')]
         )

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from typing import Final
 
 from ....admission.expressions import Compiler, OptionalVariables
-from ....api.errors import Cause, duplicate, forbidden, invalid, required
+from ....api.errors import FieldError, duplicate, forbidden, invalid, required
 from ....api.names import (
-    c_identifier_problems,
-    is_dns1035_label_problems,
-    is_dns1123_subdomain_problems,
-    path_segment_problems,
-    qualified_name_problems,
+    validate_c_identifier,
+    validate_dns1035_label,
+    validate_dns1123_subdomain,
+    validate_path_segment_name,
+    validate_qualified_name,
 )
 from ....api.resource import JSONObject
 from ....cel.names import RESERVED
 from ....cel.types import BOOL, NULL, STRING, Type
 from ...generic.validation.conditions import conditions
 from ...generic.validation.fields import (
-    Causes,
+    ErrorList,
     check,
     dns_subdomain,
     go_json,
@@ -40,13 +40,13 @@ _PATCH_TYPES: Final = {"JSONPatch": "jsonPatch", "ApplyConfiguration": "applyCon
 class _Expressions:
     """Compiles what a policy says, and tells what does not compile."""
 
-    def __init__(self, names: OptionalVariables, causes: Causes, *, composited: bool) -> None:
+    def __init__(self, names: OptionalVariables, errors: ErrorList, *, composited: bool) -> None:
         """
         @param composited: Whether there is C{variables}: a validating policy without any does not know the word.
         """
         self.names = names
         self._compiler = Compiler(composited=composited)
-        self._causes = causes
+        self._causes = errors
 
     def variable(self, name: str, text: str, path: str) -> None:
         """One that later expressions may name."""
@@ -62,46 +62,46 @@ class _Expressions:
         """
         self._tell(self._compiler.compile(text, names or self.names, wanted).cause(path, shown))
 
-    def _tell(self, cause: Cause | None) -> None:
-        if cause is not None:
-            self._causes.append(cause)
+    def _tell(self, field_error: FieldError | None) -> None:
+        if field_error is not None:
+            self._causes.append(field_error)
 
 
-def validate_policy(obj: JSONObject, mutating: bool, old: JSONObject | None = None) -> list[Cause]:
+def validate_policy(obj: JSONObject, mutating: bool, old: JSONObject | None = None) -> list[FieldError]:
     """
     All of a policy.
 
     @param old: What it replaces; L{None} for a new one.
     """
-    causes: Causes = []
+    errors: ErrorList = []
     spec = obj["spec"]
     policy = spec.get("failurePolicy")
     if policy is None:
-        causes.append(required("spec.failurePolicy"))
+        errors.append(required("spec.failurePolicy"))
     elif policy not in ("Fail", "Ignore"):
-        causes.append(unsupported("spec.failurePolicy", policy, ("Fail", "Ignore")))
+        errors.append(unsupported("spec.failurePolicy", policy, ("Fail", "Ignore")))
     if spec.get("paramKind") is not None:
-        _param_kind(spec["paramKind"], "spec.paramKind", causes)
+        _param_kind(spec["paramKind"], "spec.paramKind", errors)
     constraints = spec.get("matchConstraints")
     if constraints is None:
-        causes.append(required("spec.matchConstraints"))
+        errors.append(required("spec.matchConstraints"))
     else:
-        _match(constraints, "spec.matchConstraints", causes)
+        _match(constraints, "spec.matchConstraints", errors)
         if not constraints.get("resourceRules"):
-            causes.append(required("spec.matchConstraints.resourceRules"))
+            errors.append(required("spec.matchConstraints.resourceRules"))
         if mutating:
-            _operations(constraints, "spec.matchConstraints", causes)
+            _operations(constraints, "spec.matchConstraints", errors)
     names = OptionalVariables(has_params=spec.get("paramKind") is not None)
     if old is None or not _same_conditions(spec, old["spec"]):
-        check_conditions(spec.get("matchConditions") or [], "spec.matchConditions", causes, names)
-    expressions = _Expressions(names, causes, composited=mutating or bool(spec.get("variables")))
+        check_conditions(spec.get("matchConditions") or [], "spec.matchConditions", errors, names)
+    expressions = _Expressions(names, errors, composited=mutating or bool(spec.get("variables")))
     for index, variable in enumerate(spec.get("variables") or ()):
-        _variable(variable, f"spec.variables[{index}]", expressions, causes)
+        _variable(variable, f"spec.variables[{index}]", expressions, errors)
     if mutating:
-        _mutations(spec, expressions, causes)
+        _mutations(spec, expressions, errors)
     else:
-        _validations(spec, obj["metadata"].get("name") or "", expressions, causes)
-    return causes
+        _validations(spec, obj["metadata"].get("name") or "", expressions, errors)
+    return errors
 
 
 def _same_conditions(spec: JSONObject, old: JSONObject) -> bool:
@@ -109,243 +109,243 @@ def _same_conditions(spec: JSONObject, old: JSONObject) -> bool:
     return all(spec.get(name) == old.get(name) for name in ("paramKind", "matchConditions"))
 
 
-def _validations(spec: JSONObject, name: str, expressions: _Expressions, causes: Causes) -> None:
+def _validations(spec: JSONObject, name: str, expressions: _Expressions, errors: ErrorList) -> None:
     checks, notes = spec.get("validations") or [], spec.get("auditAnnotations") or []
     if not checks and not notes:
         text = "validations or auditAnnotations must contain at least one item"
-        causes.append(required("spec.validations", text))
-        causes.append(required("spec.auditAnnotations", text))
+        errors.append(required("spec.validations", text))
+        errors.append(required("spec.auditAnnotations", text))
     for index, one in enumerate(checks):
-        _validation(one, f"spec.validations[{index}]", expressions, causes)
+        _validation(one, f"spec.validations[{index}]", expressions, errors)
     if len(notes) > _MOST_ANNOTATIONS:
         text = f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations"
         shown = [{"Key": one.get("key") or "", "ValueExpression": one.get("valueExpression") or ""} for one in notes]
-        causes.append(invalid_shown("spec.auditAnnotations", go_json(shown), text))
+        errors.append(invalid_shown("spec.auditAnnotations", go_json(shown), text))
     keys: set[str] = set()
     for index, one in enumerate(notes):
         path, key = f"spec.auditAnnotations[{index}]", one.get("key") or ""
-        _annotation(one, key, name, path, expressions, causes)
+        _annotation(one, key, name, path, expressions, errors)
         if key in keys:
-            causes.append(duplicate(f"{path}.key", key))
+            errors.append(duplicate(f"{path}.key", key))
         keys.add(key)
 
 
-def _validation(one: JSONObject, path: str, expressions: _Expressions, causes: Causes) -> None:
+def _validation(one: JSONObject, path: str, expressions: _Expressions, errors: ErrorList) -> None:
     expression = one.get("expression") or ""
     if not expression.strip():
-        causes.append(required(f"{path}.expression", "expression is not specified"))
+        errors.append(required(f"{path}.expression", "expression is not specified"))
     else:
         expressions.check(expression, f"{path}.expression", (BOOL,))
     making = one.get("messageExpression") or ""
     if making and not making.strip():
-        causes.append(invalid(f"{path}.messageExpression", making, "must be non-empty if specified"))
+        errors.append(invalid(f"{path}.messageExpression", making, "must be non-empty if specified"))
     elif making:
         names = OptionalVariables(has_params=expressions.names.has_params, has_authorizer=False)
         expressions.check(making, f"{path}.messageExpression", (STRING,), names)
     message = one.get("message") or ""
     if message and not message.strip():
-        causes.append(invalid(f"{path}.message", message, "must be non-empty if specified"))
+        errors.append(invalid(f"{path}.message", message, "must be non-empty if specified"))
     elif "\n" in message.strip() or "\r" in message.strip():
-        causes.append(invalid(f"{path}.message", message, "must not contain line breaks"))
+        errors.append(invalid(f"{path}.message", message, "must not contain line breaks"))
     reason = one.get("reason")
     if reason is not None and reason not in _REASONS:
-        causes.append(unsupported(f"{path}.reason", reason, _REASONS))
+        errors.append(unsupported(f"{path}.reason", reason, _REASONS))
 
 
-def _annotation(one: JSONObject, key: str, name: str, path: str, expressions: _Expressions, causes: Causes) -> None:
+def _annotation(one: JSONObject, key: str, name: str, path: str, expressions: _Expressions, errors: ErrorList) -> None:
     if name:
-        check(f"{name}/{key}", f"{path}.key", qualified_name_problems, causes)
+        check(f"{name}/{key}", f"{path}.key", validate_qualified_name, errors)
     else:
-        causes.append(invalid(f"{path}.key", key, "requires metadata.name be non-empty"))
+        errors.append(invalid(f"{path}.key", key, "requires metadata.name be non-empty"))
     expression = one.get("valueExpression") or ""
     trimmed = expression.strip()
     where = f"{path}.valueExpression"
     if not trimmed:
-        causes.append(required(where, "valueExpression is not specified"))
+        errors.append(required(where, "valueExpression is not specified"))
     elif len(trimmed.encode()) > _LONGEST_ANNOTATION:
-        causes.append(required(where, f"must not exceed {_LONGEST_ANNOTATION} bytes in length"))
+        errors.append(required(where, f"must not exceed {_LONGEST_ANNOTATION} bytes in length"))
     else:
         expressions.check(trimmed, where, (STRING, NULL), shown=expression)
 
 
-def _mutations(spec: JSONObject, expressions: _Expressions, causes: Causes) -> None:
+def _mutations(spec: JSONObject, expressions: _Expressions, errors: ErrorList) -> None:
     if not spec.get("mutations"):
-        causes.append(required("spec.mutations", "mutations must contain at least one item"))
+        errors.append(required("spec.mutations", "mutations must contain at least one item"))
     for index, one in enumerate(spec.get("mutations") or ()):
-        _mutation(one, f"spec.mutations[{index}]", expressions, causes)
+        _mutation(one, f"spec.mutations[{index}]", expressions, errors)
     again = spec.get("reinvocationPolicy")
     if not again:
-        causes.append(required("spec.reinvocationPolicy"))
+        errors.append(required("spec.reinvocationPolicy"))
     elif again not in ("IfNeeded", "Never"):
-        causes.append(unsupported("spec.reinvocationPolicy", again, ("IfNeeded", "Never")))
+        errors.append(unsupported("spec.reinvocationPolicy", again, ("IfNeeded", "Never")))
 
 
-def _mutation(one: JSONObject, path: str, expressions: _Expressions, causes: Causes) -> None:
+def _mutation(one: JSONObject, path: str, expressions: _Expressions, errors: ErrorList) -> None:
     from ....cel.library.mutation import JSON_PATCHES_TYPE, OBJECT_TYPE
 
     kind = one.get("patchType") or ""
     if not kind:
-        causes.append(required(f"{path}.patchType"))
+        errors.append(required(f"{path}.patchType"))
         return
     if kind not in _PATCH_TYPES:
-        causes.append(unsupported(f"{path}.patchType", kind, ("ApplyConfiguration", "JSONPatch")))
+        errors.append(unsupported(f"{path}.patchType", kind, ("ApplyConfiguration", "JSONPatch")))
         return
     field = _PATCH_TYPES[kind]
     (other,) = set(_PATCH_TYPES.values()) - {field}
     if one.get(field) is None:
-        causes.append(required(f"{path}.{field}", f"must be specified when patchType is {kind}"))
+        errors.append(required(f"{path}.{field}", f"must be specified when patchType is {kind}"))
     else:
         expression = (one[field].get("expression") or "").strip()
         wanted = JSON_PATCHES_TYPE if kind == "JSONPatch" else OBJECT_TYPE
         names = OptionalVariables(has_params=expressions.names.has_params, has_patch_types=True)
         if not expression:
-            causes.append(required(f"{path}.{field}.expression"))
+            errors.append(required(f"{path}.{field}.expression"))
         else:
             expressions.check(expression, f"{path}.{field}.expression", (wanted,), names)
     if one.get(other) is not None:
-        causes.append(invalid(f"{path}.{other}", f"{{{other}}}", f"must not be specified when patchType is {kind}"))
+        errors.append(invalid(f"{path}.{other}", f"{{{other}}}", f"must not be specified when patchType is {kind}"))
 
 
-def _variable(variable: JSONObject, path: str, expressions: _Expressions, causes: Causes) -> None:
+def _variable(variable: JSONObject, path: str, expressions: _Expressions, errors: ErrorList) -> None:
     name = variable.get("name") or ""
     if not name.strip():
-        causes.append(required(f"{path}.name", "name is not specified"))
-    elif c_identifier_problems(name) or name in RESERVED:
-        causes.append(invalid(f"{path}.name", name, "must be a valid CEL identifier"))
+        errors.append(required(f"{path}.name", "name is not specified"))
+    elif validate_c_identifier(name) or name in RESERVED:
+        errors.append(invalid(f"{path}.name", name, "must be a valid CEL identifier"))
     expression = variable.get("expression") or ""
     if not expression.strip():
-        causes.append(required(f"{path}.expression", "expression is not specified"))
+        errors.append(required(f"{path}.expression", "expression is not specified"))
     else:
         expressions.variable(name, expression, f"{path}.expression")
 
 
-def _param_kind(kind: JSONObject, path: str, causes: Causes) -> None:
+def _param_kind(kind: JSONObject, path: str, errors: ErrorList) -> None:
     text = kind.get("apiVersion") or ""
     where = f"{path}.apiVersion"
     if not text:
-        causes.append(required(where))
+        errors.append(required(where))
     elif text.count("/") > 1:
-        causes.append(invalid(where, text, f"unexpected GroupVersion string: {text}"))
+        errors.append(invalid(where, text, f"unexpected GroupVersion string: {text}"))
     else:
         group, _, version = text.rpartition("/")
-        problems = is_dns1123_subdomain_problems(group) if group else []
+        problems = validate_dns1123_subdomain(group) if group else []
         if problems:
-            causes.append(invalid(where, group, ",".join(problems)))
-        problems = is_dns1035_label_problems(version)
+            errors.append(invalid(where, group, ",".join(problems)))
+        problems = validate_dns1035_label(version)
         if not version:
-            causes.append(invalid(where, text, "version must be specified"))
+            errors.append(invalid(where, text, "version must be specified"))
         elif problems:
-            causes.append(invalid(where, version, ",".join(problems)))
+            errors.append(invalid(where, version, ",".join(problems)))
     name = kind.get("kind") or ""
     if not name:
-        causes.append(required(f"{path}.kind"))
+        errors.append(required(f"{path}.kind"))
     else:
-        problems = is_dns1035_label_problems(name.lower())
+        problems = validate_dns1035_label(name.lower())
         if problems:
             text = f"may have mixed case, but should otherwise match: {','.join(problems)}"
-            causes.append(invalid(f"{path}.kind", name, text))
+            errors.append(invalid(f"{path}.kind", name, text))
 
 
-def _operations(resources: JSONObject, path: str, causes: Causes) -> None:
+def _operations(resources: JSONObject, path: str, errors: ErrorList) -> None:
     """What is deleted can not be changed."""
     for rule in resources.get("resourceRules") or ():
         for operation in rule.get("operations") or ():
             if operation not in _MUTATING_OPERATIONS:
                 where = f"{path}.resourceRules.operations"
-                causes.append(unsupported(where, operation, _MUTATING_OPERATIONS))
+                errors.append(unsupported(where, operation, _MUTATING_OPERATIONS))
 
 
-def _match(resources: JSONObject, path: str, causes: Causes) -> None:
+def _match(resources: JSONObject, path: str, errors: ErrorList) -> None:
     policy = resources.get("matchPolicy")
     if policy is not None and policy not in ("Equivalent", "Exact"):
-        causes.append(unsupported(f"{path}.matchPolicy", policy, ("Equivalent", "Exact")))
+        errors.append(unsupported(f"{path}.matchPolicy", policy, ("Equivalent", "Exact")))
     for field in ("namespaceSelector", "objectSelector"):
         if resources.get(field) is None:
-            causes.append(required(f"{path}.{field}"))
+            errors.append(required(f"{path}.{field}"))
         else:
-            label_selector(resources[field], f"{path}.{field}", causes)
+            label_selector(resources[field], f"{path}.{field}", errors)
     for field in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(resources.get(field) or ()):
             names: set[str] = set()
             for place, name in enumerate(rule.get("resourceNames") or ()):
                 where = f"{path}.{field}[{index}].resourceNames[{place}]"
-                causes += [invalid(where, name, text) for text in path_segment_problems(name)]
+                errors += [invalid(where, name, text) for text in validate_path_segment_name(name)]
                 if name in names:
-                    causes.append(duplicate(where, name))
+                    errors.append(duplicate(where, name))
                 names.add(name)
-            check_rule(rule, f"{path}.{field}[{index}]", causes)
+            check_rule(rule, f"{path}.{field}[{index}]", errors)
 
 
-def validate_policy_binding(obj: JSONObject, mutating: bool) -> list[Cause]:
+def validate_policy_binding(obj: JSONObject, mutating: bool) -> list[FieldError]:
     """A policy, its parameters, and what to do with its verdicts."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec = obj["spec"]
     name = spec.get("policyName") or ""
     if not name:
-        causes.append(required("spec.policyName"))
+        errors.append(required("spec.policyName"))
     else:
-        check(name, "spec.policyName", dns_subdomain, causes)
+        check(name, "spec.policyName", dns_subdomain, errors)
     if spec.get("paramRef") is not None:
-        _param_ref(spec["paramRef"], "spec.paramRef", causes)
+        _param_ref(spec["paramRef"], "spec.paramRef", errors)
     if spec.get("matchResources") is not None:
-        _match(spec["matchResources"], "spec.matchResources", causes)
+        _match(spec["matchResources"], "spec.matchResources", errors)
     if mutating:
-        _operations(spec.get("matchResources") or {}, "spec.matchResources", causes)
-        return causes
-    _actions(spec.get("validationActions") or [], "spec.validationActions", causes)
-    return causes
+        _operations(spec.get("matchResources") or {}, "spec.matchResources", errors)
+        return errors
+    _actions(spec.get("validationActions") or [], "spec.validationActions", errors)
+    return errors
 
 
-def _actions(actions: list[str], path: str, causes: Causes) -> None:
+def _actions(actions: list[str], path: str, errors: ErrorList) -> None:
     seen: set[str] = set()
     for index, action in enumerate(actions):
         if action not in ("Audit", "Deny", "Warn"):
-            causes.append(unsupported(f"{path}[{index}]", action, ("Audit", "Deny", "Warn")))
+            errors.append(unsupported(f"{path}[{index}]", action, ("Audit", "Deny", "Warn")))
         if action in seen:
-            causes.append(duplicate(f"{path}[{index}]", action))
+            errors.append(duplicate(f"{path}[{index}]", action))
         seen.add(action)
     if "Deny" in seen and "Warn" in seen:
         text = (
             "must not contain both Deny and Warn (repeating the same validation failure information in the API "
             "response and headers serves no purpose)"
         )
-        causes.append(invalid(path, actions, text))
+        errors.append(invalid(path, actions, text))
     if not actions:
-        causes.append(required(path, "at least one validation action is required"))
+        errors.append(required(path, "at least one validation action is required"))
 
 
-def _param_ref(reference: JSONObject, path: str, causes: Causes) -> None:
+def _param_ref(reference: JSONObject, path: str, errors: ErrorList) -> None:
     name, selector = reference.get("name") or "", reference.get("selector")
     both = "name and selector are mutually exclusive"
     if name:
-        causes += [invalid(f"{path}.name", name, text) for text in path_segment_problems(name)]
+        errors += [invalid(f"{path}.name", name, text) for text in validate_path_segment_name(name)]
         if selector is not None:
-            causes.append(forbidden(f"{path}.name", both))
+            errors.append(forbidden(f"{path}.name", both))
     if selector is not None:
-        label_selector(selector, f"{path}.selector", causes)
+        label_selector(selector, f"{path}.selector", errors)
         if name:
-            causes.append(forbidden(f"{path}.selector", both))
+            errors.append(forbidden(f"{path}.selector", both))
     if not name and selector is None:
-        causes.append(required(path, "one of name or selector must be specified"))
+        errors.append(required(path, "one of name or selector must be specified"))
     action = reference.get("parameterNotFoundAction")
     if not action:
-        causes.append(required(f"{path}.parameterNotFoundAction"))
+        errors.append(required(f"{path}.parameterNotFoundAction"))
     elif action not in ("Deny", "Allow"):
-        causes.append(unsupported(f"{path}.parameterNotFoundAction", action, ("Deny", "Allow")))
+        errors.append(unsupported(f"{path}.parameterNotFoundAction", action, ("Deny", "Allow")))
 
 
 # --- the status --------------------------------------------------------------------------------------------------
 
 
-def validate_policy_status(obj: JSONObject) -> list[Cause]:
+def validate_policy_status(obj: JSONObject) -> list[FieldError]:
     """What type checking has found, and conditions."""
-    causes: Causes = []
+    errors: ErrorList = []
     status = obj.get("status") or {}
     for index, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):
         path = f"status.typeChecking.expressionWarnings[{index}]"
         if not warning.get("warning"):
-            causes.append(required(f"{path}.warning"))
+            errors.append(required(f"{path}.warning"))
         if not (warning.get("fieldRef") or "").strip():
-            causes.append(required(f"{path}.fieldRef"))
-    conditions(status.get("conditions") or [], "status.conditions", causes)
-    return causes
+            errors.append(required(f"{path}.fieldRef"))
+    conditions(status.get("conditions") or [], "status.conditions", errors)
+    return errors

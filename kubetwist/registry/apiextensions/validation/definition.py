@@ -15,23 +15,23 @@ from typing import Any, Final
 import orjson
 from attrs import evolve
 
-from ....api.errors import MOST_CAUSES, Cause, duplicate, forbidden, go_json, invalid, required
+from ....api.errors import MAX_FIELD_ERRORS, FieldError, duplicate, forbidden, go_json, invalid, required
 from ....api.formats import is_recognized
 from ....api.go.quote import is_print
 from ....api.gostructs import go_struct
 from ....api.jsonequality import same_json
 from ....api.jsontypes import JSONValue
-from ....api.names import byte_length, is_dns1035_label_problems, is_dns1123_subdomain_problems
+from ....api.names import byte_length, validate_dns1035_label, validate_dns1123_subdomain
 from ....api.resource import JSONObject
 from ....schema.nodes import StructNode
-from ....schema.structuralrules import everywhere, structural_causes, unsupported
+from ....schema.structuralrules import everywhere, unsupported, validate_structural
 from ....schema.validation.rulepaths import follow_field_path
 from ...generic.validation.fields import unsupported as unsupported_name
 from ...generic.validation.fields import unsupported_string
 from ...generic.validation.tlspairs import bundle_problem
 from ...generic.validation.webhookclient import webhook_service, webhook_url
-from ..apiapproval import approval_causes
-from .schema import SchemaOptions, coerce_defaults, schema_causes
+from ..apiapproval import validate_api_approval
+from .schema import SchemaOptions, coerce_defaults, validate_crd_schema
 
 COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
@@ -48,7 +48,7 @@ _EXTENSIONS: Final = (
 )
 
 
-def definition_causes(crd: JSONObject, old: JSONObject | None, object_meta: StructNode | None) -> list[Cause]:
+def validate_crd(crd: JSONObject, old: JSONObject | None, object_meta: StructNode | None) -> list[FieldError]:
     """
     Everything but the metadata, which is looked at elsewhere.
 
@@ -56,33 +56,33 @@ def definition_causes(crd: JSONObject, old: JSONObject | None, object_meta: Stru
     """
     spec: JSONObject = crd.get("spec") or {}
     status: JSONObject = crd.get("status") or {}
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     any_bundle = old is None or not _is_established(old) or bool(_old_bundle_problem(old))
-    causes += _spec_causes(spec, (old or {}).get("spec"), object_meta, any_bundle=any_bundle)
+    errors += _validate_spec(spec, (old or {}).get("spec"), object_meta, any_bundle=any_bundle)
     if old is not None:
-        causes += _immutable_causes(spec, old["spec"], _is_established(old))
-    causes += names_causes(status.get("acceptedNames") or {}, "status.acceptedNames")
-    causes += _stored_causes(status.get("storedVersions") or [], spec.get("versions") or ())
-    causes += approval_causes(crd, old)
+        errors += _validate_immutable_fields(spec, old["spec"], _is_established(old))
+    errors += validate_crd_names(status.get("acceptedNames") or {}, "status.acceptedNames")
+    errors += _validate_stored_versions(status.get("storedVersions") or [], spec.get("versions") or ())
+    errors += validate_api_approval(crd, old)
     preserves = bool(((old or {}).get("spec") or {}).get("preserveUnknownFields"))
     if spec.get("preserveUnknownFields") and not preserves:
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-        causes.append(invalid("spec.preserveUnknownFields", True, text))
-    return causes
+        errors.append(invalid("spec.preserveUnknownFields", True, text))
+    return errors
 
 
-def definition_name_problems(crd: JSONObject, name: str, prefix: bool) -> list[str]:
+def validate_crd_name(crd: JSONObject, name: str, prefix: bool) -> list[str]:
     """What is wrong with a name of this definition; one that is generated is none."""
     spec: JSONObject = crd.get("spec") or {}
-    problems = list(is_dns1123_subdomain_problems(name, prefix))
+    problems = list(validate_dns1123_subdomain(name, prefix))
     if name != f"{(spec.get('names') or {}).get('plural') or ''}.{spec.get('group') or ''}":
         problems.append('must be spec.names.plural+"."+spec.group')
     return problems
 
 
-def status_causes(crd: JSONObject) -> list[Cause]:
+def validate_crd_status(crd: JSONObject) -> list[FieldError]:
     """What is wrong with a status that a client writes."""
-    return names_causes((crd.get("status") or {}).get("acceptedNames") or {}, "status.acceptedNames")
+    return validate_crd_names((crd.get("status") or {}).get("acceptedNames") or {}, "status.acceptedNames")
 
 
 def _is_established(crd: JSONObject) -> bool:
@@ -93,43 +93,43 @@ def _is_established(crd: JSONObject) -> bool:
 # --- the spec
 
 
-def _spec_causes(
+def _validate_spec(
     spec: JSONObject, old: JSONObject | None, object_meta: StructNode | None, *, any_bundle: bool
-) -> list[Cause]:
-    causes: list[Cause] = []
+) -> list[FieldError]:
+    errors: list[FieldError] = []
     group = spec.get("group") or ""
     if not group:
-        causes.append(required("spec.group"))
+        errors.append(required("spec.group"))
     else:
-        problems = is_dns1123_subdomain_problems(group)
+        problems = validate_dns1123_subdomain(group)
         if problems:
-            causes.append(invalid("spec.group", group, ",".join(problems)))
+            errors.append(invalid("spec.group", group, ",".join(problems)))
         elif "." not in group:
-            causes.append(invalid("spec.group", group, "should be a domain with at least one dot"))
+            errors.append(invalid("spec.group", group, "should be a domain with at least one dot"))
     scope = spec.get("scope") or ""
     if not scope:
-        causes.append(required("spec.scope"))
+        errors.append(required("spec.scope"))
     elif scope not in ("Cluster", "Namespaced"):
-        causes.append(unsupported_string("spec.scope", scope, ("Cluster", "Namespaced")))
-    causes += _missing_schema_causes(spec, old)
+        errors.append(unsupported_string("spec.scope", scope, ("Cluster", "Namespaced")))
+    errors += _validate_schema_presence(spec, old)
     preserves = bool(spec.get("preserveUnknownFields"))
     if preserves and _has_defaults(spec):
         text = "must be false in order to use defaults in the schema"
-        causes.append(invalid("spec.preserveUnknownFields", True, text))
+        errors.append(invalid("spec.preserveUnknownFields", True, text))
     options = SchemaOptions(False, object_meta, structural=_must_be_structural(spec, old))
-    causes += _versions_causes(spec, old, options)
+    errors += _validate_versions(spec, old, options)
     names: JSONObject = spec.get("names") or {}
-    causes += [
+    errors += [
         required(f"spec.names.{name}") for name in ("plural", "singular", "kind", "listKind") if not names.get(name)
     ]
-    causes += names_causes(names, "spec.names")
-    causes += _common_causes(spec, old, options)
+    errors += validate_crd_names(names, "spec.names")
+    errors += _validate_common(spec, old, options)
     strategy = (spec.get("conversion") or {}).get("strategy") or ""
     if preserves and spec.get("conversion") is not None and strategy != "None":
         text = "must be None if spec.preserveUnknownFields is true"
-        causes.append(invalid("spec.conversion.strategy", strategy, text))
-    causes += _conversion_causes(spec, old, any_bundle=any_bundle)
-    return causes
+        errors.append(invalid("spec.conversion.strategy", strategy, text))
+    errors += _validate_conversion(spec, old, any_bundle=any_bundle)
+    return errors
 
 
 def coerce_default_metadata(crd: JSONObject, object_meta: StructNode) -> None:
@@ -153,14 +153,14 @@ def _must_be_structural(spec: JSONObject, old: JSONObject | None) -> bool:
     """Whether schemas have to be structural; those of older definitions need not, where nothing depends on it."""
     if not spec.get("preserveUnknownFields"):
         return True
-    if not any(unsupported(one) or structural_causes(one, "") for one in _schemas(old)):
+    if not any(unsupported(one) or validate_structural(one, "") for one in _schemas(old)):
         return True
     return _has_defaults(spec) or any(
         part.get(name) is not None for schema in _schemas(spec) for part in everywhere(schema) for name in _EXTENSIONS
     )
 
 
-def _missing_schema_causes(spec: JSONObject, old: JSONObject | None) -> list[Cause]:
+def _validate_schema_presence(spec: JSONObject, old: JSONObject | None) -> list[FieldError]:
     """Versions without a schema; older definitions may have some if nothing is pruned, or if they are not served."""
     lenient = old is not None and any(_schema_of(one) is None for one in old.get("versions") or ())
     if lenient and spec.get("preserveUnknownFields"):
@@ -185,41 +185,41 @@ def _schema_of(version: JSONObject) -> JSONObject | None:
     return schema
 
 
-def _versions_causes(spec: JSONObject, old: JSONObject | None, options: SchemaOptions) -> list[Cause]:
+def _validate_versions(spec: JSONObject, old: JSONObject | None, options: SchemaOptions) -> list[FieldError]:
     versions: list[JSONObject] = spec.get("versions") or []
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     common = {field for field in _COMMON if versions and _is_common(versions, field)}
     before: dict[Any, JSONObject] = {}
     for one in (old or {}).get("versions") or ():
         before.setdefault(one.get("name"), one)
     for index, one in enumerate(versions):
         where = f"spec.versions[{index}]"
-        problems = is_dns1035_label_problems(one.get("name") or "")
+        problems = validate_dns1035_label(one.get("name") or "")
         if problems:
-            causes.append(invalid(f"{where}.name", one.get("name") or "", ",".join(problems)))
-        causes += _deprecation_causes(one, f"{where}.deprecationWarning")
+            errors.append(invalid(f"{where}.name", one.get("name") or "", ",".join(problems)))
+        errors += _validate_deprecation(one, f"{where}.deprecationWarning")
         rest = {name: value for name, value in one.items() if name not in common}
         status = ((one.get("subresources") or {}).get("status")) is not None
         here = evolve(options, status=status)
-        causes += _part_causes(rest, where, "schema", here, before.get(one.get("name")))
+        errors += _validate_version_fields(rest, where, "schema", here, before.get(one.get("name")))
     names = [one.get("name") for one in versions]
     if len(set(names)) != len(names):
-        causes.append(_versions_cause(versions, common, "must contain unique version names"))
+        errors.append(_versions_cause(versions, common, "must contain unique version names"))
     if sum(1 for one in versions if one.get("storage")) != 1:
         text, given = "must have exactly one version marked as storage version", spec.get("versions") is not None
-        causes.append(_versions_cause(versions, common, text, given=given))
+        errors.append(_versions_cause(versions, common, text, given=given))
     if names and names[0]:
         # In memory, the first one is the version of definitions of old, too.
-        problems = is_dns1035_label_problems(names[0])
+        problems = validate_dns1035_label(names[0])
         if problems:
-            causes.append(invalid("spec.version", names[0], ",".join(problems)))
-    return causes
+            errors.append(invalid("spec.version", names[0], ",".join(problems)))
+    return errors
 
 
 _COMMON: Final = ("subresources", "schema", "additionalPrinterColumns", "selectableFields")
 
 
-def _versions_cause(versions: list[JSONObject], common: set[str], text: str, *, given: bool = True) -> Cause:
+def _versions_cause(versions: list[JSONObject], common: set[str], text: str, *, given: bool = True) -> FieldError:
     """
     A problem of all versions, which are quoted as the reference has them in memory.
 
@@ -233,10 +233,10 @@ def _versions_cause(versions: list[JSONObject], common: set[str], text: str, *, 
         for one in versions
     ]
     value = go_json(shown if given else None)
-    return Cause("FieldValueInvalid", f"Invalid value: {value}: {text}", "spec.versions")
+    return FieldError("FieldValueInvalid", f"Invalid value: {value}: {text}", "spec.versions")
 
 
-def _common_causes(spec: JSONObject, old: JSONObject | None, options: SchemaOptions) -> list[Cause]:
+def _validate_common(spec: JSONObject, old: JSONObject | None, options: SchemaOptions) -> list[FieldError]:
     """What all versions have in common: told of as if it were the definition's own."""
     versions: list[JSONObject] = spec.get("versions") or []
     if not versions:
@@ -245,16 +245,16 @@ def _common_causes(spec: JSONObject, old: JSONObject | None, options: SchemaOpti
     status = any((one.get("subresources") or {}).get("status") is not None for one in versions)
     options = evolve(options, status=status)
     before = old["versions"][0] if old is not None and old.get("versions") else None
-    return _part_causes(first, "spec", "validation", options, before)
+    return _validate_version_fields(first, "spec", "validation", options, before)
 
 
-def _part_causes(
+def _validate_version_fields(
     part: JSONObject,
     path: str,
     schema_field: str,
     options: SchemaOptions,
     old: JSONObject | None,
-) -> list[Cause]:
+) -> list[FieldError]:
     """
     Validate the schema, subresources, columns and selectable fields in C{part}.
 
@@ -268,56 +268,56 @@ def _part_causes(
     @param options: Options for the validation of the schema.
     @param old: The same part of the stored definition; L{None} if there is none.
     """
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     own = _schema_of(part)
     if own is not None:
         if old is not None and same_json(_schema_of(old), own):
             options = evolve(options, new_rules=False)
-        causes += schema_causes(own, f"{path}.{schema_field}.openAPIV3Schema", options)
-    causes += _scale_causes((part.get("subresources") or {}).get("scale"), f"{path}.subresources")
+        errors += validate_crd_schema(own, f"{path}.{schema_field}.openAPIV3Schema", options)
+    errors += _validate_scale((part.get("subresources") or {}).get("scale"), f"{path}.subresources")
     for index, column in enumerate(part.get("additionalPrinterColumns") or ()):
-        causes += _column_causes(column, f"{path}.additionalPrinterColumns[{index}]")
+        errors += _validate_printer_column(column, f"{path}.additionalPrinterColumns[{index}]")
     fields = part.get("selectableFields") or ()
     if fields:
         unchanged = old is not None and old.get("selectableFields") == fields
-        causes += _selectable_causes(fields, own, f"{path}.selectableFields", allow_many=unchanged)
-    return causes
+        errors += _validate_selectable_fields(fields, own, f"{path}.selectableFields", allow_many=unchanged)
+    return errors
 
 
 # --- parts
 
 
-def names_causes(names: JSONObject, path: str) -> list[Cause]:
+def validate_crd_names(names: JSONObject, path: str) -> list[FieldError]:
     """What is wrong with the names of a resource and kind."""
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     for field in ("plural", "singular"):
         name = names.get(field) or ""
-        problems = is_dns1035_label_problems(name) if name else ()
+        problems = validate_dns1035_label(name) if name else ()
         if problems:
-            causes.append(invalid(f"{path}.{field}", name, ",".join(problems)))
+            errors.append(invalid(f"{path}.{field}", name, ",".join(problems)))
     for field in ("kind", "listKind"):
         name = names.get(field) or ""
-        problems = is_dns1035_label_problems(name.lower()) if name else ()
+        problems = validate_dns1035_label(name.lower()) if name else ()
         if problems:
             text = f"may have mixed case, but should otherwise match: {','.join(problems)}"
-            causes.append(invalid(f"{path}.{field}", name, text))
-    causes += _labels_causes(names.get("shortNames") or (), f"{path}.shortNames")
+            errors.append(invalid(f"{path}.{field}", name, text))
+    errors += _validate_name_labels(names.get("shortNames") or (), f"{path}.shortNames")
     if names.get("kind") and names.get("kind") == names.get("listKind"):
-        causes.append(invalid(f"{path}.listKind", names["listKind"], "kind and listKind may not be the same"))
-    causes += _labels_causes(names.get("categories") or (), f"{path}.categories")
-    return causes
+        errors.append(invalid(f"{path}.listKind", names["listKind"], "kind and listKind may not be the same"))
+    errors += _validate_name_labels(names.get("categories") or (), f"{path}.categories")
+    return errors
 
 
-def _labels_causes(labels: Sequence[str], path: str) -> list[Cause]:
-    causes = []
+def _validate_name_labels(labels: Sequence[str], path: str) -> list[FieldError]:
+    errors = []
     for index, label in enumerate(labels):
-        problems = is_dns1035_label_problems(label)
+        problems = validate_dns1035_label(label)
         if problems:
-            causes.append(invalid(f"{path}[{index}]", label, ",".join(problems)))
-    return causes
+            errors.append(invalid(f"{path}[{index}]", label, ",".join(problems)))
+    return errors
 
 
-def _deprecation_causes(version: JSONObject, path: str) -> list[Cause]:
+def _validate_deprecation(version: JSONObject, path: str) -> list[FieldError]:
     text = version.get("deprecationWarning")
     if text is None:
         return []
@@ -338,121 +338,121 @@ def _deprecation_causes(version: JSONObject, path: str) -> list[Cause]:
     return [invalid(path, text, problem) for problem in problems]
 
 
-def _path_causes(path: str, field: str) -> list[Cause]:
+def _validate_path(path: str, field: str) -> list[FieldError]:
     return [] if path.startswith(".") else [invalid(field, path, "must be a simple json path starting with .")]
 
 
-def _scale_causes(scale: JSONObject | None, path: str) -> list[Cause]:
+def _validate_scale(scale: JSONObject | None, path: str) -> list[FieldError]:
     if scale is None:
         return []
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     for name, start in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
         said = scale.get(name) or ""
         where = f"{path}.scale.{name}"
         if not said:
-            causes.append(required(where))
+            errors.append(required(where))
             continue
-        found = _path_causes(said, where)
+        found = _validate_path(said, where)
         if not found and not said.startswith(start):
             found = [invalid(where, said, f"should be a json path under {start.rstrip('.')}")]
-        causes += found
+        errors += found
     selector = scale.get("labelSelectorPath") or ""
     if selector:
         where = f"{path}.scale.labelSelectorPath"
-        found = _path_causes(selector, where)
+        found = _validate_path(selector, where)
         if not found and not selector.startswith((".spec.", ".status.")):
             found = [invalid(where, selector, "should be a json path under either .spec or .status")]
-        causes += found
-    return causes
+        errors += found
+    return errors
 
 
-def _column_causes(column: JSONObject, path: str) -> list[Cause]:
-    causes: list[Cause] = []
+def _validate_printer_column(column: JSONObject, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
     if not column.get("name"):
-        causes.append(required(f"{path}.name"))
+        errors.append(required(f"{path}.name"))
     kind = column.get("type") or ""
     text = f"must be one of {','.join(COLUMN_TYPES)}"
     if not kind:
-        causes.append(required(f"{path}.type", text))
+        errors.append(required(f"{path}.type", text))
     elif kind not in COLUMN_TYPES:
-        causes.append(invalid(f"{path}.type", kind, text))
+        errors.append(invalid(f"{path}.type", kind, text))
     form = column.get("format") or ""
     if form and form not in COLUMN_FORMATS:
-        causes.append(invalid(f"{path}.format", form, f"must be one of {','.join(COLUMN_FORMATS)}"))
+        errors.append(invalid(f"{path}.format", form, f"must be one of {','.join(COLUMN_FORMATS)}"))
     said = column.get("jsonPath") or ""
-    causes += _path_causes(said, f"{path}.JSONPath") if said else [required(f"{path}.JSONPath")]
-    return causes
+    errors += _validate_path(said, f"{path}.JSONPath") if said else [required(f"{path}.JSONPath")]
+    return errors
 
 
-def _selectable_causes(
+def _validate_selectable_fields(
     fields: Sequence[JSONObject], schema: JSONObject | None, path: str, *, allow_many: bool
-) -> list[Cause]:
+) -> list[FieldError]:
     if schema is None:
         # Neither says it well, but that is how the reference has them.
         whole = path == "spec.selectableFields"
         what = "validations.schema is included" if whole else "`version.schema.openAPIV3Schema` is not included"
         return [invalid(path, "", f"may only be set when {what}")]
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     seen: set[str] = set()
     for index, field in enumerate(fields):
         said = field.get("jsonPath") or ""
         where = f"{path}[{index}].jsonPath"
         if not said:
-            causes.append(required(where))
+            errors.append(required(where))
             continue
         try:
             shown, found = follow_field_path(said, schema, brackets=False)
         except ValueError as error:
-            causes.append(invalid(where, said, f"is an invalid path: {error}"))
+            errors.append(invalid(where, said, f"is an invalid path: {error}"))
             continue
         if re.split(r"[.\[]", shown, maxsplit=1)[0] == "metadata":
-            causes.append(invalid(where, said, "must not point to fields in metadata"))
+            errors.append(invalid(where, said, "must not point to fields in metadata"))
         if found.get("type") not in ("string", "boolean", "integer"):
             text = (
                 "must point to a field of type string, boolean or integer. "
                 "Enum string fields and strings with formats are allowed."
             )
-            causes.append(invalid(where, said, text))
+            errors.append(invalid(where, said, text))
         if shown in seen:
-            causes.append(duplicate(where, said))
+            errors.append(duplicate(where, said))
         seen.add(shown)
     if len(seen) > MOST_SELECTABLE and not allow_many:
         text = f"Too many: {len(seen)}: must have at most {MOST_SELECTABLE} items"
-        causes.append(Cause("FieldValueTooMany", text, path))
-    return causes
+        errors.append(FieldError("FieldValueTooMany", text, path))
+    return errors
 
 
-def _conversion_causes(spec: JSONObject, old: JSONObject | None, *, any_bundle: bool) -> list[Cause]:
+def _validate_conversion(spec: JSONObject, old: JSONObject | None, *, any_bundle: bool) -> list[FieldError]:
     conversion: JSONObject | None = spec.get("conversion")
     if conversion is None:
         return []
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     strategy = conversion.get("strategy") or ""
     where = "spec.conversion"
     if not strategy:
-        causes.append(required(f"{where}.strategy"))
+        errors.append(required(f"{where}.strategy"))
     elif strategy not in ("None", "Webhook"):
-        causes.append(unsupported_name(f"{where}.strategy", strategy, ("None", "Webhook")))
+        errors.append(unsupported_name(f"{where}.strategy", strategy, ("None", "Webhook")))
     webhook: JSONObject | None = conversion.get("webhook")
     client: JSONObject | None = (webhook or {}).get("clientConfig")
     reviews: list[str] = (webhook or {}).get("conversionReviewVersions") or []
     if strategy != "Webhook":
         if client is not None:
             text = "should not be set when strategy is not set to Webhook"
-            causes.append(forbidden(f"{where}.webhookClientConfig", text))
+            errors.append(forbidden(f"{where}.webhookClientConfig", text))
         if reviews:
             text = "should not be set when strategy is not set to Webhook"
-            causes.append(forbidden(f"{where}.conversionReviewVersions", text))
-        return causes
+            errors.append(forbidden(f"{where}.conversionReviewVersions", text))
+        return errors
     if client is None:
-        causes.append(required(f"{where}.webhookClientConfig", "required when strategy is set to Webhook"))
+        errors.append(required(f"{where}.webhookClientConfig", "required when strategy is set to Webhook"))
     else:
-        causes += _client_causes(client, f"{where}.webhookClientConfig")
+        errors += _validate_webhook_client_config(client, f"{where}.webhookClientConfig")
         problem = "" if any_bundle else bundle_problem(client.get("caBundle"))
         if problem:
-            causes.append(invalid(f"{where}.webhookClientConfig.caBundle", client["caBundle"], problem))
-    causes += _review_causes(reviews, f"{where}.conversionReviewVersions", old)
-    return causes
+            errors.append(invalid(f"{where}.webhookClientConfig.caBundle", client["caBundle"], problem))
+    errors += _validate_conversion_review_versions(reviews, f"{where}.conversionReviewVersions", old)
+    return errors
 
 
 def _old_bundle_problem(old: JSONObject) -> str:
@@ -461,75 +461,75 @@ def _old_bundle_problem(old: JSONObject) -> str:
     return bundle_problem((webhook.get("clientConfig") or {}).get("caBundle"))
 
 
-def _client_causes(client: JSONObject, path: str) -> list[Cause]:
+def _validate_webhook_client_config(client: JSONObject, path: str) -> list[FieldError]:
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         return [required(path, "exactly one of url or service is required")]
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     if service is not None:
-        webhook_service(service, f"{path}.service", causes)
+        webhook_service(service, f"{path}.service", errors)
     else:
-        webhook_url(str(url), f"{path}.url", True, causes)
-    return causes
+        webhook_url(str(url), f"{path}.url", True, errors)
+    return errors
 
 
-def _review_causes(versions: list[str], path: str, old: JSONObject | None) -> list[Cause]:
+def _validate_conversion_review_versions(versions: list[str], path: str, old: JSONObject | None) -> list[FieldError]:
     if not versions:
         return [required(path)]
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     seen: set[str] = set()
     for index, version in enumerate(versions):
         if version in seen:
-            causes.append(invalid(f"{path}[{index}]", version, "duplicate version"))
+            errors.append(invalid(f"{path}[{index}]", version, "duplicate version"))
             continue
         seen.add(version)
-        causes += [invalid(f"{path}[{index}]", version, text) for text in is_dns1035_label_problems(version)]
+        errors += [invalid(f"{path}[{index}]", version, text) for text in validate_dns1035_label(version)]
     before: Any = ((((old or {}).get("conversion") or {}).get("webhook")) or {}).get("conversionReviewVersions")
     strict = old is None or not before or any(one in _REVIEW_VERSIONS for one in before)
     if strict and not any(version in _REVIEW_VERSIONS for version in versions):
         text = f"must include at least one of {', '.join(_REVIEW_VERSIONS)}"
-        causes.append(invalid(path, versions, text))
-    return causes
+        errors.append(invalid(path, versions, text))
+    return errors
 
 
 # --- over time
 
 
-def _immutable_causes(spec: JSONObject, old: JSONObject, established: bool) -> list[Cause]:
-    causes: list[Cause] = []
+def _validate_immutable_fields(spec: JSONObject, old: JSONObject, established: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
     names, before = spec.get("names") or {}, old.get("names") or {}
 
     def same(field: str, now: JSONValue, was: JSONValue) -> None:
         if now != was:
-            causes.append(invalid(field, now or "", "field is immutable"))
+            errors.append(invalid(field, now or "", "field is immutable"))
 
     if established:
         same("spec.scope", spec.get("scope"), old.get("scope"))
         same("spec.names.kind", names.get("kind"), before.get("kind"))
     same("spec.group", spec.get("group"), old.get("group"))
     same("spec.names.plural", names.get("plural"), before.get("plural"))
-    return causes
+    return errors
 
 
-def _stored_causes(stored: list[str], versions: Sequence[JSONObject]) -> list[Cause]:
+def _validate_stored_versions(stored: list[str], versions: Sequence[JSONObject]) -> list[FieldError]:
     path = "status.storedVersions"
     if not stored:
-        return [Cause("FieldValueInvalid", "Invalid value: null: must have at least one stored version", path)]
+        return [FieldError("FieldValueInvalid", "Invalid value: null: must have at least one stored version", path)]
     places = {name: index for index, name in enumerate(stored)}
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     for one in versions:
         name = one.get("name") or ""
         # One that is there twice is stored once. Of very many nobody is told, and each quotes all that are stored.
-        if places.pop(name, None) is None and one.get("storage") and len(causes) < MOST_CAUSES:
-            causes.append(invalid(path, stored, f"must have the storage version {name}"))
+        if places.pop(name, None) is None and one.get("storage") and len(errors) < MAX_FIELD_ERRORS:
+            errors.append(invalid(path, stored, f"must have the storage version {name}"))
     for name, index in places.items():
         text = (
             f"missing from spec.versions; {name} was previously a storage version, and must remain in "
             f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
             f"{name} from status.storedVersions"
         )
-        causes.append(invalid(f"{path}[{index}]", name, text))
-    return causes
+        errors.append(invalid(f"{path}[{index}]", name, text))
+    return errors
 
 
 def schema_warnings(crd: JSONObject) -> list[str]:

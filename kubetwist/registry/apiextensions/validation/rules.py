@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ....api.errors import Cause, forbidden, go_json, internal, invalid, not_supported, required
+from ....api.errors import FieldError, forbidden, go_json, internal, invalid, not_supported, required
 from ....api.resource import JSONObject
 from ....schema.structuralrules import unsupported
 from ....schema.validation.rulepaths import valid_field_path
@@ -28,43 +28,43 @@ _WORST: Final = (1 << 64) - 1
 _MAX_REQUEST: Final = 3 << 20
 
 
-def text_causes(schema: JSONObject, path: str) -> list[Cause]:
+def validate_rules_syntax(schema: JSONObject, path: str) -> list[FieldError]:
     """What is wrong with the rules of one place, without looking into their expressions."""
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     for index, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
-        causes += _text_causes(schema, rule, f"{path}.x-kubernetes-validations[{index}]")
-    return causes
+        errors += _validate_rule_syntax(schema, rule, f"{path}.x-kubernetes-validations[{index}]")
+    return errors
 
 
-def _text_causes(schema: JSONObject, rule: JSONObject, path: str) -> list[Cause]:
-    causes: list[Cause] = []
+def _validate_rule_syntax(schema: JSONObject, rule: JSONObject, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
     text, message = rule.get("rule") or "", rule.get("message") or ""
     if not text.strip():
-        causes.append(required(f"{path}.rule", "rule is not specified"))
+        errors.append(required(f"{path}.rule", "rule is not specified"))
     elif message and not message.strip():
-        causes.append(invalid(f"{path}.message", message, "must be non-empty if specified"))
+        errors.append(invalid(f"{path}.message", message, "must be non-empty if specified"))
     elif _has_lines(message.strip()):
-        causes.append(invalid(f"{path}.message", message, "must not contain line breaks"))
+        errors.append(invalid(f"{path}.message", message, "must not contain line breaks"))
     elif _has_lines(text.strip()) and not message.strip():
-        causes.append(required(f"{path}.message", "message must be specified if rule contains line breaks"))
+        errors.append(required(f"{path}.message", "message must be specified if rule contains line breaks"))
     expression = rule.get("messageExpression") or ""
     if expression and not expression.strip():
-        causes.append(required(f"{path}.messageExpression", "messageExpression must be non-empty if specified"))
+        errors.append(required(f"{path}.messageExpression", "messageExpression must be non-empty if specified"))
     reason = rule.get("reason")
     if reason is not None and reason not in REASONS:
-        causes.append(not_supported(f"{path}.reason", reason, REASONS))
+        errors.append(not_supported(f"{path}.reason", reason, REASONS))
     field = rule.get("fieldPath") or ""
     if field:
         if not field.strip():
-            causes.append(invalid(f"{path}.fieldPath", field, "must be non-empty if specified"))
+            errors.append(invalid(f"{path}.fieldPath", field, "must be non-empty if specified"))
         if _has_lines(field):
-            causes.append(invalid(f"{path}.fieldPath", field, "must not contain line breaks"))
+            errors.append(invalid(f"{path}.fieldPath", field, "must not contain line breaks"))
         if not unsupported(schema):
             try:
                 valid_field_path(field, schema)
             except ValueError:
-                causes.append(invalid(f"{path}.fieldPath", field, "must be a valid path"))
-    return causes
+                errors.append(invalid(f"{path}.fieldPath", field, "must be a valid path"))
+    return errors
 
 
 def _has_lines(text: str) -> bool:
@@ -142,17 +142,17 @@ class TotalCost:
             self.expressions.sort(key=lambda one: -one[0])
             del self.expressions[TOLD:]
 
-    def causes(self, path: str) -> list[Cause]:
+    def errors(self, path: str) -> list[FieldError]:
         """That it is too much, if it is."""
         if self.sum <= TOTAL_LIMIT:
             return []
         text = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
-        causes = [forbidden(where, text) for _, where in self.expressions]
+        errors = [forbidden(where, text) for _, where in self.expressions]
         what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
-        return [*causes, forbidden(path, _too_expensive(what, self.sum, TOTAL_LIMIT))]
+        return [*errors, forbidden(path, _too_expensive(what, self.sum, TOTAL_LIMIT))]
 
 
-def rule_causes(context: RuleContext, path: str, uncorrelated: str | None) -> list[Cause]:
+def validate_compiled_rules(context: RuleContext, path: str, uncorrelated: str | None) -> list[FieldError]:
     """
     What is wrong with the expressions at one place, where nothing else is wrong.
 
@@ -166,21 +166,21 @@ def rule_causes(context: RuleContext, path: str, uncorrelated: str | None) -> li
         why = "failed to construct type information for x-kubernetes-validations rules"
         problem = "unable to convert structural schema to CEL declarations"
         return [internal(where, f"internal error: {why}: {problem}")]
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     rules = compile_rules(context.schema, context.schema["x-kubernetes-validations"], declaration)
     for index, rule in enumerate(rules):
-        causes += _rule_causes(rule, context, declaration, f"{where}[{index}]", uncorrelated)
-    return causes
+        errors += _validate_compiled_rule(rule, context, declaration, f"{where}[{index}]", uncorrelated)
+    return errors
 
 
-def _rule_causes(
+def _validate_compiled_rule(
     rule: CompiledRule,
     context: RuleContext,
     declaration: Declaration,
     path: str,
     uncorrelated: str | None,
-) -> list[Cause]:
-    causes: list[Cause] = []
+) -> list[FieldError]:
+    errors: list[FieldError] = []
     where = f"{path}.rule"
     cost = 0
     if rule.program is not None:
@@ -188,29 +188,29 @@ def _rule_causes(
         times = context.most if context.most is not None else _MAX_REQUEST // (declaration.min_size + 1)
         cost = min(once * times, _WORST)
     if cost > COST_LIMIT:
-        causes.append(forbidden(where, _too_expensive("estimated rule cost", cost, COST_LIMIT)))
+        errors.append(forbidden(where, _too_expensive("estimated rule cost", cost, COST_LIMIT)))
     context.total.add(where, cost)
     if rule.error:
-        causes.append(_wrong(where, rule, rule.error))
+        errors.append(_wrong(where, rule, rule.error))
     where = f"{path}.messageExpression"
     if rule.message_error:
-        causes.append(_wrong(where, rule, rule.message_error))
+        errors.append(_wrong(where, rule, rule.message_error))
     elif rule.message is not None:
         cost = rule.message.estimated_cost(declaration.size_of).max
         if cost > COST_LIMIT:
-            causes.append(forbidden(where, _too_expensive("estimated messageExpression cost", cost, COST_LIMIT)))
+            errors.append(forbidden(where, _too_expensive("estimated messageExpression cost", cost, COST_LIMIT)))
         context.total.add(where, cost)
     if rule.uses_old_self:
         if uncorrelated is not None:
             text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelated}"
-            causes.append(invalid(f"{path}.rule", rule.rule["rule"], text))
+            errors.append(invalid(f"{path}.rule", rule.rule["rule"], text))
     elif rule.rule.get("optionalOldSelf") is not None:
         text = "may not be set if oldSelf is not used in rule"
-        causes.append(invalid(f"{path}.optionalOldSelf", rule.rule["optionalOldSelf"], text))
-    return causes
+        errors.append(invalid(f"{path}.optionalOldSelf", rule.rule["optionalOldSelf"], text))
+    return errors
 
 
-def _wrong(path: str, compiled: CompiledRule, why: str) -> Cause:
+def _wrong(path: str, compiled: CompiledRule, why: str) -> FieldError:
     """An invalid rule, which is shown as Go has it."""
     rule = compiled.rule
     shown = {
@@ -221,7 +221,7 @@ def _wrong(path: str, compiled: CompiledRule, why: str) -> Cause:
         "FieldPath": rule.get("fieldPath") or "",
         "OptionalOldSelf": rule.get("optionalOldSelf"),
     }
-    return Cause("FieldValueInvalid", f"Invalid value: {go_json(shown)}: {why}", path)
+    return FieldError("FieldValueInvalid", f"Invalid value: {go_json(shown)}: {why}", path)
 
 
 def _too_expensive(what: str, cost: int, limit: int) -> str:

@@ -13,15 +13,15 @@ from typing import Final
 
 from attrs import evolve, field, frozen
 
-from ....api.errors import Cause, forbidden, go_json, invalid, not_supported, required
+from ....api.errors import FieldError, forbidden, go_json, invalid, not_supported, required
 from ....api.gostructs import go_struct
 from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
 from ....schema.mismatch import DecodeError, Mismatch, Unreadable
 from ....schema.nodes import StructNode
 from ....schema.structural import CustomType, Structural, copied, with_read_metadata
-from ....schema.structuralrules import alternatives, everywhere, structural_causes, unsupported
-from ....schema.validation.listrules import embedded_causes
+from ....schema.structuralrules import alternatives, everywhere, unsupported, validate_structural
+from ....schema.validation.listrules import validate_embedded_resources
 from ....schema.validation.rulepaths import (
     RULES_BUDGET,
     has_rules,
@@ -30,7 +30,7 @@ from ....schema.validation.validator import (
     TooManyAlternatives,
     ValueSchema,
 )
-from .rules import RuleContext, rule_causes, text_causes
+from .rules import RuleContext, validate_compiled_rules, validate_rules_syntax
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _META_FIELDS: Final = frozenset(("metadata", "kind", "apiVersion"))
@@ -88,34 +88,34 @@ class SchemaOptions:
     new_rules: bool = True
 
 
-def schema_causes(schema: JSONObject, path: str, options: SchemaOptions) -> list[Cause]:
+def validate_crd_schema(schema: JSONObject, path: str, options: SchemaOptions) -> list[FieldError]:
     """Everything that is wrong with the schema of a version, or of all versions."""
     if sum(1 for _ in everywhere(schema)) > MOST_PARTS:
         return [invalid(path, "", f"must have at most {MOST_PARTS} parts")]
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     if options.status:
-        causes += _status_causes(schema, path)
+        errors += _validate_status_schema(schema, path)
     if schema.get("nullable"):
-        causes.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
+        errors.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
     unreadable = ""
     rules: RuleContext | None = None
     if options.structural:
         unreadable = unsupported(schema)
         if not unreadable:
-            found = structural_causes(schema, path) or default_causes(schema, path, options)
-            causes += found
+            found = validate_structural(schema, path) or validate_defaults(schema, path, options)
+            errors += found
             if not found and options.new_rules:
                 rules = RuleContext(schema)
-    wrong = _openapi_causes(schema, path, options, _Place(), rules)
-    causes += wrong.schema + wrong.rules
-    if not causes and unreadable:
-        causes.append(invalid(path, "", unreadable))
+    wrong = _validate_openapi_schema(schema, path, options, _Place(), rules)
+    errors += wrong.schema + wrong.rules
+    if not errors and unreadable:
+        errors.append(invalid(path, "", unreadable))
     if rules is not None:
-        causes += rules.total.causes(path)
-    return causes
+        errors += rules.total.errors(path)
+    return errors
 
 
-def _status_causes(schema: JSONObject, path: str) -> list[Cause]:
+def _validate_status_schema(schema: JSONObject, path: str) -> list[FieldError]:
     kind = schema.get("type")
     if kind and kind != "object":
         text = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
@@ -124,7 +124,7 @@ def _status_causes(schema: JSONObject, path: str) -> list[Cause]:
         allowed = " ".join(_ROOT_FIELDS.values())
         text = f"only [{allowed}] fields are allowed at the root of the schema if the status subresource is enabled"
         shown = go_json(go_struct(schema, "apiextensions.JSONSchemaProps"))
-        return [Cause("FieldValueInvalid", f"Invalid value: {shown}: {text}", path)]
+        return [FieldError("FieldValueInvalid", f"Invalid value: {shown}: {text}", path)]
     return []
 
 
@@ -151,8 +151,8 @@ class _Place:
 class _Wrong:
     """What is wrong with a part of a schema, and with the rules in it: those wait until the rest is right."""
 
-    schema: list[Cause]
-    rules: list[Cause] = field(factory=list)
+    schema: list[FieldError]
+    rules: list[FieldError] = field(factory=list)
 
     def add(self, other: _Wrong) -> None:
         """What is wrong further down as well."""
@@ -160,29 +160,29 @@ class _Wrong:
         self.rules.extend(other.rules)
 
 
-def _openapi_causes(
+def _validate_openapi_schema(
     schema: JSONObject, path: str, options: SchemaOptions, place: _Place, rules: RuleContext | None
 ) -> _Wrong:
     """
     @param rules: What rules here go by; L{None} where none are looked at.
     """
-    wrong = _Wrong(_keyword_causes(schema, path, options, place))
-    causes = wrong.schema
+    wrong = _Wrong(_validate_keywords(schema, path, options, place))
+    errors = wrong.schema
     if schema.get("uniqueItems"):
         text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        causes.append(forbidden(f"{path}.uniqueItems", text))
+        errors.append(forbidden(f"{path}.uniqueItems", text))
     additional = schema.get("additionalProperties")
     properties: JSONObject = schema.get("properties") or {}
     inner = evolve(place, root=False) if place.root else place
     if additional is not None:
         if properties and additional is not True:
             text = "additionalProperties and properties are mutual exclusive"
-            causes.append(forbidden(f"{path}.additionalProperties", text))
+            errors.append(forbidden(f"{path}.additionalProperties", text))
         if isinstance(additional, dict):
             reason = "inside additionalProperties applying to object metadata"
             there = evolve(inner, no_defaults=reason) if place.inside_meta else inner
             context = rules and rules.below(additional, "additionalProperties")
-            wrong.add(_openapi_causes(additional, f"{path}.additionalProperties", options, there, context))
+            wrong.add(_validate_openapi_schema(additional, f"{path}.additionalProperties", options, there, context))
     for name, part in properties.items():
         there = inner
         if schema.get("x-kubernetes-map-type") not in (None, "granular", "atomic"):
@@ -192,102 +192,102 @@ def _openapi_causes(
             if place.root:
                 there = evolve(there, no_defaults=f"in top-level {name}")
         context = rules and rules.below(part, "properties", name)
-        wrong.add(_openapi_causes(part, f"{path}.properties[{name}]", options, there, context))
+        wrong.add(_validate_openapi_schema(part, f"{path}.properties[{name}]", options, there, context))
     for part, end in alternatives(schema):
-        wrong.add(_openapi_causes(part, path + end, options, inner, None))
+        wrong.add(_validate_openapi_schema(part, path + end, options, inner, None))
     for name, part in (schema.get("definitions") or {}).items():
-        wrong.add(_openapi_causes(part, f"{path}.definitions[{name}]", options, inner, None))
+        wrong.add(_validate_openapi_schema(part, f"{path}.definitions[{name}]", options, inner, None))
     items = schema.get("items")
     if items is not None and schema.get("x-kubernetes-list-type") != "map":
         inner = evolve(inner, uncorrelated=inner.uncorrelated or path)
     if isinstance(items, dict):
         context = rules and rules.below(items, "items")
-        wrong.add(_openapi_causes(items, f"{path}.items", options, inner, context))
+        wrong.add(_validate_openapi_schema(items, f"{path}.items", options, inner, context))
     elif isinstance(items, list):
         for index, part in enumerate(items):
-            wrong.add(_openapi_causes(part, f"{path}.items[{index}]", options, inner, None))
+            wrong.add(_validate_openapi_schema(part, f"{path}.items[{index}]", options, inner, None))
     for name, part in (schema.get("dependencies") or {}).items():
         if isinstance(part, dict):
             there = evolve(place, root=False)
-            wrong.add(_openapi_causes(part, f"{path}.dependencies[{name}]", options, there, None))
+            wrong.add(_validate_openapi_schema(part, f"{path}.dependencies[{name}]", options, there, None))
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
-        causes.append(invalid(f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined"))
-    causes += _map_type_causes(schema, path)
-    causes += _list_type_causes(schema, path, options)
+        errors.append(invalid(f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined"))
+    errors += _validate_map_type(schema, path)
+    errors += _validate_list_type(schema, path, options)
     if schema.get("x-kubernetes-validations"):
-        causes += text_causes(schema, path)
-        if rules is not None and not causes:
-            wrong.rules.extend(rule_causes(rules, path, place.uncorrelated))
+        errors += validate_rules_syntax(schema, path)
+        if rules is not None and not errors:
+            wrong.rules.extend(validate_compiled_rules(rules, path, place.uncorrelated))
     return wrong
 
 
-def _keyword_causes(schema: JSONObject, path: str, options: SchemaOptions, place: _Place) -> list[Cause]:
-    causes: list[Cause] = []
+def _validate_keywords(schema: JSONObject, path: str, options: SchemaOptions, place: _Place) -> list[FieldError]:
+    errors: list[FieldError] = []
     kind = schema.get("type")
     if options.valid_types and kind and kind not in TYPES:
-        causes.append(not_supported(f"{path}.type", kind, TYPES))
+        errors.append(not_supported(f"{path}.type", kind, TYPES))
     if schema.get("default") is not None and place.no_defaults is not None:
-        causes.append(forbidden(f"{path}.default", f"must not be set {place.no_defaults}"))
+        errors.append(forbidden(f"{path}.default", f"must not be set {place.no_defaults}"))
     for name in ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"):
         said = schema.get(name)
         if said or (said is not None and name in ("$ref", "dependencies", "additionalItems")):
-            causes.append(forbidden(f"{path}.{name}", f"{name} is not supported"))
+            errors.append(forbidden(f"{path}.{name}", f"{name} is not supported"))
     if kind == "null":
-        causes.append(forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative"))
+        errors.append(forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative"))
     if isinstance(schema.get("items"), list):
-        causes.append(forbidden(f"{path}.items", "items must be a schema object and not an array"))
+        errors.append(forbidden(f"{path}.items", "items must be a schema object and not an array"))
     if place.inside_meta and schema.get("x-kubernetes-embedded-resource"):
         text = "must not be used inside of resource meta"
-        causes.append(forbidden(f"{path}.x-kubernetes-embedded-resource", text))
-    return causes
+        errors.append(forbidden(f"{path}.x-kubernetes-embedded-resource", text))
+    return errors
 
 
-def _map_type_causes(schema: JSONObject, path: str) -> list[Cause]:
+def _validate_map_type(schema: JSONObject, path: str) -> list[FieldError]:
     map_type = schema.get("x-kubernetes-map-type")
     if map_type is None:
         return []
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     kind = schema.get("type") or ""
     if kind != "object":
         text = "must be object if x-kubernetes-map-type is specified"
-        causes.append(invalid(f"{path}.type", kind, text) if kind else required(f"{path}.type", text))
+        errors.append(invalid(f"{path}.type", kind, text) if kind else required(f"{path}.type", text))
     if map_type not in ("atomic", "granular"):
-        causes.append(unsupported_value(f"{path}.x-kubernetes-map-type", map_type, ("atomic", "granular")))
-    return causes
+        errors.append(unsupported_value(f"{path}.x-kubernetes-map-type", map_type, ("atomic", "granular")))
+    return errors
 
 
-def unsupported_value(field: str, value: str, supported: tuple[str, ...]) -> Cause:
+def unsupported_value(field: str, value: str, supported: tuple[str, ...]) -> FieldError:
     """As L{not_supported}, but with the choices in the order that the reference tells them in."""
-    cause = not_supported(field, value, ())
+    field_error = not_supported(field, value, ())
     choice = ", ".join(f'"{one}"' for one in supported)
-    return Cause(cause.reason, f"{cause.message}: supported values: {choice}", field)
+    return FieldError(field_error.reason, f"{field_error.message}: supported values: {choice}", field)
 
 
-def _list_type_causes(schema: JSONObject, path: str, options: SchemaOptions) -> list[Cause]:
-    causes: list[Cause] = []
+def _validate_list_type(schema: JSONObject, path: str, options: SchemaOptions) -> list[FieldError]:
+    errors: list[FieldError] = []
     list_type = schema.get("x-kubernetes-list-type")
     kind = schema.get("type") or ""
     items = schema.get("items")
     keys: list[str] = schema.get("x-kubernetes-list-map-keys") or []
     if list_type is not None and kind != "array":
         text = "must be array if x-kubernetes-list-type is specified"
-        causes.append(invalid(f"{path}.type", kind, text) if kind else required(f"{path}.type", text))
+        errors.append(invalid(f"{path}.type", kind, text) if kind else required(f"{path}.type", text))
     elif options.atomic_sets and list_type == "set" and isinstance(items, dict):
-        causes += _set_causes(items, path)
+        errors += _validate_set_items(items, path)
     where = f"{path}.x-kubernetes-list-type"
     if list_type is not None and list_type not in ("atomic", "set", "map"):
-        causes.append(unsupported_value(where, list_type, ("atomic", "set", "map")))
+        errors.append(unsupported_value(where, list_type, ("atomic", "set", "map")))
     if keys and list_type != "map":
         text = "must be map if x-kubernetes-list-map-keys is non-empty"
-        causes.append(required(where, text) if list_type is None else invalid(where, list_type, text))
+        errors.append(required(where, text) if list_type is None else invalid(where, list_type, text))
     if list_type == "map":
-        causes += _keys_causes(items, keys, path)
+        errors += _validate_map_keys(items, keys, path)
     if options.list_keys and list_type in ("set", "map") and isinstance(items, dict):
-        causes += _nullable_causes(items, keys, list_type, path)
-    return causes
+        errors += _validate_nullable_keys(items, keys, list_type, path)
+    return errors
 
 
-def _set_causes(items: JSONObject, path: str) -> list[Cause]:
+def _validate_set_items(items: JSONObject, path: str) -> list[FieldError]:
     text = "must be atomic as item of a list with x-kubernetes-list-type=set"
     if items.get("type") == "array":
         list_type = items.get("x-kubernetes-list-type")
@@ -298,20 +298,20 @@ def _set_causes(items: JSONObject, path: str) -> list[Cause]:
     return []
 
 
-def _keys_causes(items: JSONValue, keys: list[str], path: str) -> list[Cause]:
-    causes: list[Cause] = []
+def _validate_map_keys(items: JSONValue, keys: list[str], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
     where = f"{path}.x-kubernetes-list-map-keys"
     if not keys:
-        causes.append(required(where, "must not be empty if x-kubernetes-list-type is map"))
+        errors.append(required(where, "must not be empty if x-kubernetes-list-type is map"))
     if items is None:
-        causes.append(required(f"{path}.items", "must have a schema if x-kubernetes-list-type is map"))
+        errors.append(required(f"{path}.items", "must have a schema if x-kubernetes-list-type is map"))
     elif not isinstance(items, dict):
         text = "must only have a single schema if x-kubernetes-list-type is map"
         shown = go_json(go_struct({"items": items}, "apiextensions.JSONSchemaProps")["Items"])
-        causes.append(Cause("FieldValueInvalid", f"Invalid value: {shown}: {text}", f"{path}.items"))
+        errors.append(FieldError("FieldValueInvalid", f"Invalid value: {shown}: {text}", f"{path}.items"))
     elif items.get("type") != "object":
         text = "must be object if parent array's x-kubernetes-list-type is map"
-        causes.append(invalid(f"{path}.items.type", items.get("type") or "", text))
+        errors.append(invalid(f"{path}.items.type", items.get("type") or "", text))
     else:
         properties: JSONObject = items.get("properties") or {}
         # Made once: each of them quotes all keys.
@@ -320,23 +320,23 @@ def _keys_causes(items: JSONValue, keys: list[str], path: str) -> list[Cause]:
         seen: set[str] = set()
         for key in keys:
             if key not in properties:
-                causes.append(unknown)
+                errors.append(unknown)
             elif properties[key].get("type") in ("array", "object"):
                 text = "must be a scalar type if parent array's x-kubernetes-list-type is map"
-                causes.append(invalid(f"{path}.items.properties[{key}].type", items.get("type"), text))
+                errors.append(invalid(f"{path}.items.properties[{key}].type", items.get("type"), text))
             if key in seen:
-                causes.append(twice)
+                errors.append(twice)
             seen.add(key)
-    return causes
+    return errors
 
 
-def _nullable_causes(items: JSONObject, keys: list[str], list_type: str, path: str) -> list[Cause]:
-    causes: list[Cause] = []
+def _validate_nullable_keys(items: JSONObject, keys: list[str], list_type: str, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
     if items.get("nullable"):
         text = f"cannot be nullable when x-kubernetes-list-type is {list_type}"
-        causes.append(forbidden(f"{path}.items.nullable", text))
+        errors.append(forbidden(f"{path}.items.nullable", text))
     if list_type != "map":
-        return causes
+        return errors
     properties: JSONObject = items.get("properties") or {}
     needed = set(items.get("required") or ())
     for key in keys:
@@ -346,21 +346,21 @@ def _nullable_causes(items: JSONObject, keys: list[str], list_type: str, path: s
         where = f"{path}.items.properties[{key}]"
         if key not in needed and part.get("default") is None:
             text = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
-            causes.append(required(f"{where}.default", text))
+            errors.append(required(f"{where}.default", text))
         if part.get("nullable"):
             text = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
-            causes.append(forbidden(f"{where}.nullable", text))
-    return causes
+            errors.append(forbidden(f"{where}.nullable", text))
+    return errors
 
 
 # --- defaults
 
 
-def default_causes(schema: JSONObject, path: str, options: SchemaOptions) -> list[Cause]:
+def validate_defaults(schema: JSONObject, path: str, options: SchemaOptions) -> list[FieldError]:
     """Defaults that would not be valid themselves; C{schema} is structural."""
     if all(part.get("default") is None for part in everywhere(schema)):
         return []
-    return _default_causes({**schema, "x-kubernetes-embedded-resource": True}, path, options, False, _Budget())
+    return _validate_default({**schema, "x-kubernetes-embedded-resource": True}, path, options, False, _Budget())
 
 
 class _Budget:
@@ -369,7 +369,7 @@ class _Budget:
     def __init__(self) -> None:
         self.left = RULES_BUDGET
 
-    def causes(self, default: JSONValue, schema: JSONObject, path: str, *, root: bool) -> list[Cause]:
+    def errors(self, default: JSONValue, schema: JSONObject, path: str, *, root: bool) -> list[FieldError]:
         """The rules that a default breaks, as an old value and as a new one."""
         if not has_rules(schema):
             return []
@@ -378,28 +378,28 @@ class _Budget:
         tree = RuleTree.of(schema, root=root)
         if tree is None:
             return []
-        causes, left = tree.causes(default, default, path, budget=self.left)
-        if not causes:
-            causes, again = tree.causes(default, None, path, budget=self.left)
+        errors, left = tree.causes(default, default, path, budget=self.left)
+        if not errors:
+            errors, again = tree.causes(default, None, path, budget=self.left)
             left = min(left, again)
         self.left = left
-        return causes
+        return errors
 
 
-def _default_causes(
+def _validate_default(
     schema: JSONObject, path: str, options: SchemaOptions, inside_meta: bool, budget: _Budget
-) -> list[Cause]:
-    causes: list[Cause] = []
+) -> list[FieldError]:
+    errors: list[FieldError] = []
     embedded = bool(schema.get("x-kubernetes-embedded-resource"))
     if embedded:
         inside_meta = False
     default = schema.get("default")
     where = f"{path}.default"
     if default is not None:
-        wrong = [] if inside_meta else _shape_causes(default, schema, where, options, embedded)
-        causes += wrong
+        wrong = [] if inside_meta else _validate_default_fields(default, schema, where, options, embedded)
+        errors += wrong
         # What is unknown in a default does not keep the rest of it from being looked at.
-        wrong = [cause for cause in wrong if cause.message != _unknown(default, where).message]
+        wrong = [field_error for field_error in wrong if field_error.message != _unknown(default, where).message]
         if not wrong:
             # The reference does not look at the type of a default that is to be an integer or a string.
             values = ValueSchema(_without(schema, "x-kubernetes-int-or-string"))
@@ -407,23 +407,23 @@ def _default_causes(
                 wrong = [problem.cause(where) for problem in values.problems(copied(default))]
             except TooManyAlternatives:
                 wrong = [invalid(where, "", "validating the default against its schema takes too long")]
-            causes += wrong
+            errors += wrong
         if not wrong:
-            causes += budget.causes(default, schema, where, root=embedded)
+            errors += budget.errors(default, schema, where, root=embedded)
     if budget.left < 0:
-        return causes
+        return errors
     items = schema.get("items")
     if isinstance(items, dict):
-        causes += _default_causes(items, f"{path}.items", options, inside_meta, budget)
+        errors += _validate_default(items, f"{path}.items", options, inside_meta, budget)
     for name, part in (schema.get("properties") or {}).items():
         meta = inside_meta or (embedded and name in _META_FIELDS)
-        causes += _default_causes(part, f"{path}.properties[{name}]", options, meta, budget)
-    return causes
+        errors += _validate_default(part, f"{path}.properties[{name}]", options, meta, budget)
+    return errors
 
 
-def _shape_causes(
+def _validate_default_fields(
     default: JSONValue, schema: JSONObject, where: str, options: SchemaOptions, embedded: bool
-) -> list[Cause]:
+) -> list[FieldError]:
     """Unknown fields, and metadata that is none."""
     # What a default lacks is not filled in before it is looked at.
     bare = _without(schema, "default")
@@ -440,10 +440,10 @@ def _shape_causes(
     except Exception:
         # Readers know no paths; whatever does not fit them is metadata.
         return [invalid(where, default, "must result in valid metadata")]
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     if unknown and options.pruned_defaults:
-        causes.append(_unknown(default, where))
-    return causes + embedded_causes(default, structural, where, root=False)
+        errors.append(_unknown(default, where))
+    return errors + validate_embedded_resources(default, structural, where, root=False)
 
 
 def coerce_defaults(schema: JSONObject, object_meta: StructNode) -> None:
@@ -466,7 +466,7 @@ def coerce_defaults(schema: JSONObject, object_meta: StructNode) -> None:
                     continue
 
 
-def _unknown(default: JSONValue, where: str) -> Cause:
+def _unknown(default: JSONValue, where: str) -> FieldError:
     return invalid(where, default, "must not have unknown fields")
 
 

@@ -6,88 +6,88 @@ import re
 import zoneinfo
 from typing import Final
 
-from ....api.errors import Cause, invalid, required
+from ....api.errors import FieldError, invalid, required
 from ....api.resource import JSONObject
-from ...generic.validation.fields import Causes, invalid_shown, not_negative, selector_shown, unsupported
+from ...generic.validation.fields import ErrorList, invalid_shown, not_negative, selector_shown, unsupported
 from ..schedule import CronError, check_schedule
 from .job import job_spec
 
 
-def validate_cron_job(obj: JSONObject) -> list[Cause]:
+def validate_cron_job(obj: JSONObject) -> list[FieldError]:
     """A new cron job: its name has to leave room for those of its jobs."""
-    causes = _cron_job(obj, None)
+    errors = _cron_job(obj, None)
     name = obj["metadata"].get("name") or ""
     if len(name) > 52:
-        causes.append(invalid("metadata.name", name, "must be no more than 52 characters"))
-    return causes
+        errors.append(invalid("metadata.name", name, "must be no more than 52 characters"))
+    return errors
 
 
-def validate_cron_job_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_cron_job_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """The spec; a time zone that was taken once stays good."""
     return _cron_job(obj, old)
 
 
-def _cron_job(obj: JSONObject, old: JSONObject | None) -> list[Cause]:
-    causes: Causes = []
+def _cron_job(obj: JSONObject, old: JSONObject | None) -> list[FieldError]:
+    errors: ErrorList = []
     spec = obj["spec"]
     schedule = spec.get("schedule") or ""
     if not schedule:
-        causes.append(required("spec.schedule"))
+        errors.append(required("spec.schedule"))
     else:
         try:
             check_schedule(schedule)
         except CronError as error:
-            causes.append(invalid("spec.schedule", schedule, str(error)))
+            errors.append(invalid("spec.schedule", schedule, str(error)))
         if "TZ" in schedule:
             if old is None or "TZ" not in (old["spec"].get("schedule") or ""):
                 text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-                causes.append(invalid("spec.schedule", schedule, text))
+                errors.append(invalid("spec.schedule", schedule, text))
             elif spec.get("timeZone") is not None:
                 text = "cannot use both timeZone field and TZ or CRON_TZ in schedule"
-                causes.append(invalid("spec.schedule", schedule, text))
-    not_negative(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds", causes)
+                errors.append(invalid("spec.schedule", schedule, text))
+    not_negative(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds", errors)
     zone = spec.get("timeZone")
     if zone is not None and (old is None or old["spec"].get("timeZone") != zone):
-        _time_zone(zone, causes)
+        _time_zone(zone, errors)
     policy = spec.get("concurrencyPolicy") or ""
     choice = ("Allow", "Forbid", "Replace")
     if not policy:
-        causes.append(required("spec.concurrencyPolicy"))
+        errors.append(required("spec.concurrencyPolicy"))
     elif policy not in choice:
-        causes.append(unsupported("spec.concurrencyPolicy", policy, choice))
-    _job_template(spec.get("jobTemplate") or {}, "spec.jobTemplate", causes)
+        errors.append(unsupported("spec.concurrencyPolicy", policy, choice))
+    _job_template(spec.get("jobTemplate") or {}, "spec.jobTemplate", errors)
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
-        not_negative(spec.get(name), f"spec.{name}", causes)
-    return causes
+        not_negative(spec.get(name), f"spec.{name}", errors)
+    return errors
 
 
 _ZONE_PART: Final = re.compile(r"[A-Za-z._0-9+-]{1,14}")
 
 
-def _time_zone(zone: str, causes: Causes) -> None:
+def _time_zone(zone: str, errors: ErrorList) -> None:
     if not zone:
-        causes.append(invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string"))
+        errors.append(invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string"))
         return
     if any(part in (".", "..") or part.startswith("-") or not _ZONE_PART.fullmatch(part) for part in zone.split("/")):
-        causes.append(invalid("spec.timeZone", zone, f"unknown time zone {zone}"))
+        errors.append(invalid("spec.timeZone", zone, f"unknown time zone {zone}"))
         return
     if zone.lower() == "local":
         text = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-        causes.append(invalid("spec.timeZone", zone, text))
+        errors.append(invalid("spec.timeZone", zone, text))
     if zone == "Local":
         return
     try:
         zoneinfo.ZoneInfo(zone)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        causes.append(invalid("spec.timeZone", zone, f"unknown time zone {zone}"))
+        errors.append(invalid("spec.timeZone", zone, f"unknown time zone {zone}"))
 
 
-def _job_template(template: JSONObject, path: str, causes: Causes) -> None:
+def _job_template(template: JSONObject, path: str, errors: ErrorList) -> None:
     """The reference looks at no metadata here."""
     spec = template.get("spec") or {}
-    job_spec(spec, f"{path}.spec", causes, template_of_job=False)
+    job_spec(spec, f"{path}.spec", errors, template_of_job=False)
     if spec.get("selector") is not None:
         shown = selector_shown(spec["selector"])
-        causes.append(invalid_shown(f"{path}.spec.selector", shown, "`selector` will be auto-generated"))
+        errors.append(invalid_shown(f"{path}.spec.selector", shown, "`selector` will be auto-generated"))
     if spec.get("manualSelector"):
-        causes.append(unsupported(f"{path}.spec.manualSelector", True, ("nil", "false")))
+        errors.append(unsupported(f"{path}.spec.manualSelector", True, ("nil", "false")))

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from ....api.errors import Cause, duplicate, invalid, required
+from ....api.errors import FieldError, duplicate, invalid, required
 from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
-from ...generic.validation.fields import Causes, go_json, invalid_shown, invalid_without_value, not_negative, quote
+from ...generic.validation.fields import ErrorList, go_json, invalid_shown, invalid_without_value, not_negative, quote
 
 #: Of Go's numbers.
 _MOST_DIGITS: Final = 18
@@ -43,99 +43,99 @@ class _View:
         return self._status.get(name) or 0
 
 
-def validate_job_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_job_status_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Counts, times and conditions that fit together, and that a job does not take back."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec, now, was = obj["spec"], _View(obj), _View(old)
     for name in ("active", "succeeded", "failed", "ready", "terminating"):
-        not_negative(now[name], f"status.{name}", causes)
-    _uncounted(now["uncountedTerminatedPods"], causes)
-    _conditions(now, was, causes)
-    _finished(spec, now, was, causes)
-    _indexes(spec, now, was, causes)
-    _none_left("terminating", now, was, causes)
+        not_negative(now[name], f"status.{name}", errors)
+    _uncounted(now["uncountedTerminatedPods"], errors)
+    _conditions(now, was, errors)
+    _finished(spec, now, was, errors)
+    _indexes(spec, now, was, errors)
+    _none_left("terminating", now, was, errors)
     changed = now["ready"] != was["ready"] or now["active"] != was["active"]
     if changed and now["ready"] is not None and now.count("ready") > now.count("active"):
-        causes.append(invalid("status.ready", now["ready"], "cannot set more ready pods than active"))
-    _success(spec, now, causes)
-    _taken_back(spec, now, was, causes)
-    return causes
+        errors.append(invalid("status.ready", now["ready"], "cannot set more ready pods than active"))
+    _success(spec, now, errors)
+    _taken_back(spec, now, was, errors)
+    return errors
 
 
-def _condition(text: str) -> Cause:
+def _condition(text: str) -> FieldError:
     return invalid_without_value("status.conditions", text)
 
 
-def _uncounted(pods: JSONObject | None, causes: Causes) -> None:
+def _uncounted(pods: JSONObject | None, errors: ErrorList) -> None:
     seen: set[str] = set()
     for name in ("succeeded", "failed"):
         for index, uid in enumerate((pods or {}).get(name) or ()):
             path = f"status.uncountedTerminatedPods.{name}[{index}]"
             if not uid:
-                causes.append(invalid(path, uid, "must not be empty"))
+                errors.append(invalid(path, uid, "must not be empty"))
             elif uid in seen:
-                causes.append(duplicate(path, uid))
+                errors.append(duplicate(path, uid))
             seen.add(uid)
 
 
-def _conditions(now: _View, was: _View, causes: Causes) -> None:
+def _conditions(now: _View, was: _View, errors: ErrorList) -> None:
     """Conditions that exclude or demand each other, and the time of completion."""
     completes, fails = now.complete != was.complete, now.failed != was.failed
     targets = now.failing != was.failing
     path, time = "status.completionTime", now["completionTime"]
     timed = time != was["completionTime"]
     if (completes or fails) and now.complete and now.failed:
-        causes.append(_condition("cannot set Complete=True and Failed=true conditions"))
+        errors.append(_condition("cannot set Complete=True and Failed=true conditions"))
     if (completes or targets) and now.complete and now.failing:
-        causes.append(_condition("cannot set Complete=True and FailureTarget=true conditions"))
+        errors.append(_condition("cannot set Complete=True and FailureTarget=true conditions"))
     if (completes or timed) and time is not None and not now.complete:
-        causes.append(invalid(path, time, "cannot set completionTime when there is no Complete=True condition"))
+        errors.append(invalid(path, time, "cannot set completionTime when there is no Complete=True condition"))
     if (completes or timed) and time is None and now.complete:
-        causes.append(required(path, "completionTime is required for Complete jobs"))
+        errors.append(required(path, "completionTime is required for Complete jobs"))
     started = now["startTime"]
     if (timed or started != was["startTime"]) and started and time and time < started:
-        causes.append(invalid(path, time, "must be equal to or after `startTime`"))
+        errors.append(invalid(path, time, "must be equal to or after `startTime`"))
     if (fails or now["failedIndexes"] != was["failedIndexes"]) and now.failed and not now.failing:
-        causes.append(_condition("cannot set Failed=True condition without the FailureTarget=true condition"))
+        errors.append(_condition("cannot set Failed=True condition without the FailureTarget=true condition"))
     if (completes or now.succeeding != was.succeeding) and now.complete and not now.succeeding:
-        causes.append(_condition("cannot set Complete=True condition without the SuccessCriteriaMet=true condition"))
+        errors.append(_condition("cannot set Complete=True condition without the SuccessCriteriaMet=true condition"))
 
 
-def _finished(spec: JSONObject, now: _View, was: _View, causes: Causes) -> None:
+def _finished(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> None:
     """A finished job has begun, and has nothing left that runs."""
     if not now.finished:
         return
     ends = not was.finished
-    _none_left("active", now, was, causes)
+    _none_left("active", now, was, errors)
     never_began = spec.get("suspend") and spec.get("completions") == 0
     if (ends or now["startTime"] != was["startTime"]) and now["startTime"] is None and not never_began:
-        causes.append(required("status.startTime", "startTime is required for finished job"))
+        errors.append(required("status.startTime", "startTime is required for finished job"))
     uncounted = now["uncountedTerminatedPods"]
     if (ends or uncounted != was["uncountedTerminatedPods"]) and uncounted is not None:
         pods = {"Succeeded": uncounted.get("succeeded"), "Failed": uncounted.get("failed")}
         if any(pods.values()):
             path = "status.uncountedTerminatedPods"
-            causes.append(invalid_shown(path, go_json(pods), "must be empty for finished job"))
+            errors.append(invalid_shown(path, go_json(pods), "must be empty for finished job"))
 
 
-def _none_left(name: str, now: _View, was: _View, causes: Causes) -> None:
+def _none_left(name: str, now: _View, was: _View, errors: ErrorList) -> None:
     """A job that is finished has no pods of some sort."""
     if now.finished and (not was.finished or now[name] != was[name]) and now.count(name) > 0:
-        causes.append(invalid(f"status.{name}", now[name], f"{name}>0 is invalid for finished job"))
+        errors.append(invalid(f"status.{name}", now[name], f"{name}>0 is invalid for finished job"))
 
 
-def _success(spec: JSONObject, now: _View, causes: Causes) -> None:
+def _success(spec: JSONObject, now: _View, errors: ErrorList) -> None:
     """What excludes success, and where nothing completes without it."""
     if now.succeeding and now.failed:
-        causes.append(_condition("cannot set SuccessCriteriaMet=True and Failed=true conditions"))
+        errors.append(_condition("cannot set SuccessCriteriaMet=True and Failed=true conditions"))
     if now.succeeding and now.failing:
-        causes.append(_condition("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"))
+        errors.append(_condition("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"))
     if spec.get("successPolicy") is not None and now.complete and not now.succeeding:
         text = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
-        causes.append(_condition(text))
+        errors.append(_condition(text))
 
 
-def _indexes(spec: JSONObject, now: _View, was: _View, causes: Causes) -> None:
+def _indexes(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> None:
     """Lists of indexes such as C{"0,2-4"}."""
     completed, failed = now["completedIndexes"] or "", now["failedIndexes"]
     total, limited = spec.get("completions"), spec.get("backoffLimitPerIndex") is not None
@@ -143,28 +143,28 @@ def _indexes(spec: JSONObject, now: _View, was: _View, causes: Causes) -> None:
     path = "status.completedIndexes"
     if total is not None:
         if new_completed:
-            _check_intervals(completed, total, path, "completedIndexes", causes)
+            _check_intervals(completed, total, path, "completedIndexes", errors)
         if new_failed and limited and failed is not None:
-            _check_intervals(failed, total, "status.failedIndexes", "failedIndexes", causes)
+            _check_intervals(failed, total, "status.failedIndexes", "failedIndexes", errors)
     if new_completed and completed and spec.get("completionMode") != "Indexed":
         text = "cannot set non-empty completedIndexes when non-indexed completion mode"
-        causes.append(invalid(path, completed, text))
+        errors.append(invalid(path, completed, text))
     if new_failed and failed is not None and not limited:
         text = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
-        causes.append(invalid("status.failedIndexes", failed, text))
+        errors.append(invalid("status.failedIndexes", failed, text))
     if (new_completed or new_failed) and failed is not None and total is not None:
         common = _overlap(_good_intervals(completed, total), _good_intervals(failed, total))
         if common is not None:
             text = f"failedIndexes and completedIndexes overlap at index: {common}"
-            causes.append(invalid("status.failedIndexes", failed, text))
+            errors.append(invalid("status.failedIndexes", failed, text))
 
 
-def _check_intervals(text: str, total: int, path: str, name: str, causes: Causes) -> None:
+def _check_intervals(text: str, total: int, path: str, name: str, errors: ErrorList) -> None:
     try:
         for _ in parse_intervals(text, total):
             pass
     except ValueError as error:
-        causes.append(invalid(path, text, f"error parsing {name}: {error}"))
+        errors.append(invalid(path, text, f"error parsing {name}: {error}"))
 
 
 def _good_intervals(text: str, total: int) -> list[tuple[int, int]]:
@@ -227,27 +227,27 @@ def _interval(text: str, total: int) -> tuple[int, int]:
     return numbers[0], numbers[-1]
 
 
-def _taken_back(spec: JSONObject, now: _View, was: _View, causes: Causes) -> None:
+def _taken_back(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> None:
     """What only ever comes or grows."""
     for kind in _TERMINAL:
         if kind in was.true and kind not in now.true:
-            causes.append(_condition(f"cannot disable the terminal {kind}=True condition"))
+            errors.append(_condition(f"cannot disable the terminal {kind}=True condition"))
     if now.count("failed") < was.count("failed"):
-        causes.append(invalid("status.failed", now.count("failed"), "cannot decrease the failed counter"))
+        errors.append(invalid("status.failed", now.count("failed"), "cannot decrease the failed counter"))
     # An indexed job with as many completions as pods at a time can be made smaller.
     shrinks = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
     if not shrinks and now.count("succeeded") < was.count("succeeded"):
-        causes.append(invalid("status.succeeded", now.count("succeeded"), "cannot decrease the succeeded counter"))
+        errors.append(invalid("status.succeeded", now.count("succeeded"), "cannot decrease the succeeded counter"))
     time, completed = now["completionTime"], was["completionTime"]
     if completed is not None and time is not None and time != completed:
-        causes.append(invalid("status.completionTime", time, "field is immutable"))
+        errors.append(invalid("status.completionTime", time, "field is immutable"))
     started = was["startTime"]
     resumes = "Suspended" in was.true and "Suspended" in now.false
     if started is not None and now["startTime"] != started and not spec.get("suspend") and not resumes:
         text = "field is immutable for unsuspended job once set"
-        causes.append(invalid("status.startTime", now["startTime"], text))
+        errors.append(invalid("status.startTime", now["startTime"], text))
     if was.succeeding and not now.succeeding:
-        causes.append(_condition("cannot disable the SuccessCriteriaMet=True condition"))
+        errors.append(_condition("cannot disable the SuccessCriteriaMet=True condition"))
     if was.complete and now.succeeding and not was.succeeding:
         text = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
-        causes.append(_condition(text))
+        errors.append(_condition(text))

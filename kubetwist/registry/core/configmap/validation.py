@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from ....api.errors import Cause, forbidden, invalid, too_long
-from ....api.names import config_map_key_problems
+from ....api.errors import FieldError, forbidden, invalid, too_long
+from ....api.names import validate_config_map_key
 from ....api.objectmeta import Parts
 from ....api.resource import JSONObject
-from ...generic.validation.fields import Causes, check
+from ...generic.validation.fields import ErrorList, check
 
 MAX_DATA: Final = 1048576
 
@@ -21,43 +21,45 @@ def decoded_size(text: str | None) -> int:
     return 0 if not text else len(text) // 4 * 3 - (2 if text.endswith("==") else text.endswith("="))
 
 
-def validate_config_map(obj: JSONObject) -> list[Cause]:
+def validate_config_map(obj: JSONObject) -> list[FieldError]:
     """Keys that can be files' names, each once, and not too much in all."""
-    causes: Causes = []
+    errors: ErrorList = []
     data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
     size = 0
     for key in sorted(data):
-        check(key, f"data[{key}]", config_map_key_problems, causes)
+        check(key, f"data[{key}]", validate_config_map_key, errors)
         if key in binary:
-            causes.append(invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
+            errors.append(invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
         text = data[key]
         size += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     for key in sorted(binary):
-        check(key, f"binaryData[{key}]", config_map_key_problems, causes)
+        check(key, f"binaryData[{key}]", validate_config_map_key, errors)
         size += decoded_size(binary[key])
     if size > MAX_DATA:
         # The path is the empty one, in the reference's spelling.
-        causes.append(too_long("[]", MAX_DATA))
-    return causes
+        errors.append(too_long("[]", MAX_DATA))
+    return errors
 
 
-def check_frozen(obj: JSONObject, old: JSONObject, names: tuple[str, ...], causes: Causes, semantic: str = "") -> None:
+def check_frozen(
+    obj: JSONObject, old: JSONObject, names: tuple[str, ...], errors: ErrorList, semantic: str = ""
+) -> None:
     """Check that an immutable object keeps its data."""
     if not old.get("immutable"):
         return
     if not obj.get("immutable"):
-        causes.append(forbidden("immutable", _FROZEN))
+        errors.append(forbidden("immutable", _FROZEN))
     for name in names:
         new, held = obj.get(name), old.get(name)
         # The reference does not distinguish an empty from an absent map in a ConfigMap's data.
         if name == semantic:
             new, held = new or None, held or None
         if new != held:
-            causes.append(forbidden(name, _FROZEN))
+            errors.append(forbidden(name, _FROZEN))
 
 
-def validate_config_map_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_config_map_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """What is marked immutable stays."""
-    causes: Causes = []
-    check_frozen(obj, old, ("data", "binaryData"), causes, semantic="data")
-    return Parts(causes, validate_config_map(obj))
+    errors: ErrorList = []
+    check_frozen(obj, old, ("data", "binaryData"), errors, semantic="data")
+    return Parts(errors, validate_config_map(obj))

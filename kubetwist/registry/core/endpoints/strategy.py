@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ....api.errors import Cause
+from ....api.errors import FieldError
 from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
@@ -25,11 +25,11 @@ class EndpointsStrategy(Strategy):
                 if not port.get("protocol"):
                     port["protocol"] = "TCP"
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Addresses and ports."""
         return validation.validate_endpoints(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Addresses and ports, where they change."""
         return validation.validate_endpoints_update(obj, old)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ....api.errors import Cause, required
-from ....api.names import qualified_name_problems
+from ....api.errors import FieldError, required
+from ....api.names import validate_qualified_name
 from ....api.resource import JSONObject
 from ...generic.validation.fields import (
-    Causes,
+    ErrorList,
     check,
     dns_label,
     dns_subdomain,
@@ -18,36 +18,36 @@ from ...generic.validation.fields import (
 from ..service.validation import PROTOCOLS
 
 
-def validate_endpoints_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_endpoints_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """What an older server let through may stay."""
     return [] if obj.get("subsets") == old.get("subsets") else validate_endpoints(obj)
 
 
-def validate_endpoints(obj: JSONObject) -> list[Cause]:
+def validate_endpoints(obj: JSONObject) -> list[FieldError]:
     """Addresses and the ports at them."""
-    causes: Causes = []
+    errors: ErrorList = []
     for index, subset in enumerate(obj.get("subsets") or ()):
         path = f"subsets[{index}]"
         if not subset.get("addresses") and not subset.get("notReadyAddresses"):
-            causes.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
+            errors.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
         for name in ("addresses", "notReadyAddresses"):
             for place, address in enumerate(subset.get(name) or ()):
                 here = f"{path}.{name}[{place}]"
-                ip(address.get("ip") or "", f"{here}.ip", causes)
+                ip(address.get("ip") or "", f"{here}.ip", errors)
                 if address.get("hostname"):
-                    check(address["hostname"], f"{here}.hostname", dns_label, causes)
+                    check(address["hostname"], f"{here}.hostname", dns_label, errors)
                 if address.get("nodeName") is not None:
-                    check(address["nodeName"], f"{here}.nodeName", dns_subdomain, causes)
-                non_special_ip(address.get("ip") or "", f"{here}.ip", causes)
+                    check(address["nodeName"], f"{here}.nodeName", dns_subdomain, errors)
+                non_special_ip(address.get("ip") or "", f"{here}.ip", errors)
         several = len(subset.get("ports") or ()) > 1
         for place, port in enumerate(subset.get("ports") or ()):
             here = f"{path}.ports[{place}]"
             if several and not port.get("name"):
-                causes.append(required(f"{here}.name"))
+                errors.append(required(f"{here}.name"))
             elif port.get("name"):
-                check(port["name"], f"{here}.name", dns_label, causes)
-            port_number(port.get("port"), f"{here}.port", causes)
-            one_of(port.get("protocol"), PROTOCOLS, f"{here}.protocol", causes)
+                check(port["name"], f"{here}.name", dns_label, errors)
+            port_number(port.get("port"), f"{here}.port", errors)
+            one_of(port.get("protocol"), PROTOCOLS, f"{here}.protocol", errors)
             if port.get("appProtocol") is not None:
-                check(port["appProtocol"], f"{here}.appProtocol", qualified_name_problems, causes)
-    return causes
+                check(port["appProtocol"], f"{here}.appProtocol", validate_qualified_name, errors)
+    return errors

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ....api.errors import Cause
-from ....api.names import path_segment_problems
+from ....api.errors import FieldError
+from ....api.names import validate_path_segment_name
 from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
@@ -30,11 +30,11 @@ class EventStrategy(Strategy):
         for name in ("reportingComponent", "reportingInstance"):
             obj.setdefault(name, "")
 
-    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+    def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """Whatever can be a part of a path."""
-        return path_segment_problems(name, prefix)
+        return validate_path_segment_name(name, prefix)
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The namespace fits the object that the event is about."""
         return validation.validate_event(obj)
 

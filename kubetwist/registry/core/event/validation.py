@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from ....api.errors import Cause, invalid, required
-from ....api.names import qualified_name_problems
+from ....api.errors import FieldError, invalid, required
+from ....api.names import validate_qualified_name
 from ....api.resource import JSONObject
-from ...generic.validation.fields import Causes, check, dns_subdomain, invalid_shown
+from ...generic.validation.fields import ErrorList, check, dns_subdomain, invalid_shown
 
 #: Where events are about what has no namespace; the latter only of those that have an C{eventTime}.
 _DEFAULT: Final = "default"
@@ -19,45 +19,45 @@ _SYSTEM: Final = "kube-system"
 _ELSEWHERE: Final = "does not match event.namespace"
 
 
-def validate_event(obj: JSONObject, controller: str = "reportingComponent") -> list[Cause]:
+def validate_event(obj: JSONObject, controller: str = "reportingComponent") -> list[FieldError]:
     """
     What every event has to be.
 
     @param controller: What errors call the field for who reports.
     """
-    causes: Causes = []
+    errors: ErrorList = []
     namespace = obj["metadata"].get("namespace") or ""
     about = (obj.get("involvedObject") or {}).get("namespace") or ""
     if obj.get("eventTime") is None:
         if namespace != about if about else namespace not in ("", _DEFAULT):
-            causes.append(invalid("involvedObject.namespace", about, _ELSEWHERE))
+            errors.append(invalid("involvedObject.namespace", about, _ELSEWHERE))
     else:
         if not about and namespace not in (_DEFAULT, _SYSTEM):
-            causes.append(invalid("involvedObject.namespace", about, _ELSEWHERE))
-        _reported(obj, controller, causes)
-    check(namespace, "namespace", dns_subdomain, causes)
-    return causes
+            errors.append(invalid("involvedObject.namespace", about, _ELSEWHERE))
+        _reported(obj, controller, errors)
+    check(namespace, "namespace", dns_subdomain, errors)
+    return errors
 
 
-def _reported(obj: JSONObject, controller: str, causes: Causes) -> None:
+def _reported(obj: JSONObject, controller: str, errors: ErrorList) -> None:
     """Who reports what."""
     component = obj.get("reportingComponent") or ""
     if not component:
-        causes.append(required(controller))
-    check(component, controller, qualified_name_problems, causes)
+        errors.append(required(controller))
+    check(component, controller, validate_qualified_name, errors)
     for name in ("reportingInstance", "action", "reason"):
         text = obj.get(name) or ""
         if not text:
-            causes.append(required(name))
-        _longest(text, 128, name, causes)
-    _longest(obj.get("message") or "", 1024, "message", causes)
+            errors.append(required(name))
+        _longest(text, 128, name, errors)
+    _longest(obj.get("message") or "", 1024, "message", errors)
 
 
-def _longest(text: str, limit: int, path: str, causes: Causes) -> None:
+def _longest(text: str, limit: int, path: str, errors: ErrorList) -> None:
     if len(text.encode()) > limit:
-        causes.append(nothing_shown(path, f"can have at most {limit} characters"))
+        errors.append(nothing_shown(path, f"can have at most {limit} characters"))
 
 
-def nothing_shown(path: str, text: str) -> Cause:
+def nothing_shown(path: str, text: str) -> FieldError:
     """Return the error of a field whose value is not part of the message."""
     return invalid_shown(path, '""', text)

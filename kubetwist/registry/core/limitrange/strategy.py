@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ....api.errors import Cause
+from ....api.errors import FieldError
 from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
@@ -48,7 +48,7 @@ class LimitRangeStrategy(Strategy):
 
             obj["metadata"]["name"] = str(uuid4())
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The limits agree with each other."""
         return validation.validate_limit_range(obj)
 

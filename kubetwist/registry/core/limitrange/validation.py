@@ -4,49 +4,49 @@ from __future__ import annotations
 
 from typing import Final
 
-from ....api.errors import Cause, duplicate, forbidden, invalid, required
-from ....api.names import qualified_name_problems
+from ....api.errors import FieldError, duplicate, forbidden, invalid, required
+from ....api.names import validate_qualified_name
 from ....api.resource import JSONObject
-from ...generic.validation.fields import Causes, invalid_name, quantity
+from ...generic.validation.fields import ErrorList, invalid_name, quantity
 from ..pod.validation.resources import container_resource_name, is_extended, is_huge_pages, resource_name
 
 
-def validate_limit_range(obj: JSONObject) -> list[Cause]:
+def validate_limit_range(obj: JSONObject) -> list[FieldError]:
     """Limits that agree with each other, one list per kind of thing."""
-    causes: Causes = []
+    errors: ErrorList = []
     kinds: set[str] = set()
     for index, item in enumerate(obj["spec"].get("limits") or ()):
         path, kind = f"spec.limits[{index}]", item.get("type") or ""
-        before = len(causes)
-        causes += [invalid_name(f"{path}.type", kind, text) for text in qualified_name_problems(kind)]
-        if len(causes) == before and "/" not in kind and kind not in ("Pod", "Container", "PersistentVolumeClaim"):
+        before = len(errors)
+        errors += [invalid_name(f"{path}.type", kind, text) for text in validate_qualified_name(kind)]
+        if len(errors) == before and "/" not in kind and kind not in ("Pod", "Container", "PersistentVolumeClaim"):
             text = "must be a standard limit type or fully qualified"
-            causes.append(invalid_name(f"{path}.type", kind, text))
+            errors.append(invalid_name(f"{path}.type", kind, text))
         if kind in kinds:
-            causes.append(duplicate(f"{path}.type", kind))
+            errors.append(duplicate(f"{path}.type", kind))
         kinds.add(kind)
-        _limits(item, kind, path, causes)
-    return causes
+        _limits(item, kind, path, errors)
+    return errors
 
 
-def _limits(item: JSONObject, kind: str, path: str, causes: Causes) -> None:
+def _limits(item: JSONObject, kind: str, path: str, errors: ErrorList) -> None:
     parts = {name: item.get(name) or {} for name in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")}
     check_name = container_resource_name if kind in ("Container", "Pod") else resource_name
     for name, found in parts.items():
         if name in ("default", "defaultRequest") and kind == "Pod":
             if found:
-                causes.append(forbidden(f"{path}.{name}", "may not be specified when `type` is 'Pod'"))
+                errors.append(forbidden(f"{path}.{name}", "may not be specified when `type` is 'Pod'"))
                 parts[name] = {}
             continue
         stored = "storage" in parts["min"] or "storage" in parts["max"]
         if name == "maxLimitRequestRatio" and kind == "PersistentVolumeClaim" and not stored:
             text = "either minimum or maximum storage value is required, but neither was provided"
-            causes.append(required(f"{path}.limits", text))
+            errors.append(required(f"{path}.limits", text))
         for resource in sorted(found):
-            check_name(resource, f"{path}.{name}[{resource}]", causes)
+            check_name(resource, f"{path}.{name}[{resource}]", errors)
     resources = sorted(set().union(*parts.values()))
     for resource in resources:
-        _compare(parts, resource, path, causes)
+        _compare(parts, resource, path, errors)
 
 
 #: Of two amounts, which must not be the greater, which is the other, below which the cause stands, and what it shows.
@@ -69,26 +69,26 @@ _ORDER: Final = (
 _MOST_MILLI: Final = ((1 << 63) - 1) // 1000
 
 
-def _compare(parts: JSONObject, resource: str, path: str, causes: Causes) -> None:
+def _compare(parts: JSONObject, resource: str, path: str, errors: ErrorList) -> None:
     for lower, upper, below, shown, text in _ORDER:
         low, high = parts[lower].get(resource), parts[upper].get(resource)
         if low is not None and high is not None and quantity(low) > quantity(high):
-            causes.append(invalid(f"{path}.{below}[{resource}]", str(parts[shown][resource]), text.format(low, high)))
-    _ratio(parts, resource, path, causes)
+            errors.append(invalid(f"{path}.{below}[{resource}]", str(parts[shown][resource]), text.format(low, high)))
+    _ratio(parts, resource, path, errors)
     firm = is_extended(resource) or is_huge_pages(resource)
     limit, request = parts["default"].get(resource), parts["defaultRequest"].get(resource)
     if firm and limit is not None and request is not None and quantity(limit) != quantity(request):
         text = f"default value {limit} must equal to defaultRequest value {request} in {resource}"
-        causes.append(invalid(f"{path}.defaultRequest[{resource}]", str(request), text))
+        errors.append(invalid(f"{path}.defaultRequest[{resource}]", str(request), text))
 
 
-def _ratio(parts: JSONObject, resource: str, path: str, causes: Causes) -> None:
+def _ratio(parts: JSONObject, resource: str, path: str, errors: ErrorList) -> None:
     ratio = parts["maxLimitRequestRatio"].get(resource)
     if ratio is None:
         return
     where = f"{path}.maxLimitRequestRatio[{resource}]"
     if quantity(ratio) < quantity("1"):
-        causes.append(invalid(where, str(ratio), f"ratio {ratio} is less than 1"))
+        errors.append(invalid(where, str(ratio), f"ratio {ratio} is less than 1"))
     low, high = parts["min"].get(resource), parts["max"].get(resource)
     if low is None or high is None:
         return
@@ -98,4 +98,4 @@ def _ratio(parts: JSONObject, resource: str, path: str, causes: Causes) -> None:
     most, highest, lowest = (one.scaled(exponent) for one in amounts)
     wanted = most / 1000 if exponent else float(most)
     if lowest and wanted > highest / lowest:
-        causes.append(invalid(where, str(ratio), f"ratio {ratio} is greater than max/min = {highest / lowest:f}"))
+        errors.append(invalid(where, str(ratio), f"ratio {ratio} is greater than max/min = {highest / lowest:f}"))

@@ -9,7 +9,7 @@ import orjson
 from zope.interface import implementer_only
 
 from ....api import times
-from ....api.errors import Cause
+from ....api.errors import FieldError
 from ....api.options import DeleteOptions
 from ....api.record import Record
 from ....api.requestscope import RequestScope
@@ -62,7 +62,7 @@ def finalize_rules(store: Store) -> UpdateRules:
         else:
             obj.pop("status", None)
 
-    def validate(obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate(obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         return validate_namespace_finalize(obj)
 
     return UpdateRules("finalize", prepare, validate)

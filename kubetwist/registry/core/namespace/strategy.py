@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ....api.errors import Cause
-from ....api.names import is_dns1123_label_problems
+from ....api.errors import FieldError
+from ....api.names import validate_dns1123_label
 from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
@@ -24,9 +24,9 @@ class NamespaceStrategy(Strategy):
     status_protects = ()
     delete_returns_object = True
 
-    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+    def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """A namespace's name is a label in DNS."""
-        return is_dns1123_label_problems(name, prefix)
+        return validate_dns1123_label(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
         """C{spec} and C{status} are structs in Go: always there."""
@@ -66,15 +66,15 @@ class NamespaceStrategy(Strategy):
             obj["spec"].pop("finalizers", None)
         super().prepare_for_update(obj, old)
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Finalizers with proper names."""
         return validation.validate_namespace(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Nothing that could be wrong may change."""
         return ()
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The phase follows the deletion."""
         return validation.validate_namespace_status(obj)
 

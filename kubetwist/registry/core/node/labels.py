@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ....api.names import label_value_problems
+from ....api.names import validate_label_value
 from ....api.resource import JSONObject
 
 #: Text of the warning, by label.
@@ -36,7 +36,7 @@ def term_warnings(term: JSONObject, path: str, *, values: bool = False) -> Itera
         if key in DEPRECATED_LABELS:
             yield f"{here}.key: {key} is {DEPRECATED_LABELS[key]}"
         for place, value in enumerate(expression.get("values") or () if values else ()):
-            for problem in label_value_problems(value):
+            for problem in validate_label_value(value):
                 yield f"{here}.values[{place}]: {value} is invalid, {problem}"
 
 

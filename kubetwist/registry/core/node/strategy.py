@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ....api.errors import Cause
+from ....api.errors import FieldError
 from ....api.objectmeta import Parts, Rule
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
@@ -68,15 +68,15 @@ class NodeStrategy(Strategy):
         super().prepare_for_status_update(obj, old)
         _drop_config(obj, old)
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Taints, addresses, capacities."""
         return validation.validate_node(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """What a node is given once stays; the reference looks at the new node by itself as well."""
         return Parts(validation.validate_node(obj), validation.validate_node_update(obj, old))
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """As the main resource, but for the node by itself."""
         return validation.validate_node_update(obj, old)
 

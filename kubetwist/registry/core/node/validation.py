@@ -6,11 +6,11 @@ import re
 from typing import Final
 
 from ....api.addresses import parse_cidr
-from ....api.errors import Cause, duplicate, forbidden, internal, invalid, required
-from ....api.names import config_map_key_problems, label_value_problems, qualified_name_problems
+from ....api.errors import FieldError, duplicate, forbidden, internal, invalid, required
+from ....api.names import validate_config_map_key, validate_label_value, validate_qualified_name
 from ....api.resource import JSONObject
 from ...generic.validation.fields import (
-    Causes,
+    ErrorList,
     check,
     cidr,
     dns_label,
@@ -33,24 +33,24 @@ _FEATURE: Final = (
 _feature = re.compile("[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*").fullmatch
 
 
-def validate_node(obj: JSONObject) -> list[Cause]:
+def validate_node(obj: JSONObject) -> list[FieldError]:
     """A node by itself."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    _taints(spec, causes)
-    _resources(status, causes)
+    _taints(spec, errors)
+    _resources(status, errors)
     swap = ((status.get("nodeInfo") or {}).get("swap") or {}).get("capacity")
     # The reference looks for swap below the metadata, as it does for taints.
-    positive(swap, "metadata.nodeSwapStatus.capacity", causes)
-    _features(status.get("declaredFeatures") or [], causes)
-    _cidrs(spec.get("podCIDRs") or [], causes)
-    return causes
+    positive(swap, "metadata.nodeSwapStatus.capacity", errors)
+    _features(status.get("declaredFeatures") or [], errors)
+    _cidrs(spec.get("podCIDRs") or [], errors)
+    return errors
 
 
-def _cidrs(cidrs: list[str], causes: Causes) -> None:
+def _cidrs(cidrs: list[str], errors: ErrorList) -> None:
     """Ranges of the addresses of pods, one for each family."""
     for index, value in enumerate(cidrs):
-        cidr(value, f"spec.podCIDRs[{index}]", causes)
+        cidr(value, f"spec.podCIDRs[{index}]", errors)
     if len(cidrs) < 2:
         return
     parsed = [parse_cidr(value) for value in cidrs]
@@ -60,19 +60,19 @@ def _cidrs(cidrs: list[str], causes: Causes) -> None:
             "invalid PodCIDRs. failed to check with dual stack with error:"
             f"invalid CIDR[{index}]: <nil> (invalid CIDR address: {cidrs[index]})"
         )
-        causes.append(internal("spec.podCIDRs", text))
+        errors.append(internal("spec.podCIDRs", text))
     versions = {one[0].version for one in parsed if one is not None}
     if None in parsed or len(cidrs) > 2 or len(versions) < 2:
-        causes.append(invalid("spec.podCIDRs", cidrs, "may specify no more than one CIDR for each IP family"))
+        errors.append(invalid("spec.podCIDRs", cidrs, "may specify no more than one CIDR for each IP family"))
 
 
-def _resources(status: JSONObject, causes: Causes) -> None:
+def _resources(status: JSONObject, errors: ErrorList) -> None:
     for part in ("capacity", "allocatable"):
         for name, value in sorted((status.get(part) or {}).items()):
-            resource_value(name, value, f"status.{part}.{name}", causes)
+            resource_value(name, value, f"status.{part}.{name}", errors)
 
 
-def _features(features: list[str], causes: Causes) -> None:
+def _features(features: list[str], errors: ErrorList) -> None:
     """Features that the kubelet declares: proper names, in order, each once."""
     path = "status.declaredFeatures"
     for index, feature in enumerate(features):
@@ -82,74 +82,74 @@ def _features(features: list[str], causes: Causes) -> None:
         elif not _feature(feature):
             text = _FEATURE
         if text:
-            causes.append(invalid(f"{path}[{index}]", feature, f"invalid feature name {quote(feature)}: {text}"))
+            errors.append(invalid(f"{path}[{index}]", feature, f"invalid feature name {quote(feature)}: {text}"))
         following = features[index + 1] if index + 1 < len(features) else None
         if following == feature:
-            causes.append(duplicate(f"{path}[{index + 1}]", following))
+            errors.append(duplicate(f"{path}[{index + 1}]", following))
         elif following is not None and feature.encode() > following.encode():
-            causes.append(invalid(f"{path}[{index + 1}]", following, "list must be sorted alphabetically"))
+            errors.append(invalid(f"{path}[{index + 1}]", following, "list must be sorted alphabetically"))
 
 
-def _taints(spec: JSONObject, causes: Causes) -> None:
+def _taints(spec: JSONObject, errors: ErrorList) -> None:
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(spec.get("taints") or ()):
         # The reference looks for taints below the metadata.
         path = f"metadata.taints[{index}]"
         key, value, effect = taint.get("key") or "", taint.get("value") or "", taint.get("effect") or ""
-        check(key, f"{path}.key", qualified_name_problems, causes)
-        texts = label_value_problems(value)
+        check(key, f"{path}.key", validate_qualified_name, errors)
+        texts = validate_label_value(value)
         if texts:
-            causes.append(invalid(f"{path}.value", value, ";".join(texts)))
-        one_of(effect, TAINT_EFFECTS, f"{path}.effect", causes)
+            errors.append(invalid(f"{path}.value", value, ";".join(texts)))
+        one_of(effect, TAINT_EFFECTS, f"{path}.effect", errors)
         if (key, effect) in seen:
             shown = go_json({"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint.get("timeAdded")})
             text = f"Duplicate value: {shown}: taints must be unique by key and effect pair"
-            causes.append(Cause("FieldValueDuplicate", text, path))
+            errors.append(FieldError("FieldValueDuplicate", text, path))
         seen.add((key, effect))
 
 
-def validate_node_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_node_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """A successor: addresses of pods and the provider's name stay once they are there."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec, before = obj.get("spec") or {}, old.get("spec") or {}
     status = obj.get("status") or {}
-    _resources(status, causes)
-    _features(status.get("declaredFeatures") or [], causes)
-    _addresses(status, causes)
+    _resources(status, errors)
+    _features(status.get("declaredFeatures") or [], errors)
+    _addresses(status, errors)
     held, ranges = before.get("podCIDRs") or [], spec.get("podCIDRs") or []
     text = 'node updates may not change podCIDR except from "" to valid'
     if held and len(ranges) != len(held):
-        causes.append(forbidden("spec.podCIDRs", text))
+        errors.append(forbidden("spec.podCIDRs", text))
     elif held:
         changed = (now != then for now, then in zip(ranges, held, strict=True))
-        causes.extend(forbidden("spec.podCIDRs", text) for _ in filter(None, changed))
+        errors.extend(forbidden("spec.podCIDRs", text) for _ in filter(None, changed))
     if before.get("providerID") and spec.get("providerID") != before["providerID"]:
         text = 'node updates may not change providerID except from "" to valid'
-        causes.append(forbidden("spec.providerID", text))
+        errors.append(forbidden("spec.providerID", text))
     if spec.get("configSource") is not None:
-        _config_source(spec["configSource"], "spec.configSource", causes, told=False)
+        _config_source(spec["configSource"], "spec.configSource", errors, told=False)
     for name in ("assigned", "active", "lastKnownGood"):
         source = (status.get("config") or {}).get(name)
         if source is not None:
-            _config_source(source, f"status.config.{name}", causes, told=True)
-    _taints(spec, causes)
+            _config_source(source, f"status.config.{name}", errors, told=True)
+    _taints(spec, errors)
     if (spec.get("externalID") or "") != (before.get("externalID") or ""):
-        causes.append(forbidden("spec.externalID", "may not be updated"))
-    return causes
+        errors.append(forbidden("spec.externalID", "may not be updated"))
+    return errors
 
 
-def _addresses(status: JSONObject, causes: Causes) -> None:
+def _addresses(status: JSONObject, errors: ErrorList) -> None:
     seen: set[tuple[str, str]] = set()
     for index, address in enumerate(status.get("addresses") or ()):
         key = (address.get("type") or "", address.get("address") or "")
         if key in seen:
             shown = go_json({"Type": key[0], "Address": key[1]})
             path = f"status.addresses[{index}]"
-            causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {shown}", path))
+            errors.append(FieldError("FieldValueDuplicate", f"Duplicate value: {shown}", path))
         seen.add(key)
 
 
-def _config_source(source: JSONObject, path: str, causes: Causes, *, told: bool) -> None:
+def _config_source(source: JSONObject, path: str, errors: ErrorList, *, told: bool) -> None:
     """
     Where a kubelet has its configuration from, of which nothing is used any more.
 
@@ -157,17 +157,17 @@ def _config_source(source: JSONObject, path: str, causes: Causes, *, told: bool)
     """
     reference = source.get("configMap")
     if reference is None:
-        causes.append(invalid_shown(path, '{"ConfigMap":null}', "exactly one reference subfield must be non-nil"))
+        errors.append(invalid_shown(path, '{"ConfigMap":null}', "exactly one reference subfield must be non-nil"))
         return
     here = f"{path}.configMap"
     for name in ("uid", "resourceVersion"):
         if told and not reference.get(name):
-            causes.append(required(f"{here}.{name}"))
+            errors.append(required(f"{here}.{name}"))
         elif not told and reference.get(name):
-            causes.append(forbidden(f"{here}.{name}", f"{name} must not be set in spec"))
-    need(reference.get("namespace"), f"{here}.namespace", dns_label, causes)
-    need(reference.get("name"), f"{here}.name", dns_subdomain, causes)
-    need(reference.get("kubeletConfigKey"), f"{here}.kubeletConfigKey", config_map_key_problems, causes)
+            errors.append(forbidden(f"{here}.{name}", f"{name} must not be set in spec"))
+    need(reference.get("namespace"), f"{here}.namespace", dns_label, errors)
+    need(reference.get("name"), f"{here}.name", dns_subdomain, errors)
+    need(reference.get("kubeletConfigKey"), f"{here}.kubeletConfigKey", validate_config_map_key, errors)
 
 
 def node_warnings(obj: JSONObject) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ....api.errors import Cause
+from ....api.errors import FieldError
 from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
 from ....api.times import now
@@ -52,11 +52,11 @@ class PersistentVolumeStrategy(Strategy):
         elif told in (None, known):
             status["lastPhaseTransitionTime"] = now()
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Capacity, access and exactly one source."""
         return validation.validate_volume(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The source stays."""
         return validation.validate_volume_update(obj, old)
 

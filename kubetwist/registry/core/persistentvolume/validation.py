@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from posixpath import normpath
 from typing import Final
 
-from ....api.errors import Cause, forbidden, invalid, required
+from ....api.errors import FieldError, forbidden, invalid, required
 from ....api.go.diff import diff
 from ....api.gostructs import go_struct
 from ....api.jsontypes import JSONValue
 from ....api.objectmeta import Parts
 from ....api.resource import JSONObject
 from ...generic.validation.fields import (
-    Causes,
+    ErrorList,
     check,
     dns_label,
     dns_subdomain,
@@ -28,7 +28,7 @@ from ...generic.validation.fields import (
 )
 from ..node.labels import term_warnings
 from ..pod.validation.affinity import validate_node_selector
-from ..pod.validation.initiators import initiator_problems
+from ..pod.validation.initiators import validate_initiator
 from ..pod.validation.volumes import SHARED_SOURCES, csi_driver_name
 
 _MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -72,40 +72,40 @@ _RENAMED_LABELS: Final = {
     "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
 }
 
-Source = Callable[[JSONObject, str, Causes], None]
+Source = Callable[[JSONObject, str, ErrorList], None]
 
 
-def access_modes(modes: list[str], path: str, causes: Causes) -> None:
+def access_modes(modes: list[str], path: str, errors: ErrorList) -> None:
     """Check the access modes of a volume or claim."""
     for mode in modes:
         if mode not in _MODES:
-            causes.append(unsupported(path, mode, _MODES))
+            errors.append(unsupported(path, mode, _MODES))
     if "ReadWriteOncePod" in modes and any(mode in _MODES and mode != "ReadWriteOncePod" for mode in modes):
-        causes.append(forbidden(path, "may not use ReadWriteOncePod with other access modes"))
+        errors.append(forbidden(path, "may not use ReadWriteOncePod with other access modes"))
 
 
-def validate_volume(obj: JSONObject) -> list[Cause]:
+def validate_volume(obj: JSONObject) -> list[FieldError]:
     """A volume as it may stand."""
-    causes = _volume(obj)
-    _mount_options(obj, causes)
-    return causes
+    errors = _volume(obj)
+    _mount_options(obj, errors)
+    return errors
 
 
-def _volume(obj: JSONObject) -> list[Cause]:
-    causes: Causes = []
-    validate_volume_spec(obj["spec"], "spec", causes, obj["metadata"].get("name") or "")
-    return causes
+def _volume(obj: JSONObject) -> list[FieldError]:
+    errors: ErrorList = []
+    validate_volume_spec(obj["spec"], "spec", errors, obj["metadata"].get("name") or "")
+    return errors
 
 
-def _mount_options(obj: JSONObject, causes: Causes) -> None:
+def _mount_options(obj: JSONObject, errors: ErrorList) -> None:
     if _MOUNT_OPTIONS not in (obj["metadata"].get("annotations") or {}):
         return
     if all(obj["spec"].get(name) is None for name in _MOUNTED_WITH_OPTIONS):
         text = "may not specify mount options for this volume type"
-        causes.append(forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", text))
+        errors.append(forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", text))
 
 
-def validate_volume_spec(spec: JSONObject, path: str, causes: Causes, name: str = "") -> None:
+def validate_volume_spec(spec: JSONObject, path: str, errors: ErrorList, name: str = "") -> None:
     """
     Capacity, access, and where the data are.
 
@@ -113,60 +113,60 @@ def validate_volume_spec(spec: JSONObject, path: str, causes: Causes, name: str 
     """
     modes, reclaim = spec.get("accessModes") or [], spec.get("persistentVolumeReclaimPolicy")
     if not modes:
-        causes.append(required(f"{path}.accessModes"))
-    access_modes(modes, f"{path}.accessModes", causes)
-    _capacity(spec.get("capacity"), f"{path}.capacity", causes)
+        errors.append(required(f"{path}.accessModes"))
+    access_modes(modes, f"{path}.accessModes", errors)
+    _capacity(spec.get("capacity"), f"{path}.capacity", errors)
     if reclaim and reclaim not in _RECLAIM:
-        causes.append(unsupported(f"{path}.persistentVolumeReclaimPolicy", reclaim, _RECLAIM))
+        errors.append(unsupported(f"{path}.persistentVolumeReclaimPolicy", reclaim, _RECLAIM))
     affinity = spec.get("nodeAffinity")
     if affinity is not None:
         here = f"{path}.nodeAffinity.required"
         if affinity.get("required") is not None:
-            validate_node_selector(affinity["required"], here, causes)
+            validate_node_selector(affinity["required"], here, errors)
         else:
-            causes.append(required(here, "must specify required node constraints"))
-    _sources(spec, path, name, causes)
-    _recycled_root(spec, path, causes)
+            errors.append(required(here, "must specify required node constraints"))
+    _sources(spec, path, name, errors)
+    _recycled_root(spec, path, errors)
     if spec.get("storageClassName"):
-        check(spec["storageClassName"], f"{path}.storageClassName", dns_subdomain, causes)
+        check(spec["storageClassName"], f"{path}.storageClassName", dns_subdomain, errors)
     if spec.get("volumeMode") is not None and spec["volumeMode"] not in VOLUME_MODES:
-        causes.append(unsupported(f"{path}.volumeMode", spec["volumeMode"], VOLUME_MODES))
+        errors.append(unsupported(f"{path}.volumeMode", spec["volumeMode"], VOLUME_MODES))
     attributes = spec.get("volumeAttributesClassName")
     if attributes is not None:
         here = f"{path}.volumeAttributesClassName"
         if attributes:
-            check(attributes, here, dns_subdomain, causes)
+            check(attributes, here, dns_subdomain, errors)
         else:
-            causes.append(required(here, "an empty string is disallowed"))
+            errors.append(required(here, "an empty string is disallowed"))
         if spec.get("csi") is None:
-            causes.append(required(f"{path}.csi", "has to be specified when using volumeAttributesClassName"))
+            errors.append(required(f"{path}.csi", "has to be specified when using volumeAttributesClassName"))
 
 
-def validate_inline_volume_spec(spec: JSONObject, path: str, causes: Causes) -> None:
+def validate_inline_volume_spec(spec: JSONObject, path: str, errors: ErrorList) -> None:
     """A volume that is part of an attachment and nowhere else: a CSI one, of which less can be said."""
     where = "in the context of inline volumes"
     for name in ("claimRef", "capacity"):
         if spec.get(name) is not None and (spec[name] or name == "claimRef"):
-            causes.append(forbidden(f"{path}.{name}", f"may not be specified {where}"))
+            errors.append(forbidden(f"{path}.{name}", f"may not be specified {where}"))
     if spec.get("csi") is None:
-        causes.append(required(f"{path}.csi", f"has to be specified {where}"))
+        errors.append(required(f"{path}.csi", f"has to be specified {where}"))
     modes, reclaim = spec.get("accessModes") or [], spec.get("persistentVolumeReclaimPolicy")
     if not modes:
-        causes.append(required(f"{path}.accessModes"))
-    access_modes(modes, f"{path}.accessModes", causes)
+        errors.append(required(f"{path}.accessModes"))
+    access_modes(modes, f"{path}.accessModes", errors)
     if reclaim and reclaim != "Retain":
-        causes.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", f"may only be Retain {where}"))
+        errors.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", f"may only be Retain {where}"))
     if spec.get("nodeAffinity") is not None:
-        causes.append(forbidden(f"{path}.nodeAffinity", f"may not be specified {where}"))
-    _sources(spec, path, "", causes)
-    _recycled_root(spec, path, causes)
+        errors.append(forbidden(f"{path}.nodeAffinity", f"may not be specified {where}"))
+    _sources(spec, path, "", errors)
+    _recycled_root(spec, path, errors)
     if spec.get("storageClassName"):
-        causes.append(forbidden(f"{path}.storageClassName", f"may not be specified {where}"))
+        errors.append(forbidden(f"{path}.storageClassName", f"may not be specified {where}"))
     if spec.get("volumeMode") not in (None, "Filesystem"):
-        causes.append(forbidden(f"{path}.volumeMode", f"may not specify volumeMode other than Filesystem {where}"))
+        errors.append(forbidden(f"{path}.volumeMode", f"may not specify volumeMode other than Filesystem {where}"))
 
 
-def _recycled_root(spec: JSONObject, path: str, causes: Causes) -> None:
+def _recycled_root(spec: JSONObject, path: str, errors: ErrorList) -> None:
     where = (spec.get("hostPath") or {}).get("path") or ""
     if (
         where.startswith("/")
@@ -174,24 +174,24 @@ def _recycled_root(spec: JSONObject, path: str, causes: Causes) -> None:
         and spec.get("persistentVolumeReclaimPolicy") == "Recycle"
     ):
         text = "may not be 'recycle' for a hostPath mount of '/'"
-        causes.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", text))
+        errors.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", text))
 
 
-def _capacity(given: JSONObject | None, path: str, causes: Causes) -> None:
+def _capacity(given: JSONObject | None, path: str, errors: ErrorList) -> None:
     capacity = given or {}
     if not capacity:
-        causes.append(required(path))
+        errors.append(required(path))
     if set(capacity) != {"storage"}:
         shown = None if given is None else dict(sorted(capacity.items()))
-        causes.append(unsupported(path, shown, ("storage",)))
+        errors.append(unsupported(path, shown, ("storage",)))
     for name, value in sorted(capacity.items()):
         here = f"{path}[{name}]"
         if quantity(value).sign() < 0:
-            causes.append(invalid(here, quantity(value).scaled(), NEGATIVE))
-        quantity_positive(value, here, causes)
+            errors.append(invalid(here, quantity(value).scaled(), NEGATIVE))
+        quantity_positive(value, here, errors)
 
 
-def _sources(spec: JSONObject, path: str, name: str, causes: Causes) -> None:
+def _sources(spec: JSONObject, path: str, name: str, errors: ErrorList) -> None:
     """Exactly one source."""
     count = 0
     for kind, validate in _SOURCES.items():
@@ -202,98 +202,98 @@ def _sources(spec: JSONObject, path: str, name: str, causes: Causes) -> None:
         # The reference forgets to refuse this one.
         if count > 1 and kind != "flexVolume":
             shown = "cephFS" if kind == "cephfs" else kind
-            causes.append(forbidden(f"{path}.{shown}", "may not specify more than 1 volume type"))
+            errors.append(forbidden(f"{path}.{shown}", "may not specify more than 1 volume type"))
             continue
         # The reference has another name for it, here only.
         here = f"{path}.{'persistentDisk' if kind == 'gcePersistentDisk' else kind}"
         if kind == "iscsi":
-            _iscsi(source, here, causes, name)
+            _iscsi(source, here, errors, name)
         else:
-            validate(source, here, causes)
+            validate(source, here, errors)
         if kind == "local" and spec.get("nodeAffinity") is None:
-            causes.append(required(f"{path}.nodeAffinity", "Local volume requires node affinity"))
+            errors.append(required(f"{path}.nodeAffinity", "Local volume requires node affinity"))
     if not count:
-        causes.append(required(path, "must specify a volume type"))
+        errors.append(required(path, "must specify a volume type"))
 
 
-def _local(source: JSONObject, path: str, causes: Causes) -> None:
+def _local(source: JSONObject, path: str, errors: ErrorList) -> None:
     where = source.get("path")
     if not where:
-        causes.append(required(f"{path}.path"))
+        errors.append(required(f"{path}.path"))
     else:
-        no_backsteps(where, f"{path}.path", causes)
+        no_backsteps(where, f"{path}.path", errors)
 
 
-def _glusterfs(source: JSONObject, path: str, causes: Causes) -> None:
-    SHARED_SOURCES["glusterfs"](source, path, causes)
+def _glusterfs(source: JSONObject, path: str, errors: ErrorList) -> None:
+    SHARED_SOURCES["glusterfs"](source, path, errors)
     namespace, here = source.get("endpointsNamespace"), f"{path}.endpointsNamespace"
     if namespace == "":
         text = "if the endpointnamespace is set, it must be a valid namespace name"
-        causes.append(invalid(here, namespace, text))
+        errors.append(invalid(here, namespace, text))
     elif namespace is not None:
-        check(namespace, here, dns_label, causes)
+        check(namespace, here, dns_label, errors)
 
 
-def _iscsi(source: JSONObject, path: str, causes: Causes, name: str = "") -> None:
+def _iscsi(source: JSONObject, path: str, errors: ErrorList, name: str = "") -> None:
     portal, initiator = source.get("targetPortal") or "", source.get("initiatorName")
     if not portal:
-        causes.append(required(f"{path}.targetPortal"))
+        errors.append(required(f"{path}.targetPortal"))
     if initiator is not None and len(f"{name}:{portal}".encode()) > 64:
         text = (
             "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is "
             "specified."
         )
-        causes.append(invalid(f"{path}.targetportal", portal, text))
-    need(source.get("iqn"), f"{path}.iqn", initiator_problems, causes)
+        errors.append(invalid(f"{path}.targetportal", portal, text))
+    need(source.get("iqn"), f"{path}.iqn", validate_initiator, errors)
     lun = source.get("lun") or 0
     if not 0 <= lun <= 255:
-        causes.append(invalid(f"{path}.lun", lun, "must be between 0 and 255, inclusive"))
+        errors.append(invalid(f"{path}.lun", lun, "must be between 0 and 255, inclusive"))
     secret = source.get("secretRef")
     if secret is None and (source.get("chapAuthDiscovery") or source.get("chapAuthSession")):
-        causes.append(required(f"{path}.secretRef"))
+        errors.append(required(f"{path}.secretRef"))
     elif secret is not None and not secret.get("name"):
-        causes.append(required(f"{path}.secretRef.name"))
+        errors.append(required(f"{path}.secretRef.name"))
     if initiator is not None:
-        check(initiator, f"{path}.initiatorname", initiator_problems, causes)
+        check(initiator, f"{path}.initiatorname", validate_initiator, errors)
 
 
-def _cinder(source: JSONObject, path: str, causes: Causes) -> None:
+def _cinder(source: JSONObject, path: str, errors: ErrorList) -> None:
     if not source.get("volumeID"):
-        causes.append(required(f"{path}.volumeID"))
-    _secret(source, path, causes)
+        errors.append(required(f"{path}.volumeID"))
+    _secret(source, path, errors)
 
 
-def _azure_file(source: JSONObject, path: str, causes: Causes) -> None:
-    SHARED_SOURCES["azureFile"](source, path, causes)
+def _azure_file(source: JSONObject, path: str, errors: ErrorList) -> None:
+    SHARED_SOURCES["azureFile"](source, path, errors)
     if source.get("secretNamespace") == "":
-        causes.append(required(f"{path}.secretNamespace"))
+        errors.append(required(f"{path}.secretNamespace"))
 
 
-def _storage_os(source: JSONObject, path: str, causes: Causes) -> None:
-    need(source.get("volumeName"), f"{path}.volumeName", dns_label, causes)
+def _storage_os(source: JSONObject, path: str, errors: ErrorList) -> None:
+    need(source.get("volumeName"), f"{path}.volumeName", dns_label, errors)
     if source.get("volumeNamespace"):
-        check(source["volumeNamespace"], f"{path}.volumeNamespace", dns_label, causes)
-    _secret(source, path, causes)
+        check(source["volumeNamespace"], f"{path}.volumeNamespace", dns_label, errors)
+    _secret(source, path, errors)
 
 
-def _secret(source: JSONObject, path: str, causes: Causes) -> None:
+def _secret(source: JSONObject, path: str, errors: ErrorList) -> None:
     """A secret that has to be named in full."""
     if source.get("secretRef") is not None:
         for part in ("name", "namespace"):
             if not source["secretRef"].get(part):
-                causes.append(required(f"{path}.secretRef.{part}"))
+                errors.append(required(f"{path}.secretRef.{part}"))
 
 
-def _csi(source: JSONObject, path: str, causes: Causes) -> None:
-    csi_driver_name(source.get("driver") or "", f"{path}.driver", causes)
+def _csi(source: JSONObject, path: str, errors: ErrorList) -> None:
+    csi_driver_name(source.get("driver") or "", f"{path}.driver", errors)
     if not source.get("volumeHandle"):
-        causes.append(required(f"{path}.volumeHandle"))
+        errors.append(required(f"{path}.volumeHandle"))
     # The reference does not look at the secret for staging.
     for name in ("controllerPublish", "controllerExpand", "nodePublish", "nodeExpand"):
         reference, here = source.get(f"{name}SecretRef"), f"{path}.{name}SecretRef"
         if reference is not None:
-            need(reference.get("name"), f"{here}.name", dns_subdomain, causes)
-            need(reference.get("namespace"), f"{here}.namespace", dns_label, causes)
+            need(reference.get("name"), f"{here}.name", dns_subdomain, errors)
+            need(reference.get("namespace"), f"{here}.namespace", dns_label, errors)
 
 
 #: In the reference's order, which decides which of several sources is the one too many.
@@ -313,10 +313,10 @@ _SOURCES: Final[Mapping[str, Source]] = {
 }
 
 
-def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Where the data are does not change; the reference looks at the new volume by itself twice."""
     first = validate_volume(obj)
-    causes = _volume(obj)
+    errors = _volume(obj)
     spec, before = obj["spec"], old["spec"]
     new, was = _source(spec), _source(before)
     if "csi" in new and "csi" in was and was["csi"].get("controllerExpandSecretRef") is None:
@@ -325,17 +325,17 @@ def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     if new != was:
         shown = diff(*(go_struct(one, "PersistentVolumeSource") for one in (was, new)))
         text = f"spec.persistentvolumesource is immutable after creation\n{shown}"
-        causes.append(forbidden("spec.persistentvolumesource", text))
-    immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode", causes)
+        errors.append(forbidden("spec.persistentvolumesource", text))
+    immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode", errors)
     affinity, held = spec.get("nodeAffinity"), before.get("nodeAffinity")
     if held is not None and affinity != held and affinity != _renamed(held, affinity):
         text = "field is immutable, except for updating from beta label to GA"
         found = None if affinity is None else go_struct(affinity, "VolumeNodeAffinity")
-        causes.append(invalid_shown("nodeAffinity", go_json(found), text))
+        errors.append(invalid_shown("nodeAffinity", go_json(found), text))
     if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
         text = "update from non-nil value to nil is forbidden"
-        causes.append(forbidden("spec.volumeAttributesClassName", text))
-    return Parts(first, causes)
+        errors.append(forbidden("spec.volumeAttributesClassName", text))
+    return Parts(first, errors)
 
 
 def _source(spec: JSONObject) -> JSONObject:

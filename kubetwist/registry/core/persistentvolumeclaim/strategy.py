@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ....api.errors import Cause
+from ....api.errors import FieldError
 from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
@@ -63,15 +63,15 @@ class PersistentVolumeClaimStrategy(Strategy):
         complete_data_sources(obj["spec"])
         complete_data_sources(old["spec"])
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Size, access, class, data source."""
         return validation.validate_claim(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Nothing changes but the size, once the claim is bound."""
         return validation.validate_claim_update(obj, old)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Quantities."""
         return validation.validate_claim_status_update(obj, old)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ....api.errors import Cause, forbidden, invalid, required
+from ....api.errors import FieldError, forbidden, invalid, required
 from ....api.go.diff import diff
 from ....api.gostructs import go_struct
 from ....api.jsontypes import JSONValue
-from ....api.names import qualified_name_problems
+from ....api.names import validate_qualified_name
 from ....api.resource import JSONObject
 from ...generic.validation.fields import (
-    Causes,
+    ErrorList,
     check,
     dns_label,
     dns_subdomain,
@@ -40,22 +40,22 @@ _RESIZES: Final = (
 )
 
 
-def validate_claim(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+def validate_claim(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
     """A claim as it may stand; what an older server let through in C{old} may stay."""
-    causes: Causes = []
+    errors: ErrorList = []
     before = {} if old is None else old["spec"]
     validate_claim_spec(
         obj["spec"],
         "spec",
-        causes,
+        errors,
         values=before.get("selector") is None or is_selector(before["selector"]),
         groups=all((before.get(name) or {}).get("apiGroup") is None for name in ("dataSource", "dataSourceRef")),
     )
-    return causes
+    return errors
 
 
 def validate_claim_spec(
-    spec: JSONObject, path: str, causes: Causes, *, values: bool = True, groups: bool = True
+    spec: JSONObject, path: str, errors: ErrorList, *, values: bool = True, groups: bool = True
 ) -> None:
     """
     Size, access, class, data source; also of claims that are templates.
@@ -65,66 +65,66 @@ def validate_claim_spec(
     """
     modes = spec.get("accessModes") or []
     if not modes:
-        causes.append(required(f"{path}.accessModes", "at least 1 access mode is required"))
+        errors.append(required(f"{path}.accessModes", "at least 1 access mode is required"))
     if spec.get("selector") is not None:
-        label_selector(spec["selector"], f"{path}.selector", causes, values=values)
-    access_modes(modes, f"{path}.accessModes", causes)
+        label_selector(spec["selector"], f"{path}.selector", errors, values=values)
+    access_modes(modes, f"{path}.accessModes", errors)
     size = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
     if size is None:
-        causes.append(required(f"{path}.resources[storage]"))
+        errors.append(required(f"{path}.resources[storage]"))
     else:
-        quantity_positive(size, f"{path}.resources[storage]", causes)
+        quantity_positive(size, f"{path}.resources[storage]", errors)
     if spec.get("storageClassName"):
-        check(spec["storageClassName"], f"{path}.storageClassName", dns_subdomain, causes)
+        check(spec["storageClassName"], f"{path}.storageClassName", dns_subdomain, errors)
     if spec.get("volumeMode") is not None and spec["volumeMode"] not in VOLUME_MODES:
-        causes.append(unsupported(f"{path}.volumeMode", spec["volumeMode"], VOLUME_MODES))
-    _data_sources(spec, path, causes, groups)
+        errors.append(unsupported(f"{path}.volumeMode", spec["volumeMode"], VOLUME_MODES))
+    _data_sources(spec, path, errors, groups)
     if spec.get("volumeAttributesClassName"):
         where = f"{path}.volumeAttributesClassName"
-        check(spec["volumeAttributesClassName"], where, dns_subdomain, causes)
+        check(spec["volumeAttributesClassName"], where, dns_subdomain, errors)
 
 
-def _data_sources(spec: JSONObject, path: str, causes: Causes, groups: bool) -> None:
+def _data_sources(spec: JSONObject, path: str, errors: ErrorList, groups: bool) -> None:
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     elsewhere = (reference or {}).get("namespace")
     if source is not None:
-        _data_source(source, f"{path}.dataSource", causes, groups)
+        _data_source(source, f"{path}.dataSource", errors, groups)
     if reference is not None:
-        _data_source(reference, f"{path}.dataSourceRef", causes, groups)
+        _data_source(reference, f"{path}.dataSourceRef", errors, groups)
     if elsewhere:
-        check(elsewhere, f"{path}.dataSourceRef.namespace", dns_label, causes)
+        check(elsewhere, f"{path}.dataSourceRef.namespace", dns_label, errors)
     if source is None or reference is None:
         return
     if elsewhere:
         text = "may not be specified when dataSourceRef.namespace is specified"
-        causes.append(invalid_shown(path, "{}", text))
+        errors.append(invalid_shown(path, "{}", text))
     elif _identity(source) != _identity(reference):
-        causes.append(invalid_shown(path, "{}", "must match dataSourceRef"))
+        errors.append(invalid_shown(path, "{}", "must match dataSourceRef"))
 
 
 def _identity(data: JSONObject) -> list[str]:
     return [data.get(part) or "" for part in ("apiGroup", "kind", "name")]
 
 
-def _data_source(data: JSONObject, path: str, causes: Causes, groups: bool) -> None:
+def _data_source(data: JSONObject, path: str, errors: ErrorList, groups: bool) -> None:
     for name in ("name", "kind"):
         if not data.get(name):
-            causes.append(required(f"{path}.{name}"))
+            errors.append(required(f"{path}.{name}"))
     group = data.get("apiGroup") or ""
     if not group and data.get("kind") != "PersistentVolumeClaim":
         text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-        causes.append(invalid(path, data.get("kind") or "", text))
+        errors.append(invalid(path, data.get("kind") or "", text))
     if group and groups:
-        check(group, f"{path}.apiGroup", dns_subdomain, causes)
+        check(group, f"{path}.apiGroup", dns_subdomain, errors)
 
 
-def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Only a bound claim may change, and only in size and attributes."""
-    causes = validate_claim(obj, old)
+    errors = validate_claim(obj, old)
     spec, before = dict(obj["spec"]), dict(old["spec"])
     if not before.get("volumeName"):
         _carry(before, spec, "volumeName")
-    _storage_class(obj, old, causes)
+    _storage_class(obj, old, errors)
     if _is_given_class(obj, old):
         _carry(spec, before, "storageClassName")
     if (obj.get("status") or {}).get("phase") == "Bound":
@@ -135,11 +135,11 @@ def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
         _carry(spec, before, "volumeAttributesClassName")
     if spec != before:
         shown = diff(*(go_struct(one, "PersistentVolumeClaimSpec") for one in (before, spec)))
-        causes.append(forbidden("spec", _CLAIM_SPEC + shown))
-    _size(obj, old, causes)
-    immutable(obj["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes)
-    _attributes(obj, old, causes)
-    return causes
+        errors.append(forbidden("spec", _CLAIM_SPEC + shown))
+    _size(obj, old, errors)
+    immutable(obj["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", errors)
+    _attributes(obj, old, errors)
+    return errors
 
 
 def _annotated_class(obj: JSONObject) -> str | None:
@@ -153,22 +153,22 @@ def _is_given_class(obj: JSONObject, old: JSONObject) -> bool:
     return new is not None and old["spec"].get("storageClassName") is None and annotated in (None, new)
 
 
-def _storage_class(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
+def _storage_class(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
     """The annotation stays, unless the field that took its place takes over."""
     new, held = _annotated_class(obj), _annotated_class(old)
     takes_over = held is not None and _is_given_class(obj, old) and new in (None, held)
     if not takes_over:
-        immutable(new or "", held or "", f"metadata.annotations.{STORAGE_CLASS}", causes)
+        immutable(new or "", held or "", f"metadata.annotations.{STORAGE_CLASS}", errors)
 
 
-def _attributes(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
+def _attributes(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
     """A volume that was given attributes can have others, but not none."""
     held, new = old["spec"].get("volumeAttributesClassName"), obj["spec"].get("volumeAttributesClassName")
     if held == new or new or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
         return
     what = "nil" if new is None else "empty string"
     text = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
-    causes.append(forbidden("spec.volumeAttributesClassName", text))
+    errors.append(forbidden("spec.volumeAttributesClassName", text))
 
 
 def claim_annotation_warnings(obj: JSONObject) -> list[str]:
@@ -185,7 +185,7 @@ def _carry(target: JSONObject, source: JSONObject, name: str) -> None:
         target.pop(name, None)
 
 
-def _size(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
+def _size(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
     """A claim does not shrink below what it has."""
 
     def storage(holder: JSONObject, *path: str) -> JSONValue:
@@ -198,38 +198,38 @@ def _size(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
     was = storage(old, "spec", "resources", "requests", "storage")
     if new < was and new <= storage(old, "status", "capacity", "storage"):
         text = "field can not be less than status.capacity"
-        causes.append(forbidden("spec.resources.requests.storage", text))
+        errors.append(forbidden("spec.resources.requests.storage", text))
 
 
-def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Amounts."""
-    causes: Causes = []
+    errors: ErrorList = []
     if not obj["spec"].get("accessModes"):
-        causes.append(required("Spec.accessModes"))
+        errors.append(required("Spec.accessModes"))
     status = obj.get("status") or {}
     for name, value in sorted((status.get("capacity") or {}).items()):
         if quantity(value).sign() < 0:
-            causes.append(invalid(f"status.capacity[{name}]", quantity(value).scaled(), NEGATIVE))
+            errors.append(invalid(f"status.capacity[{name}]", quantity(value).scaled(), NEGATIVE))
     path = "status.allocatedResourceStatuses"
     for name, value in sorted((status.get("allocatedResourceStatuses") or {}).items()):
-        _resizable(name, path, causes)
+        _resizable(name, path, errors)
         if value not in _RESIZES:
             # The reference shows the resource here, not what was said of it.
-            causes.append(unsupported(path, name, _RESIZES))
+            errors.append(unsupported(path, name, _RESIZES))
     path = "status.allocatedResources"
     for name, value in sorted((status.get("allocatedResources") or {}).items()):
-        if _resizable(name, path, causes) and quantity(value).sign() < 0:
-            causes.append(invalid(f"{path}[{name}]", quantity(value).scaled(), NEGATIVE))
-    return causes
+        if _resizable(name, path, errors) and quantity(value).sign() < 0:
+            errors.append(invalid(f"{path}[{name}]", quantity(value).scaled(), NEGATIVE))
+    return errors
 
 
-def _resizable(name: str, path: str, causes: Causes) -> bool:
+def _resizable(name: str, path: str, errors: ErrorList) -> bool:
     """Whether a claim can have been given some of a resource: storage, or what is not Kubernetes' own."""
-    texts = qualified_name_problems(name)
+    texts = validate_qualified_name(name)
     if texts:
-        causes.extend(invalid(path, name, text) for text in texts)
+        errors.extend(invalid(path, name, text) for text in texts)
     elif is_native(name) and name != "storage":
-        causes.append(unsupported(path, name, ("storage",)))
+        errors.append(unsupported(path, name, ("storage",)))
     else:
         return True
     return False

@@ -56,9 +56,9 @@ class PodBinding:
         @raise APIStatusError: Validating admission refuses, the pod does not exist (404), or it cannot be bound (409).
         """
         target = obj.get("target") or {}
-        causes = validate_binding(obj)
-        if causes:
-            raise APIStatusError.unknown(aggregate(causes).removeprefix(": "))
+        errors = validate_binding(obj)
+        if errors:
+            raise APIStatusError.unknown(aggregate(errors).removeprefix(": "))
 
         def bound(pod: JSONObject | None) -> JSONObject:
             assert pod is not None, "bindings do not create pods"

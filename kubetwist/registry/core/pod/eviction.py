@@ -96,8 +96,8 @@ class PodEviction:
         said = obj.get("deleteOptions") or {}
         if said.get(_UNREADABLE):
             text = "can not be set for pod eviction, try after removing the option"
-            cause = invalid(f"deleteOptions.{_UNREADABLE}", True, text)
-            raise APIStatusError.invalid(GroupKind(EVICTION.group, EVICTION.kind), name, [cause])
+            field_error = invalid(f"deleteOptions.{_UNREADABLE}", True, text)
+            raise APIStatusError.invalid(GroupKind(EVICTION.group, EVICTION.kind), name, [field_error])
         runs = said.get("dryRun") or []
         if options.dry_run and runs and runs != ["All"]:
             text = f"Non-matching dry-run options in request and content: [All] and [{' '.join(map(str, runs))}]"

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from attrs import frozen
 
-from ....api.errors import APIStatusError, Cause, forbidden, invalid, not_supported
+from ....api.errors import APIStatusError, FieldError, forbidden, invalid, not_supported
 from ....api.listoptions import parse_int64
 from ....api.resource import GroupKind
 from ....api.times import parse_time
@@ -53,32 +53,32 @@ class LogOptions:
         @param split_streams: Whether a stream can be chosen.
         @raise APIStatusError: Something does not (422).
         """
-        causes: list[Cause] = []
+        errors: list[FieldError] = []
         if self.tail_lines is not None and self.tail_lines < 0:
-            causes.append(invalid("tailLines", self.tail_lines, "must be greater than or equal to 0"))
+            errors.append(invalid("tailLines", self.tail_lines, "must be greater than or equal to 0"))
         if self.limit_bytes is not None and self.limit_bytes < 1:
-            causes.append(invalid("limitBytes", self.limit_bytes, "must be greater than 0"))
+            errors.append(invalid("limitBytes", self.limit_bytes, "must be greater than 0"))
         if self.since_seconds is not None:
             if self.since_time is not None:
                 # The reference's path has no name in it.
-                causes.append(forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+                errors.append(forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
             elif self.since_seconds < 1:
-                causes.append(invalid("sinceSeconds", self.since_seconds, "must be greater than 0"))
+                errors.append(invalid("sinceSeconds", self.since_seconds, "must be greater than 0"))
         if split_streams:
-            causes += self._stream_causes()
+            errors += self._validate_stream()
         elif self.stream is not None:
-            causes.append(forbidden("stream", "may not be specified"))
-        if causes:
-            raise APIStatusError.invalid(GroupKind("", "PodLogOptions"), name, causes)
+            errors.append(forbidden("stream", "may not be specified"))
+        if errors:
+            raise APIStatusError.invalid(GroupKind("", "PodLogOptions"), name, errors)
 
-    def _stream_causes(self) -> list[Cause]:
-        causes: list[Cause] = []
+    def _validate_stream(self) -> list[FieldError]:
+        errors: list[FieldError] = []
         stream = _ALL if self.stream is None else self.stream
         if stream not in _STREAMS:
-            causes.append(not_supported("stream", stream, _STREAMS))
+            errors.append(not_supported("stream", stream, _STREAMS))
         if stream != _ALL and self.tail_lines is not None:
-            causes.append(forbidden("[]", "`tailLines` and specific `stream` are mutually exclusive for now"))
-        return causes
+            errors.append(forbidden("[]", "`tailLines` and specific `stream` are mutually exclusive for now"))
+        return errors
 
     def kubelet_query(self, *, split_streams: bool = False) -> str:
         """The same as a kubelet is asked."""

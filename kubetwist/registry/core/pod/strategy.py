@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ....api.errors import Cause
+from ....api.errors import FieldError
 from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
 from ....api.times import now
@@ -113,23 +113,23 @@ class PodStrategy(Strategy):
         else:
             obj["spec"].pop("resources", None)
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The spec of a new one."""
         return pods.validate_pod_create(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The few fields that may change."""
         return podupdates.validate_pod_update(obj, old)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Container states that may not go back, and addresses."""
         return podupdates.validate_pod_status_update(obj, old)
 
-    def validate_ephemeral_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_ephemeral_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Ephemeral containers are added, never changed or removed."""
         return podupdates.validate_ephemeral_update(obj, old)
 
-    def validate_resize(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_resize(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Resources may change, the quality of service may not."""
         return podupdates.validate_resize(obj, old)
 
@@ -225,7 +225,7 @@ def _take(obj: JSONObject, old: JSONObject) -> None:
 class BindingStrategy(Strategy):
     """v1 Binding: not stored, but checked."""
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """It names a node."""
         return pods.validate_binding(obj)
 

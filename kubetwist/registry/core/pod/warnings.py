@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ....api.jsontypes import JSONValue
-from ....api.names import is_dns1123_label_problems
+from ....api.names import validate_dns1123_label
 from ....api.podspecs import containers
 from ....api.quantity import Quantity
 from ....api.resource import JSONObject
@@ -117,7 +117,7 @@ def unchanged(obj: JSONObject, old: JSONObject | None) -> bool:
 
 def name_warnings(name: str) -> list[str]:
     """What to tell of the name of an object that makes pods."""
-    problems = is_dns1123_label_problems(name)
+    problems = validate_dns1123_label(name)
     if not problems:
         return []
     return [
@@ -128,7 +128,7 @@ def name_warnings(name: str) -> list[str]:
 
 def pod_name_warnings(name: str) -> list[str]:
     """Return the warnings about the name of a pod."""
-    problems = is_dns1123_label_problems(name)
+    problems = validate_dns1123_label(name)
     if not problems:
         return []
     return [

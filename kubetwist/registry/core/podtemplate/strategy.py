@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ....api.errors import Cause
+from ....api.errors import FieldError
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
 from ..pod.defaults import default_pod_template
@@ -32,11 +32,11 @@ class PodTemplateStrategy(Strategy):
         """Likewise, but for what is there already."""
         drop_of_template(obj.get("template"), old.get("template"), self.open_gates)
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The template."""
         return validation.validate_pod_template(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The template."""
         return validation.validate_pod_template(obj, old)
 

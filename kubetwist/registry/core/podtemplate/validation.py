@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ....api.errors import Cause
+from ....api.errors import FieldError
 from ....api.resource import JSONObject
-from ...generic.validation.fields import Causes
+from ...generic.validation.fields import ErrorList
 from ..pod.validation.template import validate_template
 
 
-def validate_pod_template(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+def validate_pod_template(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
     """A template that is an object of its own."""
-    causes: Causes = []
-    validate_template(obj.get("template") or {}, "template", causes)
-    return causes
+    errors: ErrorList = []
+    validate_template(obj.get("template") or {}, "template", errors)
+    return errors

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ....api.errors import Cause
-from ....api.names import long_name_problems
+from ....api.errors import FieldError
+from ....api.names import validate_long_name
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
 from ..pod.defaults import default_pod_template
@@ -23,9 +23,9 @@ class ReplicationControllerStrategy(Strategy):
     status_protects = ()
     default_garbage_collection = "orphan"
 
-    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
-        """See L{long_name_problems}."""
-        return long_name_problems(name, prefix)
+    def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
+        """See L{validate_long_name}."""
+        return validate_long_name(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
         """Selector and labels come from the template, where they are not given."""
@@ -57,15 +57,15 @@ class ReplicationControllerStrategy(Strategy):
         """No replicas yet."""
         obj["status"] = {"replicas": 0}
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The spec of a new one."""
         return validation.validate_replication_controller(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The spec; even the selector may change."""
         return validation.validate_replication_controller(obj)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The counts."""
         return validation.validate_replica_set_status(obj)
 

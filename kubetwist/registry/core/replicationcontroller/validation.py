@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from ....api.errors import Cause, invalid, required
+from ....api.errors import FieldError, invalid, required
 from ....api.resource import JSONObject
-from ...generic.validation.fields import Causes, not_negative
+from ...generic.validation.fields import ErrorList, not_negative
 from ..pod.validation.template import always_restarts, validate_template
 
 _BEYOND: Final = "cannot be greater than status.replicas"
 
 
-def check_within_replicas(status: JSONObject, names: tuple[str, ...], causes: Causes) -> None:
+def check_within_replicas(status: JSONObject, names: tuple[str, ...], errors: ErrorList) -> None:
     """Check that counts in a status are not greater than C{replicas}."""
     replicas = status.get("replicas") or 0
     for name in names:
         count = status.get(name) or 0
         if count > replicas:
-            causes.append(invalid(f"status.{name}", count, _BEYOND))
+            errors.append(invalid(f"status.{name}", count, _BEYOND))
 
 
-def validate_replica_set_status(obj: JSONObject) -> list[Cause]:
+def validate_replica_set_status(obj: JSONObject) -> list[FieldError]:
     """Counts that fit each other."""
-    causes: Causes = []
+    errors: ErrorList = []
     status = obj.get("status") or {}
     names = (
         "replicas",
@@ -34,31 +34,31 @@ def validate_replica_set_status(obj: JSONObject) -> list[Cause]:
         "observedGeneration",
     )
     for name in names:
-        not_negative(status.get(name), f"status.{name}", causes)
-    check_within_replicas(status, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), causes)
+        not_negative(status.get(name), f"status.{name}", errors)
+    check_within_replicas(status, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), errors)
     if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
         text = "cannot be greater than readyReplicas"
-        causes.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
-    return causes
+        errors.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
+    return errors
 
 
-def validate_replication_controller(obj: JSONObject) -> list[Cause]:
+def validate_replication_controller(obj: JSONObject) -> list[FieldError]:
     """A replication controller as it may stand."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec = obj["spec"]
-    not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds", causes)
+    not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds", errors)
     selector, template = spec.get("selector"), spec.get("template")
     if not selector:
-        causes.append(required("spec.selector"))
-    not_negative(spec.get("replicas"), "spec.replicas", causes)
+        errors.append(required("spec.selector"))
+    not_negative(spec.get("replicas"), "spec.replicas", errors)
     if template is None:
-        causes.append(required("spec.template"))
-        return causes
+        errors.append(required("spec.template"))
+        return errors
     found = (template.get("metadata") or {}).get("labels")
     labels = found or {}
     if selector and any(labels.get(key) != value for key, value in selector.items()):
         text = "`selector` does not match template `labels`"
-        causes.append(invalid("spec.template.metadata.labels", found, text))
-    validate_template(template, "spec.template", causes)
-    always_restarts(template.get("spec") or {}, "spec.template", "ReplicationController", causes)
-    return causes
+        errors.append(invalid("spec.template.metadata.labels", found, text))
+    validate_template(template, "spec.template", errors)
+    always_restarts(template.get("spec") or {}, "spec.template", "ReplicationController", errors)
+    return errors

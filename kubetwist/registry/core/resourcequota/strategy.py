@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ....api.errors import Cause
+from ....api.errors import FieldError
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
 from ..pod.defaults import round_up
@@ -30,15 +30,15 @@ class ResourceQuotaStrategy(Strategy):
         """Nothing is counted yet."""
         obj["status"] = {}
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Resources and scopes that exist."""
         return validation.validate_resource_quota(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The scopes stay."""
         return validation.validate_resource_quota_update(obj, old)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Quantities."""
         return validation.validate_resource_quota_status(obj)
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ....api.errors import MOST_CAUSES, Cause, invalid, required
+from ....api.errors import MAX_FIELD_ERRORS, FieldError, invalid, required
 from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
-from ...generic.validation.fields import Causes, go_json, invalid_name, invalid_shown, quantity, quantity_not_negative
+from ...generic.validation.fields import (
+    ErrorList,
+    go_json,
+    invalid_name,
+    invalid_shown,
+    quantity,
+    quantity_not_negative,
+)
 from ..pod.validation.resources import is_integer, resource_name
 
 _SCOPES: Final = (
@@ -22,20 +29,20 @@ _SCOPES: Final = (
 )
 
 
-def _amounts(found: JSONObject | None, path: str, causes: Causes) -> None:
+def _amounts(found: JSONObject | None, path: str, errors: ErrorList) -> None:
     for name in sorted(found or {}):
         here = f"{path}[{name}]"
-        _quota_name(name, here, causes)
+        _quota_name(name, here, errors)
         value = (found or {})[name]
-        quantity_not_negative(value, here, causes)
+        quantity_not_negative(value, here, errors)
         if is_integer(name) and quantity(value).scaled(-3) % 1000:
-            causes.append(invalid(here, str(value), "must be an integer"))
+            errors.append(invalid(here, str(value), "must be an integer"))
 
 
-def _quota_name(name: str, path: str, causes: Causes) -> None:
-    resource_name(name, path, causes)
+def _quota_name(name: str, path: str, errors: ErrorList) -> None:
+    resource_name(name, path, errors)
     if "/" not in name and not _is_standard(name):
-        causes.append(invalid_name(path, name, "must be a standard resource for quota"))
+        errors.append(invalid_name(path, name, "must be a standard resource for quota"))
 
 
 def _is_standard(name: str) -> bool:
@@ -67,35 +74,35 @@ _QUOTA: Final = frozenset(
 )
 
 
-def validate_resource_quota(obj: JSONObject) -> list[Cause]:
+def validate_resource_quota(obj: JSONObject) -> list[FieldError]:
     """Resources and scopes that can be counted."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec = obj["spec"]
-    _amounts(spec.get("hard"), "spec.hard", causes)
+    _amounts(spec.get("hard"), "spec.hard", errors)
     hard, scopes = spec.get("hard") or {}, spec.get("scopes") or []
     beyond = _Beyond(hard)
-    unknown: Cause | None = None
+    unknown: FieldError | None = None
     for scope in scopes:
         if scope not in _SCOPES:
             # Said once, as it quotes the whole list; as is what goes beyond a scope.
             unknown = unknown or invalid("spec.scopes", scopes, "unsupported scope")
-            causes.append(unknown)
-        beyond.tell(scope, lambda: invalid("spec.scopes", scopes, _BEYOND), causes)
-    _conflicts(scopes, "spec.scopes", scopes, causes)
+            errors.append(unknown)
+        beyond.tell(scope, lambda: invalid("spec.scopes", scopes, _BEYOND), errors)
+    _conflicts(scopes, "spec.scopes", scopes, errors)
     expressions = (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
     beyond = _Beyond(hard)
     for expression in expressions:
-        _scope_expression(expression, expressions, beyond, causes)
+        _scope_expression(expression, expressions, beyond, errors)
     # The reference shows C{scopes} here, too.
-    _conflicts([one.get("scopeName") for one in expressions], _EXPRESSIONS, spec.get("scopes"), causes)
-    return causes
+    _conflicts([one.get("scopeName") for one in expressions], _EXPRESSIONS, spec.get("scopes"), errors)
+    return errors
 
 
-def _conflicts(scopes: Sequence[JSONValue], path: str, shown: JSONValue, causes: Causes) -> None:
+def _conflicts(scopes: Sequence[JSONValue], path: str, shown: JSONValue, errors: ErrorList) -> None:
     """Scopes that nothing is in both of."""
     for one, other in (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")):
         if one in scopes and other in scopes:
-            causes.append(invalid(path, shown, "conflicting scopes"))
+            errors.append(invalid(path, shown, "conflicting scopes"))
 
 
 class _Beyond:
@@ -103,15 +110,15 @@ class _Beyond:
     Tells of resources that a scope says nothing about.
 
     What quotes all scopes is made once, and how many there are found out once per scope; no more is told than anybody
-    reads, so that thousands of scopes and resources do not make millions of causes.
+    reads, so that thousands of scopes and resources do not make millions of errors.
     """
 
     def __init__(self, hard: JSONObject) -> None:
         self._standard = [name for name in sorted(hard) if _is_standard(name)]
         self._counts: dict[str, int] = {}
-        self._cause: Cause | None = None
+        self._cause: FieldError | None = None
 
-    def tell(self, scope: str, make: Callable[[], Cause], causes: Causes) -> None:
+    def tell(self, scope: str, make: Callable[[], FieldError], errors: ErrorList) -> None:
         """
         Add a cause for each resource that is beyond C{scope}.
 
@@ -124,7 +131,7 @@ class _Beyond:
         if count:
             if self._cause is None:
                 self._cause = make()
-            causes.extend([self._cause] * min(count, max(MOST_CAUSES - len(causes), 1)))
+            errors.extend([self._cause] * min(count, max(MAX_FIELD_ERRORS - len(errors), 1)))
 
 
 def _counted_within(scope: str) -> tuple[str, ...] | None:
@@ -150,25 +157,25 @@ _EXPRESSIONS: Final = "spec.scopeSelector.matchExpressions"
 
 
 def _scope_expression(
-    expression: JSONObject, expressions: Sequence[JSONObject], beyond: _Beyond, causes: Causes
+    expression: JSONObject, expressions: Sequence[JSONObject], beyond: _Beyond, errors: ErrorList
 ) -> None:
     name, operator = expression.get("scopeName") or "", expression.get("operator") or ""
     values, path = expression.get("values") or (), _EXPRESSIONS
     if name not in _SCOPES:
-        causes.append(invalid_name(f"{path}.scopeName", name, "unsupported scope"))
-    beyond.tell(name, lambda: invalid_shown(path, _shown_selector(expressions), _BEYOND), causes)
+        errors.append(invalid_name(f"{path}.scopeName", name, "unsupported scope"))
+    beyond.tell(name, lambda: invalid_shown(path, _shown_selector(expressions), _BEYOND), errors)
     if name in _SCOPES and name not in ("PriorityClass", "VolumeAttributesClass") and operator != "Exists":
-        causes.append(invalid(f"{path}.operator", operator, _ALWAYS_EXISTS))
+        errors.append(invalid(f"{path}.operator", operator, _ALWAYS_EXISTS))
     if operator in ("In", "NotIn"):
         if not values:
             text = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-            causes.append(required(f"{path}.values", text))
+            errors.append(required(f"{path}.values", text))
     elif operator in ("Exists", "DoesNotExist"):
         if values:
             text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-            causes.append(invalid(f"{path}.values", list(values), text))
+            errors.append(invalid(f"{path}.values", list(values), text))
     else:
-        causes.append(invalid_name(f"{path}.operator", operator, "not a valid selector operator"))
+        errors.append(invalid_name(f"{path}.operator", operator, "not a valid selector operator"))
 
 
 def _shown_selector(expressions: Sequence[JSONObject]) -> str:
@@ -180,19 +187,19 @@ def _shown_selector(expressions: Sequence[JSONObject]) -> str:
     return go_json({"MatchExpressions": parts})
 
 
-def validate_resource_quota_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_resource_quota_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """The scopes stay."""
-    causes = validate_resource_quota(obj)
+    errors = validate_resource_quota(obj)
     new, was = obj["spec"].get("scopes"), old["spec"].get("scopes")
     if set(new or ()) != set(was or ()):
-        causes.append(invalid("spec.scopes", new, "field is immutable"))
-    return causes
+        errors.append(invalid("spec.scopes", new, "field is immutable"))
+    return errors
 
 
-def validate_resource_quota_status(obj: JSONObject) -> list[Cause]:
+def validate_resource_quota_status(obj: JSONObject) -> list[FieldError]:
     """Amounts."""
-    causes: Causes = []
+    errors: ErrorList = []
     status = obj.get("status") or {}
-    _amounts(status.get("hard"), "status.hard", causes)
-    _amounts(status.get("used"), "status.used", causes)
-    return causes
+    _amounts(status.get("hard"), "status.hard", errors)
+    _amounts(status.get("used"), "status.used", errors)
+    return errors

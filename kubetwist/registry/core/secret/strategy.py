@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ....api.errors import Cause
+from ....api.errors import FieldError
 from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
@@ -34,7 +34,7 @@ class SecretStrategy(Strategy):
         if not obj.get("type"):
             obj["type"] = old.get("type", "Opaque")
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Keys, size, and what the type asks for."""
         return validation.validate_secret(obj)
 
@@ -49,7 +49,7 @@ class SecretStrategy(Strategy):
         """Return whether the data are immutable, and so compared as they are (C{reflect.DeepEqual})."""
         return bool(old.get("immutable"))
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The type stays, and what is marked immutable."""
         return validation.validate_secret_update(obj, old)
 

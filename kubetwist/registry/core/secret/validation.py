@@ -6,11 +6,11 @@ from base64 import b64decode, b64encode
 from typing import Final
 
 from ....api.decoding import BodyError, decode_json, json_type
-from ....api.errors import Cause, required, too_long
-from ....api.names import config_map_key_problems
+from ....api.errors import FieldError, required, too_long
+from ....api.names import validate_config_map_key
 from ....api.objectmeta import Parts
 from ....api.resource import JSONObject
-from ...generic.validation.fields import Causes, check, immutable
+from ...generic.validation.fields import ErrorList, check, immutable
 from ..configmap.validation import MAX_DATA, check_frozen, decoded_size
 
 _ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
@@ -21,42 +21,42 @@ def encoded(strings: JSONObject) -> dict[str, str]:
     return {key: b64encode((text or "").encode()).decode() for key, text in strings.items()}
 
 
-def validate_secret(obj: JSONObject) -> list[Cause]:
+def validate_secret(obj: JSONObject) -> list[FieldError]:
     """Keys that can be files' names, not too much in all, and what the type asks for."""
-    causes: Causes = []
+    errors: ErrorList = []
     data = obj.get("data") or {}
     size = 0
     for key in sorted(data):
-        check(key, f"data[{key}]", config_map_key_problems, causes)
+        check(key, f"data[{key}]", validate_config_map_key, errors)
         size += decoded_size(data[key])
     if size > MAX_DATA:
-        causes.append(too_long("data", MAX_DATA))
+        errors.append(too_long("data", MAX_DATA))
     kind = obj.get("type") or ""
     if kind == "kubernetes.io/service-account-token":
         if not (obj["metadata"].get("annotations") or {}).get(_ACCOUNT_NAME):
-            causes.append(required(f"metadata.annotations[{_ACCOUNT_NAME}]"))
+            errors.append(required(f"metadata.annotations[{_ACCOUNT_NAME}]"))
     elif kind == "kubernetes.io/dockercfg":
-        _json(data, ".dockercfg", causes)
+        _json(data, ".dockercfg", errors)
     elif kind == "kubernetes.io/dockerconfigjson":
-        _json(data, ".dockerconfigjson", causes)
+        _json(data, ".dockerconfigjson", errors)
     elif kind == "kubernetes.io/basic-auth":
         if "username" not in data and "password" not in data:
-            causes.append(required("data[username]"))
-            causes.append(required("data[password]"))
+            errors.append(required("data[username]"))
+            errors.append(required("data[password]"))
     elif kind == "kubernetes.io/ssh-auth":
         if not data.get("ssh-privatekey"):
-            causes.append(required("data[ssh-privatekey]"))
+            errors.append(required("data[ssh-privatekey]"))
     elif kind == "kubernetes.io/tls":
         for key in ("tls.crt", "tls.key"):
             if key not in data:
-                causes.append(required(f"data[{key}]"))
-    return causes
+                errors.append(required(f"data[{key}]"))
+    return errors
 
 
-def _json(data: JSONObject, key: str, causes: Causes) -> None:
+def _json(data: JSONObject, key: str, errors: ErrorList) -> None:
     path = f"data[{key}]"
     if key not in data:
-        causes.append(required(path))
+        errors.append(required(path))
         return
     text = ""
     try:
@@ -66,12 +66,12 @@ def _json(data: JSONObject, key: str, causes: Causes) -> None:
     except BodyError as error:
         text = str(error)
     if text:
-        causes.append(Cause("FieldValueInvalid", f'Invalid value: "<secret contents redacted>": {text}', path))
+        errors.append(FieldError("FieldValueInvalid", f'Invalid value: "<secret contents redacted>": {text}', path))
 
 
-def validate_secret_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_secret_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """The type stays, and what is marked immutable."""
-    causes: Causes = []
-    immutable(obj.get("type"), old.get("type"), "type", causes)
-    check_frozen(obj, old, ("data",), causes)
-    return Parts(causes, validate_secret(obj))
+    errors: ErrorList = []
+    immutable(obj.get("type"), old.get("type"), "type", errors)
+    check_frozen(obj, old, ("data",), errors)
+    return Parts(errors, validate_secret(obj))

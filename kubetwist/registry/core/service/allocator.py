@@ -204,8 +204,8 @@ class ServiceAllocator:
                 allocator.allocate(address)
         except AllocationError as error:
             text = str(error)
-            cause = invalid("spec.clusterIPs", given, f"failed to allocate IP {address}: {text}")
-            raise APIStatusError.invalid(_SERVICE, obj["metadata"].get("name", ""), [cause]) from None
+            field_error = invalid("spec.clusterIPs", given, f"failed to allocate IP {address}: {text}")
+            raise APIStatusError.invalid(_SERVICE, obj["metadata"].get("name", ""), [field_error]) from None
         if not dry_run:
             reservation.ips.append(address)
 
@@ -286,8 +286,8 @@ class ServiceAllocator:
         try:
             self.ports.allocate(number, anywhere=dry_run)
         except AllocationError as error:
-            cause = invalid(path, number, str(error))
-            raise APIStatusError.invalid(_SERVICE, obj["metadata"].get("name", ""), [cause]) from None
+            field_error = invalid(path, number, str(error))
+            raise APIStatusError.invalid(_SERVICE, obj["metadata"].get("name", ""), [field_error]) from None
         reservation.ports.append(number)
 
     def _health_check(self, obj: JSONObject, before: JSONObject, reservation: Reservation, dry_run: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from ....api.errors import Cause
+from ....api.errors import FieldError
 from ....api.resource import JSONObject
 from ...generic.bootstrap import ensure, new_condition
 from ...generic.validation.fields import NO_LOOPBACK
@@ -68,9 +68,9 @@ async def kubernetes_service(
             await ensure(slices, kubernetes_slice([address], port), forgives=is_about_loopback)
 
 
-def is_about_loopback(cause: Cause) -> bool:
+def is_about_loopback(field_error: FieldError) -> bool:
     """Return whether the only errors are endpoints on a loopback address: a host may have no other address."""
-    return NO_LOOPBACK in cause.message
+    return NO_LOOPBACK in field_error.message
 
 
 def kubernetes_endpoints(addresses: Sequence[str], port: int) -> JSONObject:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ....api.errors import APIStatusError, Cause, invalid
+from ....api.errors import APIStatusError, FieldError, invalid
 from ....api.resource import GroupKind, JSONObject
 from .validation import is_headless
 
@@ -36,10 +36,10 @@ def settle_families(obj: JSONObject, before: JSONObject, configured: Sequence[st
     if spec.get("ipFamilyPolicy") is None:
         spec["ipFamilyPolicy"] = before.get("ipFamilyPolicy") or (_REQUIRED if selectorless else _SINGLE)
     _reduce(spec, before)
-    causes = _reduced(spec, before) + _too_many(spec)
+    errors = _reduced(spec, before) + _too_many(spec)
     families = list(spec.get("ipFamilies") or ())
-    causes += _infer(spec, families, configured)
-    _refuse(name, causes)
+    errors += _infer(spec, families, configured)
+    _refuse(name, errors)
     if not selectorless:
         _refuse(name, _not_configured(spec, families, configured))
     families = families or [configured[0]]
@@ -49,9 +49,9 @@ def settle_families(obj: JSONObject, before: JSONObject, configured: Sequence[st
     spec["ipFamilies"] = families
 
 
-def _refuse(name: str, causes: Sequence[Cause]) -> None:
-    if causes:
-        raise APIStatusError.invalid(_SERVICE, name, causes)
+def _refuse(name: str, errors: Sequence[FieldError]) -> None:
+    if errors:
+        raise APIStatusError.invalid(_SERVICE, name, errors)
 
 
 def _addresses(spec: JSONObject) -> list[str]:
@@ -88,7 +88,7 @@ def _reduce(spec: JSONObject, before: JSONObject) -> None:
         spec["ipFamilies"] = spec["ipFamilies"][:1]
 
 
-def _reduced(spec: JSONObject, before: JSONObject) -> list[Cause]:
+def _reduced(spec: JSONObject, before: JSONObject) -> list[FieldError]:
     """Return errors if the second address or family is removed without the policy C{SingleStack}."""
     policy = spec["ipFamilyPolicy"]
     if policy == _SINGLE:
@@ -100,7 +100,7 @@ def _reduced(spec: JSONObject, before: JSONObject) -> list[Cause]:
     ]
 
 
-def _too_many(spec: JSONObject) -> list[Cause]:
+def _too_many(spec: JSONObject) -> list[FieldError]:
     policy = spec["ipFamilyPolicy"]
     if policy != _SINGLE:
         return []
@@ -111,9 +111,9 @@ def _too_many(spec: JSONObject) -> list[Cause]:
     ]
 
 
-def _infer(spec: JSONObject, families: list[str], configured: Sequence[str]) -> list[Cause]:
+def _infer(spec: JSONObject, families: list[str], configured: Sequence[str]) -> list[FieldError]:
     """Add the families of the addresses to those that are named."""
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     addresses = _addresses(spec)
     for index, address in enumerate(addresses):
         if address == "None":
@@ -125,18 +125,18 @@ def _infer(spec: JSONObject, families: list[str], configured: Sequence[str]) -> 
             families.append(family)
         else:
             text = f"{family} is not configured on this cluster"
-            causes.append(invalid(f"spec.clusterIPs[{index}]", addresses, text))
-    return causes
+            errors.append(invalid(f"spec.clusterIPs[{index}]", addresses, text))
+    return errors
 
 
-def _not_configured(spec: JSONObject, families: Sequence[str], configured: Sequence[str]) -> list[Cause]:
-    causes: list[Cause] = []
+def _not_configured(spec: JSONObject, families: Sequence[str], configured: Sequence[str]) -> list[FieldError]:
+    errors: list[FieldError] = []
     policy = spec["ipFamilyPolicy"]
     if policy == _REQUIRED and len(configured) < 2:
-        causes.append(invalid(_POLICY, policy, "this cluster is not configured for dual-stack services"))
-    causes.extend(
+        errors.append(invalid(_POLICY, policy, "this cluster is not configured for dual-stack services"))
+    errors.extend(
         invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
         for index, family in enumerate(families)
         if family not in configured
     )
-    return causes
+    return errors

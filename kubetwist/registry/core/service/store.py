@@ -23,7 +23,7 @@ from ...generic.store import Store
 from .allocator import Reservation, ServiceAllocator, holdings
 from .ipaddresses import GROUP, IPAddressStore, canonical
 from .serverallocators import ServiceAllocators
-from .validation import cluster_ip_causes, is_headless
+from .validation import is_headless, validate_cluster_ips
 
 if TYPE_CHECKING:
     from ...stores import Stores
@@ -202,9 +202,9 @@ class ServiceStore(Store):
         @raise APIStatusError: It would fail.
         """
         spec = obj["spec"]
-        causes = cluster_ip_causes(spec, (old or {}).get("spec") or {})
-        if causes:
-            raise self.invalid(obj["metadata"].get("name", ""), causes)
+        errors = validate_cluster_ips(spec, (old or {}).get("spec") or {})
+        if errors:
+            raise self.invalid(obj["metadata"].get("name", ""), errors)
         wanted = {"metadata": obj["metadata"], "spec": orjson.loads(orjson.dumps(spec))}
         self._services.settle(self._services.allocate(wanted, old, dry_run=dry_run))
 

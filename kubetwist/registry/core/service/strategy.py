@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ....api.errors import Cause
-from ....api.names import is_dns1123_label_problems
+from ....api.errors import FieldError
+from ....api.names import validate_dns1123_label
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
 from . import validation
@@ -25,9 +25,9 @@ class ServiceStrategy(Strategy):
     delete_returns_object = True
     allow_create_on_update = True
 
-    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+    def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """A service's name is a label in DNS."""
-        return is_dns1123_label_problems(name, prefix)
+        return validate_dns1123_label(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
         """See C{pkg/apis/core/v1/defaults.go}; of the two forms of the cluster IP the singular one leads."""
@@ -89,15 +89,15 @@ class ServiceStrategy(Strategy):
         if validation.needs_no_load_balancer(obj["spec"]):
             obj["status"] = {**(obj.get("status") or {}), "loadBalancer": {}}
 
-    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+    def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """The spec of a new one."""
         return validation.validate_service(obj)
 
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The spec, and that addresses stay."""
         return validation.validate_service_update(obj, old)
 
-    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """The balancer's addresses."""
         return validation.validate_service_status(obj, old)
 

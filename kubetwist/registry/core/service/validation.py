@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from ....api.addresses import Network, cidr_problems, parse_cidr, parse_ip, shown_ip
-from ....api.errors import Cause, duplicate, forbidden, invalid, required
-from ....api.names import qualified_name_problems
+from ....api.addresses import Network, parse_cidr, parse_ip, shown_ip, validate_cidr
+from ....api.errors import FieldError, duplicate, forbidden, invalid, required
+from ....api.names import validate_qualified_name
 from ....api.resource import JSONObject
 from ...generic.validation.addresses import address_warnings
 from ...generic.validation.fields import (
     IMMUTABLE,
-    Causes,
+    ErrorList,
     check,
     cidr,
     dns_label,
@@ -55,144 +55,144 @@ def is_headless(spec: JSONObject) -> bool:
     return len(many) == 1 and many[0] == "None"
 
 
-def validate_service(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+def validate_service(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
     """A service as it may stand; addresses that an older server let through in C{old} may stay."""
-    causes = cluster_ip_causes(obj["spec"], {} if old is None else old["spec"])
+    errors = validate_cluster_ips(obj["spec"], {} if old is None else old["spec"])
     # The reference gives addresses out before it looks at anything else, and does not go on from here.
-    return causes or _validate_rest(obj, {} if old is None else old)
+    return errors or _validate_rest(obj, {} if old is None else old)
 
 
-def _validate_rest(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    causes: Causes = []
+def _validate_rest(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+    errors: ErrorList = []
     spec = obj["spec"]
     kind = spec.get("type") or ""
     ports = spec.get("ports") or []
-    _topology(obj, causes)
+    _topology(obj, errors)
     if not ports and not is_headless(spec) and kind != "ExternalName":
-        causes.append(required("spec.ports"))
+        errors.append(required("spec.ports"))
     if kind in ("NodePort", "LoadBalancer") and is_headless(spec):
-        causes.append(invalid("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services"))
+        errors.append(invalid("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services"))
     elif kind == "ExternalName":
-        _external_name(spec, causes)
+        _external_name(spec, errors)
     names: set[str] = set()
     for index, port in enumerate(ports):
-        _port(port, len(ports) > 1, f"spec.ports[{index}]", names, causes)
-    labels(spec.get("selector"), "spec.selector", causes)
-    one_of(spec.get("sessionAffinity"), ("ClientIP", "None"), "spec.sessionAffinity", causes)
-    _affinity(spec, causes)
+        _port(port, len(ports) > 1, f"spec.ports[{index}]", names, errors)
+    labels(spec.get("selector"), "spec.selector", errors)
+    one_of(spec.get("sessionAffinity"), ("ClientIP", "None"), "spec.sessionAffinity", errors)
+    _affinity(spec, errors)
     held = frozenset((old.get("spec") or {}).get("externalIPs") or ())
     for index, address in enumerate(spec.get("externalIPs") or ()):
-        before = len(causes)
+        before = len(errors)
         if address not in held:
-            ip(address, f"spec.externalIPs[{index}]", causes)
-        if len(causes) == before:
-            non_special_ip(address, f"spec.externalIPs[{index}]", causes)
+            ip(address, f"spec.externalIPs[{index}]", errors)
+        if len(errors) == before:
+            non_special_ip(address, f"spec.externalIPs[{index}]", errors)
     if kind not in _TYPES:
-        causes.append(unsupported("spec.type", kind, _TYPES) if kind else required("spec.type"))
+        errors.append(unsupported("spec.type", kind, _TYPES) if kind else required("spec.type"))
     if kind == "ClusterIP":
         for index, port in enumerate(ports):
             if port.get("nodePort"):
                 text = "may not be used when `type` is 'ClusterIP'"
-                causes.append(forbidden(f"spec.ports[{index}].nodePort", text))
-    _duplicate_node_ports(ports if old else _numbered(spec), causes)
-    _duplicate_ports(ports, causes)
-    _source_ranges(obj, old, kind, causes)
+                errors.append(forbidden(f"spec.ports[{index}].nodePort", text))
+    _duplicate_node_ports(ports if old else _numbered(spec), errors)
+    _duplicate_ports(ports, errors)
+    _source_ranges(obj, old, kind, errors)
     if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
         text = "may only be used when `type` is 'LoadBalancer'"
-        causes.append(forbidden("spec.allocateLoadBalancerNodePorts", text))
+        errors.append(forbidden("spec.allocateLoadBalancerNodePorts", text))
     if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is None:
-        causes.append(required("allocateLoadBalancerNodePorts"))
-    _balancer_class(spec, causes)
-    _traffic(spec, kind, causes)
-    return causes
+        errors.append(required("allocateLoadBalancerNodePorts"))
+    _balancer_class(spec, errors)
+    _traffic(spec, kind, errors)
+    return errors
 
 
-def _topology(obj: JSONObject, causes: Causes) -> None:
+def _topology(obj: JSONObject, errors: ErrorList) -> None:
     annotations = obj["metadata"].get("annotations") or {}
     mode, hints = annotations.get(_TOPOLOGY_MODE), annotations.get(_TOPOLOGY_HINTS)
     if mode is not None and hints is not None and mode != hints:
         text = f"must match annotations[{_TOPOLOGY_HINTS}] when both are specified"
-        causes.append(invalid(f"metadata.annotations[{_TOPOLOGY_MODE}]", mode, text))
+        errors.append(invalid(f"metadata.annotations[{_TOPOLOGY_MODE}]", mode, text))
 
 
-def _balancer_class(spec: JSONObject, causes: Causes) -> None:
+def _balancer_class(spec: JSONObject, errors: ErrorList) -> None:
     balancer = spec.get("loadBalancerClass")
     if balancer is None:
         return
     if spec.get("type") == "LoadBalancer":
-        check(balancer, "spec.loadBalancerClass", qualified_name_problems, causes)
+        check(balancer, "spec.loadBalancerClass", validate_qualified_name, errors)
     else:
-        causes.append(forbidden("spec.loadBalancerClass", "may only be used when `type` is 'LoadBalancer'"))
+        errors.append(forbidden("spec.loadBalancerClass", "may only be used when `type` is 'LoadBalancer'"))
 
 
-def _external_name(spec: JSONObject, causes: Causes) -> None:
+def _external_name(spec: JSONObject, errors: ErrorList) -> None:
     for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
         if spec.get(name) or (name == "ipFamilyPolicy" and spec.get(name) is not None):
-            causes.append(forbidden(f"spec.{name}", "may not be set for ExternalName services"))
+            errors.append(forbidden(f"spec.{name}", "may not be set for ExternalName services"))
     name = (spec.get("externalName") or "").removesuffix(".")
     if name:
-        check(name, "spec.externalName", dns_subdomain, causes)
+        check(name, "spec.externalName", dns_subdomain, errors)
     else:
-        causes.append(required("spec.externalName"))
+        errors.append(required("spec.externalName"))
 
 
-def _port(port: JSONObject, named: bool, path: str, names: set[str], causes: Causes) -> None:
+def _port(port: JSONObject, named: bool, path: str, names: set[str], errors: ErrorList) -> None:
     name = port.get("name") or ""
     if not name:
         if named:
-            causes.append(required(f"{path}.name"))
+            errors.append(required(f"{path}.name"))
     else:
-        check(name, f"{path}.name", dns_label, causes)
+        check(name, f"{path}.name", dns_label, errors)
         if name in names:
-            causes.append(duplicate(f"{path}.name", name))
+            errors.append(duplicate(f"{path}.name", name))
         names.add(name)
-    port_number(port.get("port"), f"{path}.port", causes)
-    one_of(port.get("protocol"), PROTOCOLS, f"{path}.protocol", causes)
-    port_number_or_name(port.get("targetPort", 0), f"{path}.targetPort", causes)
+    port_number(port.get("port"), f"{path}.port", errors)
+    one_of(port.get("protocol"), PROTOCOLS, f"{path}.protocol", errors)
+    port_number_or_name(port.get("targetPort", 0), f"{path}.targetPort", errors)
     if port.get("appProtocol") is not None:
-        check(port["appProtocol"], f"{path}.appProtocol", qualified_name_problems, causes)
+        check(port["appProtocol"], f"{path}.appProtocol", validate_qualified_name, errors)
 
 
-def _affinity(spec: JSONObject, causes: Causes) -> None:
+def _affinity(spec: JSONObject, errors: ErrorList) -> None:
     path = "spec.sessionAffinityConfig"
     config = spec.get("sessionAffinityConfig")
     if spec.get("sessionAffinity") == "ClientIP":
         seconds = ((config or {}).get("clientIP") or {}).get("timeoutSeconds")
         if seconds is None:
-            causes.append(required(path, "when session affinity type is ClientIP"))
+            errors.append(required(path, "when session affinity type is ClientIP"))
         elif not 0 < seconds <= _DAY:
             text = f"must be greater than 0 and less than {_DAY}"
-            causes.append(invalid(f"{path}.clientIP.timeoutSeconds", seconds, text))
+            errors.append(invalid(f"{path}.clientIP.timeoutSeconds", seconds, text))
     elif spec.get("sessionAffinity") == "None" and config is not None:
-        causes.append(forbidden(path, "must not be set when session affinity is None"))
+        errors.append(forbidden(path, "must not be set when session affinity is None"))
 
 
-def cluster_ip_causes(spec: JSONObject, before: JSONObject) -> Causes:
+def validate_cluster_ips(spec: JSONObject, before: JSONObject) -> ErrorList:
     """The addresses of a service and the families that they are of."""
-    causes: Causes = []
+    errors: ErrorList = []
     if spec.get("type") == "ExternalName":
-        return causes
+        return errors
     path = "spec.clusterIPs"
     one, many = spec.get("clusterIP") or "", _addresses(spec)
     families = spec.get("ipFamilies") or []
     if one and not many:
-        causes.append(required(path))
+        errors.append(required(path))
     elif one and many[0] != one:
-        causes.append(invalid(path, many, "first value must match `clusterIP`"))
+        errors.append(invalid(path, many, "first value must match `clusterIP`"))
     elif many and not one:
-        causes.append(invalid(path, many, "must be empty when `clusterIP` is not specified"))
+        errors.append(invalid(path, many, "must be empty when `clusterIP` is not specified"))
     seen: set[str] = set()
     for index, family in enumerate(families):
         where = f"spec.ipFamilies[{index}]"
         if family not in _FAMILIES:
-            causes.append(unsupported(where, family, _FAMILIES))
+            errors.append(unsupported(where, family, _FAMILIES))
         if family in seen:
-            causes.append(duplicate(where, family))
+            errors.append(duplicate(where, family))
         seen.add(family)
     policy = spec.get("ipFamilyPolicy")
     if policy is not None and policy not in _POLICIES:
-        causes.append(unsupported("spec.ipFamilyPolicy", policy, _POLICIES))
-    problems: Causes = []
+        errors.append(unsupported("spec.ipFamilyPolicy", policy, _POLICIES))
+    problems: ErrorList = []
     held = frozenset(_addresses(before))
     for index, address in enumerate(many):
         if index == 0 and address == "None":
@@ -200,25 +200,25 @@ def cluster_ip_causes(spec: JSONObject, before: JSONObject) -> Causes:
                 problems.append(invalid(path, many, "'None' must be the first and only value"))
         elif address not in held:
             ip(address, f"{path}[{index}]", problems)
-    causes.extend(problems)
+    errors.extend(problems)
     if len(many) > 2:
-        causes.append(invalid(path, many, "may only hold up to 2 values"))
+        errors.append(invalid(path, many, "may only hold up to 2 values"))
     if not problems:
-        _families(many, families, path, causes)
-    return causes
+        _families(many, families, path, errors)
+    return errors
 
 
-def _families(many: list[str], families: list[str], path: str, causes: Causes) -> None:
+def _families(many: list[str], families: list[str], path: str, errors: ErrorList) -> None:
     """Addresses, which were found to be such, are of both families if several, and of those that are told."""
     of = ["IPv6" if is_ipv6(address) else "IPv4" for address in many]
     if len(many) > 1 and len(set(of)) < 2:
-        causes.append(invalid(path, many, "may specify no more than one IP for each IP family"))
+        errors.append(invalid(path, many, "may specify no more than one IP for each IP family"))
     if many == ["None"]:
         return
     for index, (address, family, wanted) in enumerate(zip(many, of, families, strict=False)):
         if wanted in _FAMILIES and wanted != family:
             text = f"expected an {wanted} value as indicated by `ipFamilies[{index}]`"
-            causes.append(invalid(f"{path}[{index}]", address, text))
+            errors.append(invalid(f"{path}[{index}]", address, text))
 
 
 def gets_node_ports(spec: JSONObject) -> bool:
@@ -253,17 +253,17 @@ def _numbered(spec: JSONObject) -> list[JSONObject]:
     return numbered
 
 
-def _duplicate_node_ports(ports: list[JSONObject], causes: Causes) -> None:
+def _duplicate_node_ports(ports: list[JSONObject], errors: ErrorList) -> None:
     """Check that no node port occurs twice in a protocol; most duplicates are refused earlier, by allocation."""
     seen: set[tuple[Any, Any]] = set()
     for index, port in enumerate(ports):
         key = (port.get("protocol"), port.get("nodePort"))
         if key[1] and key in seen:
-            causes.append(duplicate(f"spec.ports[{index}].nodePort", key[1]))
+            errors.append(duplicate(f"spec.ports[{index}].nodePort", key[1]))
         seen.add(key)
 
 
-def _duplicate_ports(ports: list[JSONObject], causes: Causes) -> None:
+def _duplicate_ports(ports: list[JSONObject], errors: ErrorList) -> None:
     seen: set[tuple[Any, Any]] = set()
     for index, port in enumerate(ports):
         key = (port.get("protocol"), port.get("port"))
@@ -276,30 +276,32 @@ def _duplicate_ports(ports: list[JSONObject], causes: Causes) -> None:
                 "TargetPort": 0,
                 "NodePort": 0,
             }
-            causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {go_json(shown)}", f"spec.ports[{index}]"))
+            errors.append(
+                FieldError("FieldValueDuplicate", f"Duplicate value: {go_json(shown)}", f"spec.ports[{index}]")
+            )
         seen.add(key)
 
 
-def _source_ranges(obj: JSONObject, old: JSONObject, kind: str, causes: Causes) -> None:
+def _source_ranges(obj: JSONObject, old: JSONObject, kind: str, errors: ErrorList) -> None:
     ranges = obj["spec"].get("loadBalancerSourceRanges")
     # The reference's path begins with a capital letter.
     path = "spec.LoadBalancerSourceRanges"
     annotation = (obj["metadata"].get("annotations") or {}).get(_SOURCE_RANGES)
     if ranges:
         if kind != "LoadBalancer":
-            causes.append(forbidden(path, "may only be used when `type` is 'LoadBalancer'"))
+            errors.append(forbidden(path, "may only be used when `type` is 'LoadBalancer'"))
         held = {value.strip() for value in (old.get("spec") or {}).get("loadBalancerSourceRanges") or ()}
         for index, value in enumerate(ranges):
             if value.strip() not in held:
-                cidr(value.strip(), f"{path}[{index}]", causes)
+                cidr(value.strip(), f"{path}[{index}]", errors)
     elif annotation is not None:
         where = f"metadata.annotations[{_SOURCE_RANGES}]"
         if kind != "LoadBalancer":
-            causes.append(forbidden(where, "may only be used when `type` is 'LoadBalancer'"))
+            errors.append(forbidden(where, "may only be used when `type` is 'LoadBalancer'"))
         before = (old.get("metadata") or {}).get("annotations") or {}
         if annotation.strip() and annotation != before.get(_SOURCE_RANGES):
             for value in annotation.strip().split(","):
-                cidr(value.strip(), where, causes)
+                cidr(value.strip(), where, errors)
 
 
 def _outside(spec: JSONObject) -> bool:
@@ -313,57 +315,57 @@ def needs_health_check(spec: JSONObject) -> bool:
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
-def _traffic(spec: JSONObject, kind: str, causes: Causes) -> None:
+def _traffic(spec: JSONObject, kind: str, errors: ErrorList) -> None:
     outer, inner = spec.get("externalTrafficPolicy") or "", spec.get("internalTrafficPolicy")
     path = "spec.externalTrafficPolicy"
     if not _outside(spec):
         if outer:
-            causes.append(invalid(path, outer, "may only be set for externally-accessible services"))
+            errors.append(invalid(path, outer, "may only be set for externally-accessible services"))
     elif not outer:
-        causes.append(required(path))
+        errors.append(required(path))
     elif outer not in _TRAFFIC:
-        causes.append(unsupported(path, outer, _TRAFFIC))
+        errors.append(unsupported(path, outer, _TRAFFIC))
     health = spec.get("healthCheckNodePort") or 0
     if health and not needs_health_check(spec):
         text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-        causes.append(invalid("spec.healthCheckNodePort", health, text))
+        errors.append(invalid("spec.healthCheckNodePort", health, text))
     if inner is None and kind in ("ClusterIP", "NodePort", "LoadBalancer"):
-        causes.append(required("spec.internalTrafficPolicy"))
+        errors.append(required("spec.internalTrafficPolicy"))
     elif inner is not None and inner not in _TRAFFIC:
-        causes.append(unsupported("spec.internalTrafficPolicy", inner, _TRAFFIC))
+        errors.append(unsupported("spec.internalTrafficPolicy", inner, _TRAFFIC))
     distribution = spec.get("trafficDistribution")
     if distribution is not None and distribution not in _DISTRIBUTIONS:
-        causes.append(unsupported_string("spec.trafficDistribution", distribution, _DISTRIBUTIONS))
+        errors.append(unsupported_string("spec.trafficDistribution", distribution, _DISTRIBUTIONS))
 
 
 # --- updates -----------------------------------------------------------------------------------------------------
 
 
-def validate_service_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_service_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """The addresses of a service stay, as long as its type does."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec, before = obj["spec"], old["spec"]
     kind, was = spec.get("type"), before.get("type")
     # Addresses are given out before anything else is looked at.
-    wrong = cluster_ip_causes(spec, before)
+    wrong = validate_cluster_ips(spec, before)
     if wrong:
         return wrong
     if kind != "ExternalName" and was != "ExternalName":
-        _keep_addresses(spec, before, causes)
-        _keep_families(spec, before, causes)
+        _keep_addresses(spec, before, errors)
+        _keep_families(spec, before, errors)
     balancer, held_class = spec.get("loadBalancerClass"), before.get("loadBalancerClass")
     if kind == "LoadBalancer" and was == "LoadBalancer" and balancer != held_class:
         shown = "null" if balancer is None else go_json(balancer)
-        causes.append(invalid_shown("spec.loadBalancerClass", shown, "may not change once set"))
-    _balancer_class(spec, causes)
+        errors.append(invalid_shown("spec.loadBalancerClass", shown, "may not change once set"))
+    _balancer_class(spec, errors)
     health, held_health = (one.get("healthCheckNodePort") or 0 for one in (spec, before))
     if health != held_health and needs_health_check(before) and needs_health_check(spec):
-        causes.append(forbidden("spec.healthCheckNodePort", IMMUTABLE))
-    causes.extend(_validate_rest(obj, old))
-    return causes
+        errors.append(forbidden("spec.healthCheckNodePort", IMMUTABLE))
+    errors.extend(_validate_rest(obj, old))
+    return errors
 
 
-def _keep_addresses(spec: JSONObject, before: JSONObject, causes: Causes) -> None:
+def _keep_addresses(spec: JSONObject, before: JSONObject, errors: ErrorList) -> None:
     """The second address may come and go, the latter on request only."""
     path = "spec.clusterIPs"
     new, held = _addresses(spec), _addresses(before)
@@ -372,15 +374,15 @@ def _keep_addresses(spec: JSONObject, before: JSONObject, causes: Causes) -> Non
     if len(new) == len(held):
         for index, (now, then) in enumerate(zip(new, held, strict=True)):
             if now != then:
-                causes.append(invalid(f"{path}[{index}]", new, "may not change once set"))
+                errors.append(invalid(f"{path}[{index}]", new, "may not change once set"))
     elif not new:
-        causes.append(invalid_shown(f"{path}[0]", "null", "primary clusterIP can not be unset"))
+        errors.append(invalid_shown(f"{path}[0]", "null", "primary clusterIP can not be unset"))
     else:
         if held and new[0] != held[0]:
-            causes.append(invalid(f"{path}[0]", new, "may not change once set"))
+            errors.append(invalid(f"{path}[0]", new, "may not change once set"))
 
 
-def _keep_families(spec: JSONObject, before: JSONObject, causes: Causes) -> None:
+def _keep_families(spec: JSONObject, before: JSONObject, errors: ErrorList) -> None:
     """So may the second family; a headless service may have others."""
     path = "spec.ipFamilies[0]"
     new, held = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
@@ -391,12 +393,12 @@ def _keep_families(spec: JSONObject, before: JSONObject, causes: Causes) -> None
     if len(new) == len(held):
         for now, then in zip(new, held, strict=True):
             if now != then:
-                causes.append(invalid(path, new, "may not change once set"))
+                errors.append(invalid(path, new, "may not change once set"))
         return
     if len(held) > len(new) and not _addresses(spec):
-        causes.append(invalid_shown(path, go_json(new or None), "primary ipFamily can not be unset"))
+        errors.append(invalid_shown(path, go_json(new or None), "primary ipFamily can not be unset"))
     if new and held and new[0] != held[0]:
-        causes.append(invalid_shown(path, addresses, "may not change once set"))
+        errors.append(invalid_shown(path, addresses, "may not change once set"))
 
 
 def patch_allocated_values(obj: JSONObject, old: JSONObject) -> None:
@@ -476,17 +478,17 @@ def needs_no_load_balancer(spec: JSONObject) -> bool:
     return spec.get("type") != "LoadBalancer"
 
 
-def validate_service_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_service_status(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """The addresses of a balancer; those that an older server let through may stay."""
-    causes: Causes = []
+    errors: ErrorList = []
     ingresses = _ingresses(obj)
     if ingresses and obj["spec"].get("type") != "LoadBalancer":
-        causes.append(forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'"))
-        return causes
+        errors.append(forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'"))
+        return errors
     held = frozenset(ingress.get("ip") or "" for ingress in _ingresses(old))
     for index, ingress in enumerate(ingresses):
-        balancer_ingress(ingress, f"status.loadBalancer.ingress[{index}]", causes, mode=True, held=held)
-    return causes
+        balancer_ingress(ingress, f"status.loadBalancer.ingress[{index}]", errors, mode=True, held=held)
+    return errors
 
 
 def _ingresses(obj: JSONObject) -> Sequence[JSONObject]:
@@ -494,7 +496,7 @@ def _ingresses(obj: JSONObject) -> Sequence[JSONObject]:
 
 
 def balancer_ingress(
-    ingress: JSONObject, path: str, causes: Causes, *, mode: bool, held: Collection[str] = frozenset()
+    ingress: JSONObject, path: str, errors: ErrorList, *, mode: bool, held: Collection[str] = frozenset()
 ) -> None:
     """
     One address of a balancer.
@@ -504,18 +506,18 @@ def balancer_ingress(
     """
     address, host, how = ingress.get("ip") or "", ingress.get("hostname") or "", ingress.get("ipMode")
     if address and address not in held:
-        ip(address, f"{path}.ip", causes)
+        ip(address, f"{path}.ip", errors)
     if mode:
         if address and how is None:
-            causes.append(required(f"{path}.ipMode", "must be specified when `ip` is set"))
+            errors.append(required(f"{path}.ipMode", "must be specified when `ip` is set"))
         elif how is not None and not address:
-            causes.append(forbidden(f"{path}.ipMode", "may not be specified when `ip` is not set"))
+            errors.append(forbidden(f"{path}.ipMode", "may not be specified when `ip` is not set"))
         elif how is not None and how not in ("Proxy", "VIP"):
-            causes.append(unsupported(f"{path}.ipMode", how, ("Proxy", "VIP")))
+            errors.append(unsupported(f"{path}.ipMode", how, ("Proxy", "VIP")))
     if host:
-        check(host, f"{path}.hostname", dns_subdomain, causes)
+        check(host, f"{path}.hostname", dns_subdomain, errors)
         if parse_ip(host) is not None:
-            causes.append(invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address"))
+            errors.append(invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address"))
 
 
 def service_warnings(obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
@@ -562,7 +564,7 @@ def range_warnings(text: str, path: str) -> list[str]:
         single = f"{shown_ip(address)}/{address.max_prefixlen}"
         choice = f"(should be {quote(str(network))} or {quote(single)}?)"
         texts.append(f"{path}: CIDR value {quote(text)} is ambiguous in this context {choice}")
-    if cidr_problems(str(network), canonical=False) or any("0s" in one for one in cidr_problems(text)):
+    if validate_cidr(str(network), canonical=False) or any("0s" in one for one in validate_cidr(text)):
         texts.append(f"{path}: non-standard CIDR value {quote(text)} is invalid: use {quote(_shown_range(network))}")
     if not texts and address.version == 6 and str(network) != text:
         form = f"should be in RFC 5952 canonical format ({quote(str(network))})"

@@ -17,7 +17,7 @@ from attrs import frozen
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
-from ....api.errors import APIStatusError, Cause, invalid
+from ....api.errors import APIStatusError, FieldError, invalid
 from ....api.jsontypes import JSONValue
 from ....api.resource import GroupKind, JSONObject
 from ....api.users import service_account_user
@@ -113,14 +113,14 @@ def check_expiry(seconds: int) -> None:
 
     @raise APIStatusError: This one would not (422).
     """
-    causes: list[Cause] = []
+    errors: list[FieldError] = []
     if seconds < 600:
-        causes.append(invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"))
+        errors.append(invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"))
     elif seconds > 1 << 32:
         text = "may not specify a duration larger than 2^32 seconds"
-        causes.append(invalid("spec.expirationSeconds", seconds, text))
-    if causes:
-        raise APIStatusError.invalid(_KIND, "", causes)
+        errors.append(invalid("spec.expirationSeconds", seconds, text))
+    if errors:
+        raise APIStatusError.invalid(_KIND, "", errors)
 
 
 def token_claims(

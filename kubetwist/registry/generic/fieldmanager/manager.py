@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ....api import times
-from ....api.errors import APIStatusError, Cause
+from ....api.errors import APIStatusError, FieldError
 from ....api.jsonequality import same_json
 from ....api.jsontypes import JSONValue
 from ....api.resource import GroupVersion, GroupVersionKind, JSONObject
@@ -420,7 +420,7 @@ def _without_entries(obj: JSONObject) -> JSONObject:
 def conflict_error(conflicts: Conflicts) -> APIStatusError:
     """The 409 that tells an applier of all others that it is in the way of."""
     items = conflicts.items()
-    causes = [Cause("FieldManagerConflict", f"conflict with {manager}", shown(path)) for manager, path in items]
+    errors = [FieldError("FieldManagerConflict", f"conflict with {manager}", shown(path)) for manager, path in items]
     if len(items) == 1:
         manager, path = items[0]
         message = f"Apply failed with 1 conflict: conflict with {manager}: {shown(path)}"
@@ -433,7 +433,7 @@ def conflict_error(conflicts: Conflicts) -> APIStatusError:
                 last = manager
             texts.append(f"- {shown(path)}")
         message = f"Apply failed with {len(items)} conflicts: " + "\n".join(texts)
-    return APIStatusError(409, "Conflict", message, {"causes": [cause.as_dict() for cause in causes]})
+    return APIStatusError(409, "Conflict", message, {"causes": [field_error.as_dict() for field_error in errors]})
 
 
 def _differing(obj: JSONObject, other: JSONObject) -> JSONObject:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from ....api.errors import duplicate, invalid, required, too_long
-from ....api.names import byte_length, qualified_name_problems, regex_problem
+from ....api.names import byte_length, regex_problem, validate_qualified_name
 from ....api.resource import JSONObject
-from .fields import Causes, check, unsupported
+from .fields import ErrorList, check, unsupported
 
 _REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _IS_REASON: Final = re.compile(_REASON).fullmatch
@@ -25,32 +25,32 @@ _NOT_A_REASON: Final = regex_problem(
 )
 
 
-def conditions(found: Sequence[JSONObject], path: str, causes: Causes) -> None:
+def conditions(found: Sequence[JSONObject], path: str, errors: ErrorList) -> None:
     """Conditions as the newer kinds have them, each type once."""
     seen: set[str] = set()
     for index, condition in enumerate(found):
         here, kind, status = f"{path}[{index}]", condition.get("type") or "", condition.get("status") or ""
         if kind in seen:
-            causes.append(duplicate(f"{here}.type", kind))
+            errors.append(duplicate(f"{here}.type", kind))
         seen.add(kind)
-        check(kind, f"{here}.type", qualified_name_problems, causes)
+        check(kind, f"{here}.type", validate_qualified_name, errors)
         if status not in ("False", "True", "Unknown"):
-            causes.append(unsupported(f"{here}.status", status, ("False", "True", "Unknown")))
+            errors.append(unsupported(f"{here}.status", status, ("False", "True", "Unknown")))
         if (condition.get("observedGeneration") or 0) < 0:
             text = "must be greater than or equal to zero"
-            causes.append(invalid(f"{here}.observedGeneration", condition["observedGeneration"], text))
+            errors.append(invalid(f"{here}.observedGeneration", condition["observedGeneration"], text))
         if condition.get("lastTransitionTime") is None:
-            causes.append(required(f"{here}.lastTransitionTime"))
-        _reason(condition.get("reason") or "", f"{here}.reason", causes)
+            errors.append(required(f"{here}.lastTransitionTime"))
+        _reason(condition.get("reason") or "", f"{here}.reason", errors)
         if byte_length(condition.get("message") or "") > 32 * 1024:
-            causes.append(too_long(f"{here}.message", 32 * 1024))
+            errors.append(too_long(f"{here}.message", 32 * 1024))
 
 
-def _reason(reason: str, path: str, causes: Causes) -> None:
+def _reason(reason: str, path: str, errors: ErrorList) -> None:
     if not reason:
-        causes.append(required(path))
+        errors.append(required(path))
         return
     if not _IS_REASON(reason):
-        causes.append(invalid(path, reason, _NOT_A_REASON))
+        errors.append(invalid(path, reason, _NOT_A_REASON))
     if byte_length(reason) > 1024:
-        causes.append(too_long(path, 1024))
+        errors.append(too_long(path, 1024))

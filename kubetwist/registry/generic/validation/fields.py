@@ -11,27 +11,27 @@ from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv6Address
 from typing import Final
 
-from ....api import errors
-from ....api.addresses import cidr_problems, ip_problems, parse_ip
-from ....api.errors import Cause, forbidden, invalid, required
+from ....api import errors as fielderrors
+from ....api.addresses import parse_ip, validate_cidr, validate_ip
+from ....api.errors import FieldError, forbidden, invalid, required
 from ....api.go.quote import quoted
 from ....api.gostructs import label_selector_struct
 from ....api.jsonequality import same_json
 from ....api.jsontypes import JSONValue
 from ....api.names import (
-    is_dns1123_label_problems,
-    is_dns1123_subdomain_problems,
-    label_value_problems,
-    path_segment_problems,
-    percent_problems,
-    port_name_problems,
-    qualified_name_problems,
+    validate_dns1123_label,
+    validate_dns1123_subdomain,
+    validate_label_value,
+    validate_path_segment_name,
+    validate_percent,
+    validate_port_name,
+    validate_qualified_name,
 )
 from ....api.objectmeta import METADATA
 from ....api.quantity import Quantity
 from ....api.resource import JSONObject
 
-Causes = list[Cause]
+ErrorList = list[FieldError]
 #: Says what is wrong with a text.
 Problems = Callable[[str], Sequence[str]]
 
@@ -46,39 +46,39 @@ _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 def dns_label(value: str) -> Sequence[str]:
     """A label in DNS, RFC 1123."""
-    return is_dns1123_label_problems(value, False)
+    return validate_dns1123_label(value, False)
 
 
 def dns_subdomain(value: str) -> Sequence[str]:
     """A name in DNS, RFC 1123."""
-    return is_dns1123_subdomain_problems(value, False)
+    return validate_dns1123_subdomain(value, False)
 
 
-def check(value: str, path: str, problems: Problems, causes: Causes) -> bool:
+def check(value: str, path: str, problems: Problems, errors: ErrorList) -> bool:
     """A text that must pass C{problems}; whether it does."""
     found = problems(value)
     for text in found:
-        causes.append(invalid(path, value, text))
+        errors.append(invalid(path, value, text))
     return not found
 
 
-def need(value: str | None, path: str, problems: Problems, causes: Causes) -> None:
+def need(value: str | None, path: str, problems: Problems, errors: ErrorList) -> None:
     """A text that must be there and pass C{problems}."""
     if not value:
-        causes.append(required(path))
+        errors.append(required(path))
     else:
-        check(value, path, problems, causes)
+        check(value, path, problems, errors)
 
 
-def one_of(value: str | None, choice: Sequence[str], path: str, causes: Causes) -> None:
+def one_of(value: str | None, choice: Sequence[str], path: str, errors: ErrorList) -> None:
     """A text that must be there and be one of C{choice}, which is shown in its own order."""
     if not value:
-        causes.append(required(path))
+        errors.append(required(path))
     elif value not in choice:
-        causes.append(unsupported(path, value, choice))
+        errors.append(unsupported(path, value, choice))
 
 
-def unsupported(path: str, value: JSONValue, choice: Iterable[str]) -> Cause:
+def unsupported(path: str, value: JSONValue, choice: Iterable[str]) -> FieldError:
     """
     Return the error for a value that is not one of the choices, which are shown in the given order.
 
@@ -87,15 +87,15 @@ def unsupported(path: str, value: JSONValue, choice: Iterable[str]) -> Cause:
     return _unsupported(path, go_json(value), choice)
 
 
-def unsupported_string(path: str, value: str, choice: Iterable[str]) -> Cause:
+def unsupported_string(path: str, value: str, choice: Iterable[str]) -> FieldError:
     """Return the same for a value of type string in Go, which is shown as a string: C{field.Error.ErrorBody}."""
     return _unsupported(path, quote(value), choice)
 
 
-def _unsupported(path: str, text: str, choice: Iterable[str]) -> Cause:
+def _unsupported(path: str, text: str, choice: Iterable[str]) -> FieldError:
     shown = ", ".join(map(quote, choice))
     supported = f": supported values: {shown}" if shown else ""
-    return Cause("FieldValueNotSupported", f"Unsupported value: {text}{supported}", path)
+    return FieldError("FieldValueNotSupported", f"Unsupported value: {text}{supported}", path)
 
 
 def quote(text: str) -> str:
@@ -105,22 +105,22 @@ def quote(text: str) -> str:
 
 def go_json(value: JSONValue) -> str:
     """A value as Go encodes it, keys in their own order."""
-    return errors.go_json(value)
+    return fielderrors.go_json(value)
 
 
-def invalid_without_value(path: str, detail: str) -> Cause:
+def invalid_without_value(path: str, detail: str) -> FieldError:
     """An invalid value that is not printed: it may be large, or several fields."""
-    return Cause("FieldValueInvalid", f"Invalid value: {detail}", path)
+    return FieldError("FieldValueInvalid", f"Invalid value: {detail}", path)
 
 
-def invalid_name(path: str, name: str, detail: str) -> Cause:
+def invalid_name(path: str, name: str, detail: str) -> FieldError:
     """Return the error for an invalid value of a named string type, which Go prints as JSON; see L{unsupported}."""
     return invalid_shown(path, go_json(name), detail)
 
 
-def invalid_shown(path: str, shown: str, detail: str) -> Cause:
+def invalid_shown(path: str, shown: str, detail: str) -> FieldError:
     """An invalid value that is printed in a way of its own."""
-    return Cause("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path)
+    return FieldError("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path)
 
 
 def go_struct(value: JSONObject, names: Sequence[str]) -> JSONObject:
@@ -145,50 +145,50 @@ def selector_shown(selector: JSONValue) -> str:
 # --- numbers -----------------------------------------------------------------------------------------------------
 
 
-def not_negative(value: int | None, path: str, causes: Causes) -> None:
+def not_negative(value: int | None, path: str, errors: ErrorList) -> None:
     """A count."""
     if value is not None and value < 0:
-        causes.append(invalid(path, value, NOT_NEGATIVE))
+        errors.append(invalid(path, value, NOT_NEGATIVE))
 
 
-def positive(value: int | None, path: str, causes: Causes) -> None:
+def positive(value: int | None, path: str, errors: ErrorList) -> None:
     """A count that is not zero."""
     if value is not None and value <= 0:
-        causes.append(invalid(path, value, "must be greater than zero"))
+        errors.append(invalid(path, value, "must be greater than zero"))
 
 
-def port_number(value: JSONValue, path: str, causes: Causes) -> None:
+def port_number(value: JSONValue, path: str, errors: ErrorList) -> None:
     """The number of a port."""
     if not 1 <= (value or 0) <= 65535:
-        causes.append(invalid(path, value or 0, PORT_RANGE))
+        errors.append(invalid(path, value or 0, PORT_RANGE))
 
 
-def port_number_or_name(value: JSONValue, path: str, causes: Causes) -> None:
+def port_number_or_name(value: JSONValue, path: str, errors: ErrorList) -> None:
     """A port by number or by name."""
     if isinstance(value, str):
-        check(value, path, port_name_problems, causes)
+        check(value, path, validate_port_name, errors)
     else:
-        port_number(value, path, causes)
+        port_number(value, path, errors)
 
 
-def number_or_percent(value: JSONValue, path: str, causes: Causes) -> None:
+def number_or_percent(value: JSONValue, path: str, errors: ErrorList) -> None:
     """A count, or a share of something."""
     if isinstance(value, str):
-        check(value, path, percent_problems, causes)
+        check(value, path, validate_percent, errors)
     else:
-        not_negative(value, path, causes)
+        not_negative(value, path, errors)
 
 
 def percent(value: JSONValue) -> int | None:
     """The number in a share; L{None} for other values."""
-    return int(value[:-1]) if isinstance(value, str) and not percent_problems(value) else None
+    return int(value[:-1]) if isinstance(value, str) and not validate_percent(value) else None
 
 
-def at_most_whole(value: JSONValue, path: str, causes: Causes) -> None:
+def at_most_whole(value: JSONValue, path: str, errors: ErrorList) -> None:
     """A share of no more than everything."""
     share = percent(value)
     if share is not None and share > 100:
-        causes.append(invalid(path, value, "must not be greater than 100%"))
+        errors.append(invalid(path, value, "must not be greater than 100%"))
 
 
 def share_or_number(value: JSONValue) -> int:
@@ -209,36 +209,36 @@ def quantity(value: JSONValue) -> Quantity:
     return Quantity.parse(value)
 
 
-def quantity_not_negative(value: JSONValue, path: str, causes: Causes) -> None:
+def quantity_not_negative(value: JSONValue, path: str, errors: ErrorList) -> None:
     """An amount."""
     if quantity(value).sign() < 0:
-        causes.append(invalid(path, str(value), NOT_NEGATIVE))
+        errors.append(invalid(path, str(value), NOT_NEGATIVE))
 
 
-def quantity_positive(value: JSONValue, path: str, causes: Causes) -> None:
+def quantity_positive(value: JSONValue, path: str, errors: ErrorList) -> None:
     """An amount of something."""
     if quantity(value).sign() <= 0:
-        causes.append(invalid(path, str(value), "must be greater than zero"))
+        errors.append(invalid(path, str(value), "must be greater than zero"))
 
 
 # --- labels and selectors ----------------------------------------------------------------------------------------
 
 
-def labels(found: JSONObject | None, path: str, causes: Causes) -> None:
+def labels(found: JSONObject | None, path: str, errors: ErrorList) -> None:
     """Labels, wherever they stand."""
     for key, value in sorted((found or {}).items()):
-        check(key, path, qualified_name_problems, causes)
-        check(value, path, label_value_problems, causes)
+        check(key, path, validate_qualified_name, errors)
+        check(value, path, validate_label_value, errors)
 
 
-def annotation_keys(found: JSONObject | None, path: str, causes: Causes) -> None:
+def annotation_keys(found: JSONObject | None, path: str, errors: ErrorList) -> None:
     """Annotations of an object within an object."""
     for key in sorted(found or {}):
-        for text in qualified_name_problems(key.lower()):
-            causes.append(invalid(path, key, text))
+        for text in validate_qualified_name(key.lower()):
+            errors.append(invalid(path, key, text))
 
 
-def label_selector(selector: JSONObject | None, path: str, causes: Causes, *, values: bool = True) -> None:
+def label_selector(selector: JSONObject | None, path: str, errors: ErrorList, *, values: bool = True) -> None:
     """
     A selector of labels.
 
@@ -246,34 +246,34 @@ def label_selector(selector: JSONObject | None, path: str, causes: Causes, *, va
     """
     if selector is None:
         return
-    labels(selector.get("matchLabels"), f"{path}.matchLabels", causes)
+    labels(selector.get("matchLabels"), f"{path}.matchLabels", errors)
     for index, expression in enumerate(selector.get("matchExpressions") or ()):
-        selector_requirement(expression, f"{path}.matchExpressions[{index}]", causes, values)
+        selector_requirement(expression, f"{path}.matchExpressions[{index}]", errors, values)
 
 
-def selector_requirement(expression: JSONObject, path: str, causes: Causes, values: bool = True) -> None:
+def selector_requirement(expression: JSONObject, path: str, errors: ErrorList, values: bool = True) -> None:
     """One expression of a selector of labels."""
     operator, wanted = expression.get("operator", ""), expression.get("values") or ()
     if operator in ("In", "NotIn"):
         if not wanted:
-            causes.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
+            errors.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
     elif operator in ("Exists", "DoesNotExist"):
         if wanted:
             detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            causes.append(forbidden(f"{path}.values", detail))
+            errors.append(forbidden(f"{path}.values", detail))
     else:
-        causes.append(invalid_name(f"{path}.operator", operator, "not a valid selector operator"))
-    check(expression.get("key", ""), f"{path}.key", qualified_name_problems, causes)
+        errors.append(invalid_name(f"{path}.operator", operator, "not a valid selector operator"))
+    check(expression.get("key", ""), f"{path}.key", validate_qualified_name, errors)
     if values:
         for index, value in enumerate(wanted):
-            check(value, f"{path}.values[{index}]", label_value_problems, causes)
+            check(value, f"{path}.values[{index}]", validate_label_value, errors)
 
 
 def is_selector(selector: JSONObject) -> bool:
     """Whether a selector of labels can be used at all."""
-    causes: Causes = []
-    label_selector(selector, "", causes)
-    return not causes
+    errors: ErrorList = []
+    label_selector(selector, "", errors)
+    return not errors
 
 
 def selects(selector: JSONObject, found: JSONObject) -> bool:
@@ -306,7 +306,7 @@ def selector_empty(selector: JSONObject | None) -> bool:
 
 
 def immutable(
-    value: JSONValue, old: JSONValue, path: str, causes: Causes, shown: str | None = None, *, untyped: bool = False
+    value: JSONValue, old: JSONValue, path: str, errors: ErrorList, shown: str | None = None, *, untyped: bool = False
 ) -> None:
     """
     Check that a value is unchanged.
@@ -316,24 +316,24 @@ def immutable(
     """
     if value != old or (untyped and not same_json(value, old)):
         if shown is not None:
-            causes.append(invalid_shown(path, shown, IMMUTABLE))
+            errors.append(invalid_shown(path, shown, IMMUTABLE))
         else:
-            causes.append(invalid(path, value, IMMUTABLE))
+            errors.append(invalid(path, value, IMMUTABLE))
 
 
 # --- addresses ---------------------------------------------------------------------------------------------------
 
 
-def ip(value: str, path: str, causes: Causes) -> None:
+def ip(value: str, path: str, errors: ErrorList) -> None:
     """An address that everybody reads alike, in whatever form."""
-    for text in ip_problems(value, canonical=False):
-        causes.append(invalid(path, value, text))
+    for text in validate_ip(value, canonical=False):
+        errors.append(invalid(path, value, text))
 
 
-def cidr(value: str, path: str, causes: Causes) -> None:
+def cidr(value: str, path: str, errors: ErrorList) -> None:
     """A range of addresses that everybody reads alike, in whatever form."""
-    for text in cidr_problems(value, canonical=False):
-        causes.append(invalid(path, value, text))
+    for text in validate_cidr(value, canonical=False):
+        errors.append(invalid(path, value, text))
 
 
 def is_ipv6(value: str) -> bool:
@@ -345,70 +345,70 @@ def is_ipv6(value: str) -> bool:
 NO_LOOPBACK: Final = "may not be in the loopback range (127.0.0.0/8, ::1/128)"
 
 
-def non_special_ip(value: str, path: str, causes: Causes) -> None:
+def non_special_ip(value: str, path: str, errors: ErrorList) -> None:
     """An address of an endpoint: not this host's own, nor one for many."""
     found = parse_ip(value)
     if found is None:
-        causes.append(invalid(path, value, "must be a valid IP address"))
+        errors.append(invalid(path, value, "must be a valid IP address"))
         return
     if found.is_unspecified:
-        causes.append(invalid(path, value, f"may not be unspecified ({value})"))
+        errors.append(invalid(path, value, f"may not be unspecified ({value})"))
     if found.is_loopback:
-        causes.append(invalid(path, value, NO_LOOPBACK))
+        errors.append(invalid(path, value, NO_LOOPBACK))
     if found.is_link_local:
-        causes.append(invalid(path, value, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"))
+        errors.append(invalid(path, value, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"))
     if found.is_multicast and str(found).lower().startswith(("224.0.0.", "ff02:", "ff12:")):
-        causes.append(invalid(path, value, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"))
+        errors.append(invalid(path, value, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"))
 
 
 # --- keys and paths ----------------------------------------------------------------------------------------------
 
 
-def local_path(value: str, path: str, causes: Causes) -> None:
+def local_path(value: str, path: str, errors: ErrorList) -> None:
     """A path below somewhere, which does not climb out."""
     if value.startswith("/"):
-        causes.append(invalid(path, value, "must be a relative path"))
-    no_backsteps(value, path, causes)
+        errors.append(invalid(path, value, "must be a relative path"))
+    no_backsteps(value, path, errors)
 
 
-def no_backsteps(value: str, path: str, causes: Causes) -> None:
+def no_backsteps(value: str, path: str, errors: ErrorList) -> None:
     """A path without C{..}."""
     if ".." in value.split("/"):
-        causes.append(invalid(path, value, "must not contain '..'"))
+        errors.append(invalid(path, value, "must not contain '..'"))
 
 
-def local_file_path(value: str, path: str, causes: Causes) -> None:
+def local_file_path(value: str, path: str, errors: ErrorList) -> None:
     """A path below somewhere, whose names do not start with dots that mean something to the kubelet."""
-    local_path(value, path, causes)
+    local_path(value, path, errors)
     # The reference spares those that are told of above, but for the shortest.
     if value.startswith("..") and not value.startswith("../"):
-        causes.append(invalid(path, value, "must not start with '..'"))
+        errors.append(invalid(path, value, "must not start with '..'"))
 
 
-def id_number(value: int | None, path: str, causes: Causes) -> None:
+def id_number(value: int | None, path: str, errors: ErrorList) -> None:
     """The number of a user or a group."""
     if value is not None and not 0 <= value <= MAX_INT32:
-        causes.append(invalid(path, value, f"must be between 0 and {MAX_INT32}, inclusive"))
+        errors.append(invalid(path, value, f"must be between 0 and {MAX_INT32}, inclusive"))
 
 
 #: Those that objects do not have which are yet to be made.
 _NOT_IN_TEMPLATES: Final = tuple(name for name in METADATA if name not in ("labels", "annotations"))
 
 
-def template_metadata(metadata: JSONObject, path: str, causes: Causes) -> None:
+def template_metadata(metadata: JSONObject, path: str, errors: ErrorList) -> None:
     """Metadata of objects that a template is for: labels and annotations, and nothing else."""
-    annotation_keys(metadata.get("annotations"), f"{path}.annotations", causes)
-    labels(metadata.get("labels"), f"{path}.labels", causes)
+    annotation_keys(metadata.get("annotations"), f"{path}.annotations", errors)
+    labels(metadata.get("labels"), f"{path}.labels", errors)
     for name in _NOT_IN_TEMPLATES:
         # Of these, only a period may be zero and there.
         if metadata.get(name) or (name == "deletionGracePeriodSeconds" and metadata.get(name) is not None):
             # The reference makes the path of the name in Go.
-            causes.append(forbidden(f"{path}.{'uID' if name == 'uid' else name}", "cannot be set"))
+            errors.append(forbidden(f"{path}.{'uID' if name == 'uid' else name}", "cannot be set"))
 
 
-def needed_segment(value: str | None, path: str, causes: Causes) -> None:
+def needed_segment(value: str | None, path: str, errors: ErrorList) -> None:
     """A text that must be there, and could be a part of a URL's path."""
     if not value:
-        causes.append(required(path))
+        errors.append(required(path))
     else:
-        check(value, path, path_segment_problems, causes)
+        check(value, path, validate_path_segment_name, errors)

@@ -6,38 +6,38 @@ from typing import Final
 
 from ....api.errors import invalid, required, too_long
 from ....api.names import byte_length
-from .fields import Causes, Problems, dns_label, dns_subdomain, quote
+from .fields import ErrorList, Problems, dns_label, dns_subdomain, quote
 
 _LONGEST_DOMAIN: Final = 253
 #: A domain, a namespace and a name, with what stands between them.
 _LONGEST_SIGNER: Final = 253 + 1 + 63 + 1 + 253
 
 
-def signer_name(name: str, path: str, causes: Causes) -> None:
+def signer_name(name: str, path: str, errors: ErrorList) -> None:
     """A domain and a name below it."""
     if not name:
-        causes.append(required(path))
+        errors.append(required(path))
         return
     domain, _, rest = name.partition("/")
     if name.count("/") != 1:
         text = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
-        causes.append(invalid(path, name, text))
+        errors.append(invalid(path, name, text))
         return
     if byte_length(domain) > _LONGEST_DOMAIN:
-        causes.append(too_long(path, _LONGEST_DOMAIN))
-    _parts(domain, path, dns_label, causes)
+        errors.append(too_long(path, _LONGEST_DOMAIN))
+    _parts(domain, path, dns_label, errors)
     if "." not in domain:
-        causes.append(invalid(path, domain, "should be a domain with at least two segments separated by dots"))
-    _parts(rest, path, dns_subdomain, causes)
+        errors.append(invalid(path, domain, "should be a domain with at least two segments separated by dots"))
+    _parts(rest, path, dns_subdomain, errors)
     if byte_length(name) > _LONGEST_SIGNER:
-        causes.append(too_long(path, _LONGEST_SIGNER))
+        errors.append(too_long(path, _LONGEST_SIGNER))
 
 
-def _parts(dotted: str, path: str, problems: Problems, causes: Causes) -> None:
+def _parts(dotted: str, path: str, problems: Problems, errors: ErrorList) -> None:
     """What lies between dots; of several that are wrong, the first is told."""
     for part in dotted.split("."):
         found = problems(part)
         for text in found:
-            causes.append(invalid(path, dotted, f"validating label {quote(part)}: {text}"))
+            errors.append(invalid(path, dotted, f"validating label {quote(part)}: {text}"))
         if found:
             return

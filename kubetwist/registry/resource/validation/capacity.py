@@ -12,13 +12,13 @@ from ....api.errors import forbidden, invalid, required
 from ....api.jsontypes import JSONValue
 from ....api.quantity import Quantity
 from ....api.resource import JSONObject
-from ...generic.validation.fields import Causes, quantity
+from ...generic.validation.fields import ErrorList, quantity
 from .common import distinct
 
 _MOST_VALUES: Final = 10
 
 
-def validate_request_policy(policy: JSONObject, capacity: Quantity, path: str, causes: Causes) -> None:
+def validate_request_policy(policy: JSONObject, capacity: Quantity, path: str, errors: ErrorList) -> None:
     """
     A choice of amounts, or a range of them, and the one that is taken for claims that name none.
 
@@ -27,61 +27,61 @@ def validate_request_policy(policy: JSONObject, capacity: Quantity, path: str, c
     values, span = policy.get("validValues") or [], policy.get("validRange")
     if values and span is not None:
         text = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
-        causes.append(forbidden(path, text))
+        errors.append(forbidden(path, text))
         return
     if not values and span is None:
         return
     name, default = "validValues" if values else "validRange", policy.get("default")
     if default is None:
-        causes.append(required(f"{path}.default", f"required when {name} is defined"))
+        errors.append(required(f"{path}.default", f"required when {name} is defined"))
     elif values:
-        _values(values, quantity(default), capacity, f"{path}.{name}", causes)
+        _values(values, quantity(default), capacity, f"{path}.{name}", errors)
     else:
-        _range(span or {}, quantity(default), capacity, f"{path}.{name}", causes)
+        _range(span or {}, quantity(default), capacity, f"{path}.{name}", errors)
 
 
-def _values(values: list[JSONValue], default: Quantity, capacity: Quantity, path: str, causes: Causes) -> None:
+def _values(values: list[JSONValue], default: Quantity, capacity: Quantity, path: str, errors: ErrorList) -> None:
     amounts = [quantity(value) for value in values]
     for index in range(1, len(amounts)):
         if amounts[index] < amounts[index - 1]:
             text = "values must be sorted in ascending order"
-            causes.append(invalid(f"{path}[{index}]", str(amounts[index]), text))
+            errors.append(invalid(f"{path}[{index}]", str(amounts[index]), text))
 
-    def option(one: Quantity, here: str, causes: Causes) -> None:
+    def option(one: Quantity, here: str, errors: ErrorList) -> None:
         if one > capacity:
-            causes.append(invalid(here, str(one), f"option is larger than capacity value: {capacity}"))
+            errors.append(invalid(here, str(one), f"option is larger than capacity value: {capacity}"))
 
-    distinct(amounts, option, lambda one: str(one.scaled()), path, causes, most=_MOST_VALUES)
+    distinct(amounts, option, lambda one: str(one.scaled()), path, errors, most=_MOST_VALUES)
     # The default is looked for while the values are looked at, which too many are not.
     if len(amounts) > _MOST_VALUES or default not in amounts:
-        causes.append(invalid(path, str(default), "default value is not valid according to the requestPolicy"))
+        errors.append(invalid(path, str(default), "default value is not valid according to the requestPolicy"))
 
 
-def _range(span: JSONObject, default: Quantity, capacity: Quantity, path: str, causes: Causes) -> None:
+def _range(span: JSONObject, default: Quantity, capacity: Quantity, path: str, errors: ErrorList) -> None:
     if span.get("min") is None:
-        causes.append(required(f"{path}.min", "required when validRange is defined"))
+        errors.append(required(f"{path}.min", "required when validRange is defined"))
         return
     low = quantity(span["min"])
     high = None if span.get("max") is None else quantity(span["max"])
     if low > capacity:
-        causes.append(invalid(f"{path}.min", str(low), f"min is larger than capacity value: {capacity}"))
+        errors.append(invalid(f"{path}.min", str(low), f"min is larger than capacity value: {capacity}"))
     if default < low:
-        causes.append(invalid(f"{path}.min", str(default), f"default is less than min: {low}"))
+        errors.append(invalid(f"{path}.min", str(default), f"default is less than min: {low}"))
     if high is not None:
         here = f"{path}.max"
         if low > high:
-            causes.append(invalid(here, str(low), f"min is larger than max: {high}"))
+            errors.append(invalid(here, str(low), f"min is larger than max: {high}"))
         if high > capacity:
-            causes.append(invalid(here, str(high), f"max is larger than capacity value: {capacity}"))
+            errors.append(invalid(here, str(high), f"max is larger than capacity value: {capacity}"))
         if default > high:
-            causes.append(invalid(here, str(default), f"default is more than max: {high}"))
+            errors.append(invalid(here, str(default), f"default is more than max: {high}"))
     if span.get("step") is not None:
         step = quantity(span["step"])
         if low + step > capacity:
             text = f"one step {low + step} is larger than capacity value: {capacity}"
-            causes.append(invalid(f"{path}.step", str(step), text))
+            errors.append(invalid(f"{path}.step", str(step), text))
         for amount in (default, high):
             # The reference breaks down over steps of nothing.
             if amount is not None and step.scaled() and (amount.scaled() - low.scaled()) % step.scaled():
                 text = f"value is not a multiple of a given step ({step}) from ({low})"
-                causes.append(invalid(f"{path}.step", str(amount), text))
+                errors.append(invalid(f"{path}.step", str(amount), text))

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from ....api.errors import duplicate, forbidden, go_json, internal, invalid, required, too_long, too_many
 from ....api.jsontypes import JSONValue
-from ....api.names import byte_length, qualified_name_problems
+from ....api.names import byte_length, validate_qualified_name
 from ....api.resource import JSONObject
 from ....cel.devices import BrokenSelector, CostlySelector, SelectorError, check_selector
-from ...generic.validation.fields import Causes, check, dns_subdomain
+from ...generic.validation.fields import ErrorList, check, dns_subdomain
 
 MOST: Final = 32
 #: A domain, a slash and an identifier.
@@ -21,54 +21,54 @@ _NOT_AN_IDENTIFIER: Final = (
     "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
     "or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')"
 )
-_Check = Callable[[Any, str, Causes], None]
+_Check = Callable[[Any, str, ErrorList], None]
 
 
-def driver_name(name: str, path: str, causes: Causes) -> None:
+def driver_name(name: str, path: str, errors: ErrorList) -> None:
     """The name of a driver: a domain."""
     if not name:
-        causes.append(required(path))
+        errors.append(required(path))
         return
     if byte_length(name) > 63:
-        causes.append(too_long(path, 63))
+        errors.append(too_long(path, 63))
     for text in dns_subdomain(name.lower()):
-        causes.append(invalid(path, name, text))
+        errors.append(invalid(path, name, text))
 
 
-def property_name(name: str, path: str, causes: Causes) -> None:
+def property_name(name: str, path: str, errors: ErrorList) -> None:
     """The name of an attribute or a capacity, with its domain or without."""
     domain, slash, rest = name.rpartition("/")
     if "/" in domain:
         # The reference takes whatever has more than one.
         return
     if slash and not domain:
-        causes.append(invalid(path, "", "the domain must not be empty"))
+        errors.append(invalid(path, "", "the domain must not be empty"))
     elif slash:
-        driver_name(domain, path, causes)
+        driver_name(domain, path, errors)
     if slash and not rest:
-        causes.append(invalid(path, "", "the name must not be empty"))
+        errors.append(invalid(path, "", "the name must not be empty"))
         return
     if byte_length(rest) > 32:
-        causes.append(too_long(path, 32))
+        errors.append(too_long(path, 32))
     if not _IDENTIFIER(rest):
-        causes.append(invalid(path, rest, _NOT_AN_IDENTIFIER))
+        errors.append(invalid(path, rest, _NOT_AN_IDENTIFIER))
 
 
-def full_property_name(name: str, path: str, causes: Causes) -> None:
+def full_property_name(name: str, path: str, errors: ErrorList) -> None:
     """The name of an attribute or a capacity, with its domain."""
-    property_name(name, path, causes)
+    property_name(name, path, errors)
     if "/" not in name:
         text = "a fully qualified name must be a domain and a name separated by a slash"
-        causes.append(invalid(path, name, text))
+        errors.append(invalid(path, name, text))
 
 
-def check_each(items: Sequence[JSONValue] | None, one: _Check, path: str, causes: Causes, most: int = MOST) -> None:
+def check_each(items: Sequence[JSONValue] | None, one: _Check, path: str, errors: ErrorList, most: int = MOST) -> None:
     """Check every item of a list, unless it is too long to be looked at."""
     if items and len(items) > most:
-        causes.append(too_many(path, len(items), most))
+        errors.append(too_many(path, len(items), most))
         return
     for index, item in enumerate(items or ()):
-        one(item, f"{path}[{index}]", causes)
+        one(item, f"{path}[{index}]", errors)
 
 
 def distinct(
@@ -76,103 +76,103 @@ def distinct(
     one: _Check,
     key: Callable[[JSONValue], JSONValue],
     path: str,
-    causes: Causes,
+    errors: ErrorList,
     *,
     most: int = MOST,
 ) -> None:
     """Check every item of a list in which no key may be twice, unless it is too long to be looked at."""
-    check_each(items, one, path, causes, most)
+    check_each(items, one, path, errors, most)
     if len(items) > most:
         return
     seen: set[Any] = set()
     for index, item in enumerate(items):
         if key(item) in seen:
-            causes.append(duplicate(f"{path}[{index}]", key(item)))
+            errors.append(duplicate(f"{path}[{index}]", key(item)))
         seen.add(key(item))
 
 
-def pool_name(name: str, path: str, causes: Causes) -> None:
+def pool_name(name: str, path: str, errors: ErrorList) -> None:
     """The name of a pool: domains, with slashes between them."""
     if not name:
-        causes.append(required(path))
+        errors.append(required(path))
         return
     if byte_length(name) > 253:
-        causes.append(too_long(path, 253))
+        errors.append(too_long(path, 253))
     for part in name.split("/"):
         for text in dns_subdomain(part):
-            causes.append(invalid(path, part, text))
+            errors.append(invalid(path, part, text))
 
 
-def binding(one: JSONObject, path: str, causes: Causes) -> None:
+def binding(one: JSONObject, path: str, errors: ErrorList) -> None:
     """What has to be so before a device can be used, and what says that it never will be."""
     good, bad = one.get("bindingConditions") or [], one.get("bindingFailureConditions") or []
 
-    def name(value: str, here: str, causes: Causes) -> None:
-        check(value, here, qualified_name_problems, causes)
+    def name(value: str, here: str, errors: ErrorList) -> None:
+        check(value, here, validate_qualified_name, errors)
 
-    check_each(good, name, f"{path}.bindingConditions", causes, most=4)
-    check_each(bad, name, f"{path}.bindingFailureConditions", causes, most=4)
+    check_each(good, name, f"{path}.bindingConditions", errors, most=4)
+    check_each(bad, name, f"{path}.bindingFailureConditions", errors, most=4)
     wanted: set[str] = set()
     for index, value in enumerate(good):
         if value in wanted:
-            causes.append(duplicate(f"{path}.bindingConditions[{index}]", value))
+            errors.append(duplicate(f"{path}.bindingConditions[{index}]", value))
         wanted.add(value)
     seen: set[str] = set()
     for index, value in enumerate(bad):
         here = f"{path}.bindingFailureConditions[{index}]"
         if value in seen:
-            causes.append(duplicate(here, value))
+            errors.append(duplicate(here, value))
         seen.add(value)
         if value in wanted:
-            causes.append(invalid(here, value, "bindingFailureConditions must not overlap with bindingConditions"))
+            errors.append(invalid(here, value, "bindingFailureConditions must not overlap with bindingConditions"))
     if bad and not good:
         text = "bindingConditions are required to use bindingFailureConditions"
-        causes.append(invalid(f"{path}.bindingConditions", one.get("bindingConditions"), text))
+        errors.append(invalid(f"{path}.bindingConditions", one.get("bindingConditions"), text))
     if good and not bad:
         text = "bindingFailureConditions are required to use bindingConditions"
-        causes.append(invalid(f"{path}.bindingFailureConditions", one.get("bindingFailureConditions"), text))
+        errors.append(invalid(f"{path}.bindingFailureConditions", one.get("bindingFailureConditions"), text))
 
 
 _LONGEST_RAW: Final = 10 * 1024
 
 
-def validate_selector(selector: JSONObject, path: str, causes: Causes) -> None:
+def validate_selector(selector: JSONObject, path: str, errors: ErrorList) -> None:
     """Check a selector of devices."""
     cel = selector.get("cel")
     if cel is None:
-        causes.append(required(f"{path}.cel"))
+        errors.append(required(f"{path}.cel"))
     elif byte_length(cel.get("expression") or "") > 10 * 1024:
-        causes.append(too_long(f"{path}.cel.expression", 10 * 1024))
+        errors.append(too_long(f"{path}.cel.expression", 10 * 1024))
     else:
-        _expression(cel.get("expression") or "", f"{path}.cel.expression", causes)
+        _expression(cel.get("expression") or "", f"{path}.cel.expression", errors)
 
 
-def _expression(text: str, path: str, causes: Causes) -> None:
+def _expression(text: str, path: str, errors: ErrorList) -> None:
     try:
         check_selector(text)
     except CostlySelector as error:
-        causes.append(forbidden(path, str(error)))
+        errors.append(forbidden(path, str(error)))
     except BrokenSelector as error:
-        causes.append(internal(path, str(error)))
+        errors.append(internal(path, str(error)))
     except SelectorError as error:
-        causes.append(invalid(path, text, str(error)))
+        errors.append(invalid(path, text, str(error)))
 
 
-def validate_configuration(config: JSONObject, path: str, causes: Causes, stored: bool = False) -> None:
+def validate_configuration(config: JSONObject, path: str, errors: ErrorList, stored: bool = False) -> None:
     """Check the configuration of devices for one driver."""
     opaque = config.get("opaque")
     if opaque is None:
-        causes.append(required(f"{path}.opaque"))
+        errors.append(required(f"{path}.opaque"))
         return
-    driver_name(opaque.get("driver") or "", f"{path}.opaque.driver", causes)
-    validate_raw_object(opaque.get("parameters"), f"{path}.opaque.parameters", causes, stored)
+    driver_name(opaque.get("driver") or "", f"{path}.opaque.driver", errors)
+    validate_raw_object(opaque.get("parameters"), f"{path}.opaque.parameters", errors, stored)
 
 
-def validate_raw_object(raw: JSONValue, path: str, causes: Causes, stored: bool = False) -> None:
+def validate_raw_object(raw: JSONValue, path: str, errors: ErrorList, stored: bool = False) -> None:
     """An object that is somebody else's, within limits that what is stored need not keep."""
     if raw is None:
-        causes.append(required(path))
+        errors.append(required(path))
     elif not stored and byte_length(go_json(raw, raw=True)) > _LONGEST_RAW:
-        causes.append(too_long(path, _LONGEST_RAW))
+        errors.append(too_long(path, _LONGEST_RAW))
     elif not isinstance(raw, dict):
-        causes.append(invalid(path, "<value omitted>", "must be a valid JSON object"))
+        errors.append(invalid(path, "<value omitted>", "must be a valid JSON object"))

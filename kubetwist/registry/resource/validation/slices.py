@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from ....api.errors import Cause, forbidden, go_json, invalid, required, too_long, too_many
+from ....api.errors import FieldError, forbidden, go_json, invalid, required, too_long, too_many
 from ....api.gostructs import go_struct
-from ....api.names import byte_length, label_value_problems, qualified_name_problems
+from ....api.names import byte_length, validate_label_value, validate_qualified_name
 from ....api.resource import JSONObject
 from ...core.pod.validation.affinity import validate_node_selector
 from ...generic.validation.fields import (
-    Causes,
+    ErrorList,
     check,
     dns_label,
     dns_subdomain,
@@ -39,25 +39,25 @@ _NODES_OF_DEVICE: Final = (
 )
 
 
-def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
     """A driver's pool of devices, and on which nodes they are; what was not changed of C{old} may stay."""
-    causes: Causes = []
+    errors: ErrorList = []
     spec = obj["spec"]
-    driver_name(spec.get("driver") or "", "spec.driver", causes)
-    _pool(spec.get("pool") or {}, causes)
+    driver_name(spec.get("driver") or "", "spec.driver", errors)
+    _pool(spec.get("pool") or {}, errors)
     if old is not None:
         name, was = ((one["spec"].get("pool") or {}).get("name") for one in (obj, old))
-        immutable(name, was, "spec.pool.name", causes)
+        immutable(name, was, "spec.pool.name", errors)
         for field in ("driver", "nodeName"):
-            immutable(spec.get(field), old["spec"].get(field), f"spec.{field}", causes)
-    chosen = _chosen_nodes(spec, "spec", ("allNodes", "perDeviceNodeSelection"), causes)
+            immutable(spec.get(field), old["spec"].get(field), f"spec.{field}", errors)
+    chosen = _chosen_nodes(spec, "spec", ("allNodes", "perDeviceNodeSelection"), errors)
     if not chosen:
-        causes.append(required("spec", _NODES))
+        errors.append(required("spec", _NODES))
     elif len(chosen) > 1:
         shown = f"{{{', '.join(chosen)}}}"
-        causes.append(invalid("spec", shown, f"{_NODES}, but multiple fields are set"))
+        errors.append(invalid("spec", shown, f"{_NODES}, but multiple fields are set"))
     if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
-        causes.append(invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
+        errors.append(invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
     devices = spec.get("devices") or []
     advanced = any(device.get("taints") or device.get("consumesCounters") for device in devices)
     each = bool(spec.get("perDeviceNodeSelection"))
@@ -66,40 +66,40 @@ def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[Cause
     for one in reversed((old["spec"].get("devices") or []) if old is not None else []):
         held[one.get("name") or ""] = one.get("taints") or []
 
-    def device(one: JSONObject, path: str, causes: Causes) -> None:
-        _device(one, path, each, causes, held.get(one.get("name") or ""))
+    def device(one: JSONObject, path: str, errors: ErrorList) -> None:
+        _device(one, path, each, errors, held.get(one.get("name") or ""))
 
     most = 64 if advanced else 128
-    distinct(devices, device, lambda one: one.get("name") or "", "spec.devices", causes, most=most)
+    distinct(devices, device, lambda one: one.get("name") or "", "spec.devices", errors, most=most)
     counters = spec.get("sharedCounters") or []
-    distinct(counters, _counter_set, lambda one: one.get("name") or "", "spec.sharedCounters", causes, most=8)
-    return causes
+    distinct(counters, _counter_set, lambda one: one.get("name") or "", "spec.sharedCounters", errors, most=8)
+    return errors
 
 
-def validate_slice_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_slice_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Pool, driver and node stay."""
     return validate_slice(obj, old)
 
 
-def _counter_set(one: JSONObject, path: str, causes: Causes) -> None:
-    need(one.get("name"), f"{path}.name", dns_label, causes)
-    _counters(one, path, causes)
+def _counter_set(one: JSONObject, path: str, errors: ErrorList) -> None:
+    need(one.get("name"), f"{path}.name", dns_label, errors)
+    _counters(one, path, errors)
 
 
-def _consumption(one: JSONObject, path: str, causes: Causes) -> None:
-    need(one.get("counterSet"), f"{path}.counterSet", dns_label, causes)
-    _counters(one, path, causes)
+def _consumption(one: JSONObject, path: str, errors: ErrorList) -> None:
+    need(one.get("counterSet"), f"{path}.counterSet", dns_label, errors)
+    _counters(one, path, errors)
 
 
-def _counters(one: JSONObject, path: str, causes: Causes) -> None:
+def _counters(one: JSONObject, path: str, errors: ErrorList) -> None:
     counters, where = one.get("counters") or {}, f"{path}.counters"
     if not counters:
-        causes.append(required(where))
+        errors.append(required(where))
     elif len(counters) > MOST:
-        causes.append(too_many(where, len(counters), MOST))
+        errors.append(too_many(where, len(counters), MOST))
     else:
         for name in sorted(counters):
-            check(name, where, dns_label, causes)
+            check(name, where, dns_label, errors)
 
 
 def _shortened(key: str, limit: int) -> str:
@@ -109,105 +109,105 @@ def _shortened(key: str, limit: int) -> str:
     return f"{key[: (limit - 2) // 2]}...{key[-((limit - 3) // 2) :]}"
 
 
-def _pool(pool: JSONObject, causes: Causes) -> None:
-    pool_name(pool.get("name") or "", "spec.pool.name", causes)
+def _pool(pool: JSONObject, errors: ErrorList) -> None:
+    pool_name(pool.get("name") or "", "spec.pool.name", errors)
     count, generation = pool.get("resourceSliceCount") or 0, pool.get("generation") or 0
     if count <= 0:
-        causes.append(invalid("spec.pool.resourceSliceCount", count, "must be greater than zero"))
+        errors.append(invalid("spec.pool.resourceSliceCount", count, "must be greater than zero"))
     if generation < 0:
-        causes.append(invalid("spec.pool.generation", generation, "must be greater than or equal to zero"))
+        errors.append(invalid("spec.pool.generation", generation, "must be greater than or equal to zero"))
 
 
 def _chosen_nodes(
-    spec: JSONObject, path: str, flags: Sequence[str], causes: Causes, *, single: bool = True
+    spec: JSONObject, path: str, flags: Sequence[str], errors: ErrorList, *, single: bool = True
 ) -> list[str]:
     """Which ways of choosing nodes are taken; a slice's are to be C{single} ones."""
     chosen: list[str] = []
     node = spec.get("nodeName")
     if node:
         chosen.append("`nodeName`")
-        check(node, f"{path}.nodeName", dns_subdomain, causes)
+        check(node, f"{path}.nodeName", dns_subdomain, errors)
     elif node is not None:
         text = "must be either unset or set to a non-empty string" if single else "must not be empty"
-        causes.append(invalid(f"{path}.nodeName", node, text))
+        errors.append(invalid(f"{path}.nodeName", node, text))
     selector = spec.get("nodeSelector")
     if selector is not None:
         chosen.append("`nodeSelector`")
-        validate_node_selector(selector, f"{path}.nodeSelector", causes)
+        validate_node_selector(selector, f"{path}.nodeSelector", errors)
         terms = selector.get("nodeSelectorTerms")
         if single and len(terms or ()) != 1:
             where = f"{path}.nodeSelector.nodeSelectorTerms"
             shown = None if terms is None else [go_struct(term, "NodeSelectorTerm") for term in terms]
-            causes.append(invalid_shown(where, go_json(shown), "must have exactly one node selector term"))
+            errors.append(invalid_shown(where, go_json(shown), "must have exactly one node selector term"))
     for name in flags:
         if spec.get(name):
             chosen.append(f"`{name}`")
         elif spec.get(name) is not None:
-            causes.append(invalid(f"{path}.{name}", spec[name], "must be either unset or set to true"))
+            errors.append(invalid(f"{path}.{name}", spec[name], "must be either unset or set to true"))
     return chosen
 
 
-def _device(device: JSONObject, path: str, each: bool, causes: Causes, held: list[JSONObject] | None) -> None:
-    check(device.get("name") or "", f"{path}.name", dns_label, causes)
+def _device(device: JSONObject, path: str, each: bool, errors: ErrorList, held: list[JSONObject] | None) -> None:
+    check(device.get("name") or "", f"{path}.name", dns_label, errors)
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     if len(attributes) + len(capacity) > MOST:
         text = f"the total number of attributes and capacities must not exceed {MOST}"
-        causes.append(invalid(path, len(attributes) + len(capacity), text))
+        errors.append(invalid(path, len(attributes) + len(capacity), text))
     if len(attributes) > _MOST_VALUES:
         text = f"the total number of attribute values must not exceed {_MOST_VALUES}"
-        causes.append(invalid(path, len(attributes), text))
+        errors.append(invalid(path, len(attributes), text))
     for name, attribute in sorted(attributes.items()):
-        property_name(name, f"{path}.attributes", causes)
-        _attribute(attribute, f"{path}.attributes[{_shortened(name, LONGEST_NAME)}]", causes)
+        property_name(name, f"{path}.attributes", errors)
+        _attribute(attribute, f"{path}.attributes[{_shortened(name, LONGEST_NAME)}]", errors)
     for name, amount in sorted(capacity.items()):
-        property_name(name, f"{path}.capacity", causes)
+        property_name(name, f"{path}.capacity", errors)
         if amount.get("requestPolicy") is not None:
             where = f"{path}.capacity[{_shortened(name, LONGEST_NAME)}].requestPolicy"
             if device.get("allowMultipleAllocations"):
-                validate_request_policy(amount["requestPolicy"], quantity(amount.get("value") or 0), where, causes)
+                validate_request_policy(amount["requestPolicy"], quantity(amount.get("value") or 0), where, errors)
             else:
-                causes.append(forbidden(where, "allowMultipleAllocations must be true"))
+                errors.append(forbidden(where, "allowMultipleAllocations must be true"))
     if held is None or held != (device.get("taints") or []):
-        check_each(device.get("taints"), _taint, f"{path}.taints", causes, most=16)
+        check_each(device.get("taints"), _taint, f"{path}.taints", errors, most=16)
     consumed = device.get("consumesCounters") or []
     where = f"{path}.consumesCounters"
-    distinct(consumed, _consumption, lambda one: one.get("counterSet") or "", where, causes, most=2)
+    distinct(consumed, _consumption, lambda one: one.get("counterSet") or "", where, errors, most=2)
     if each:
-        chosen = _chosen_nodes(device, path, ("allNodes",), causes, single=False)
+        chosen = _chosen_nodes(device, path, ("allNodes",), errors, single=False)
         if not chosen:
-            causes.append(required(path, _NODES_OF_DEVICE))
+            errors.append(required(path, _NODES_OF_DEVICE))
         elif len(chosen) > 1:
-            causes.append(invalid(path, f"{{{', '.join(chosen)}}}", _NODES_OF_DEVICE))
+            errors.append(invalid(path, f"{{{', '.join(chosen)}}}", _NODES_OF_DEVICE))
     elif any(device.get(name) is not None for name in ("nodeName", "nodeSelector", "allNodes")):
         text = (
             "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in "
             "the ResourceSlice spec"
         )
-        causes.append(invalid(path, None, text))
-    binding(device, path, causes)
+        errors.append(invalid(path, None, text))
+    binding(device, path, errors)
 
 
-def _attribute(attribute: JSONObject, path: str, causes: Causes) -> None:
+def _attribute(attribute: JSONObject, path: str, errors: ErrorList) -> None:
     given = [name for name in ("bool", "int", "string", "version") if attribute.get(name) is not None]
     for name in ("string", "version"):
         if name == "version" and name in given and not _VERSION(attribute["version"]):
             text = "must be a string compatible with semver.org spec 2.0.0"
-            causes.append(invalid(f"{path}.version", attribute["version"], text))
+            errors.append(invalid(f"{path}.version", attribute["version"], text))
         if name in given and byte_length(attribute[name]) > 64:
-            causes.append(too_long(f"{path}.{name}", 64))
+            errors.append(too_long(f"{path}.{name}", 64))
     if not given:
-        causes.append(invalid(path, "", "exactly one value must be specified"))
+        errors.append(invalid(path, "", "exactly one value must be specified"))
     elif len(given) > 1:
         shown = go_json(go_struct(attribute, "resource.DeviceAttribute"))
-        causes.append(invalid_shown(path, shown, "exactly one value must be specified"))
+        errors.append(invalid_shown(path, shown, "exactly one value must be specified"))
 
 
-def _taint(taint: JSONObject, path: str, causes: Causes) -> None:
-    check(taint.get("key") or "", f"{path}.key", qualified_name_problems, causes)
+def _taint(taint: JSONObject, path: str, errors: ErrorList) -> None:
+    check(taint.get("key") or "", f"{path}.key", validate_qualified_name, errors)
     if taint.get("value"):
-        check(taint["value"], f"{path}.value", label_value_problems, causes)
+        check(taint["value"], f"{path}.value", validate_label_value, errors)
     effect = taint.get("effect") or ""
     if not effect:
-        causes.append(required(f"{path}.effect"))
+        errors.append(required(f"{path}.effect"))
     elif effect not in ("NoExecute", "NoSchedule", "None"):
-        causes.append(unsupported(f"{path}.effect", effect, ("NoExecute", "NoSchedule", "None")))
+        errors.append(unsupported(f"{path}.effect", effect, ("NoExecute", "NoSchedule", "None")))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.errors import LONGEST_CAUSES, Cause
+from kubetwist.api.errors import MAX_FIELD_ERRORS_LENGTH, FieldError
 from kubetwist.registry.generic.validation.webhookclient import webhook_url
 from tests.registry.strategytools import change_problems, problems
 
@@ -18,7 +18,7 @@ class WebhookURLTests(SynchronousTestCase):
 
     def told(self, text: str) -> list[str]:
         """What is wrong with an address."""
-        causes: list[Cause] = []
+        causes: list[FieldError] = []
         webhook_url(text, "url", True, causes)
         self.assertEqual({cause.field for cause in causes} - {"url"}, set())
         return [cause.message for cause in causes]
@@ -115,4 +115,4 @@ class WebhookTests(SynchronousTestCase):
     def test_many_steps(self) -> None:
         """Of a path of thousands of empty steps no more is made than is told."""
         path = "/" * 10_000
-        self.assertTrue(0 < len(self.service(path)) <= 3 + LONGEST_CAUSES // len(path))
+        self.assertTrue(0 < len(self.service(path)) <= 3 + MAX_FIELD_ERRORS_LENGTH // len(path))

@@ -22,7 +22,7 @@ class SpecTests(DefinitionTestCase):
     def test_name(self) -> None:
         """A definition is named after what it defines."""
         crd = definition()
-        names = self.strategy.names_for(crd)
+        names = self.strategy.name_validator(crd)
         self.assertEqual(names(crd["metadata"]["name"], False), [])
         self.assertEqual(names("other.example.com", False), ['must be spec.names.plural+"."+spec.group'])
         self.assertEqual(len(names("A_b", False)), 2)
@@ -179,7 +179,7 @@ class DefinitionTests(DefinitionTestCase):
     def test_generated_name(self) -> None:
         """Names of definitions are not generated."""
         crd = definition()
-        names = self.strategy.names_for(crd)
+        names = self.strategy.name_validator(crd)
         self.assertEqual(names("kites-", True), ['must be spec.names.plural+"."+spec.group'])
 
     def test_stored_versions(self) -> None:

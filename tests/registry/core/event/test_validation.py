@@ -46,9 +46,9 @@ class EventTests(SynchronousTestCase):
 
     def test_names(self) -> None:
         """Those of the core group may have any name that fits into a path."""
-        self.assertEqual(strategy_for(OLD, "Event").name_problems("A_b", False), [])
-        self.assertNotEqual(strategy_for(OLD, "Event").name_problems("a/b", False), [])
-        self.assertNotEqual(strategy_for(NEW, "Event").name_problems("A_b", False), [])
+        self.assertEqual(strategy_for(OLD, "Event").validate_name("A_b", False), [])
+        self.assertNotEqual(strategy_for(OLD, "Event").validate_name("a/b", False), [])
+        self.assertNotEqual(strategy_for(NEW, "Event").validate_name("A_b", False), [])
 
     def test_old(self) -> None:
         """Of one without a time it is asked only that it lives where it belongs."""

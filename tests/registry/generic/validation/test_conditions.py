@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.errors import Cause
+from kubetwist.api.errors import FieldError
 from kubetwist.registry.generic.validation.conditions import conditions
 
 GOOD: dict[str, Any] = {
@@ -19,7 +19,7 @@ GOOD: dict[str, Any] = {
 
 def fields(*found: dict[str, Any]) -> list[str]:
     """The fields of conditions that something is wrong with."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     conditions(found, "c", causes)
     return [cause.field for cause in causes]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.generic.validation.fields import (
-    Causes,
+    ErrorList,
     invalid_name,
     local_file_path,
     unsupported,
@@ -28,7 +28,7 @@ class PathTests(SynchronousTestCase):
             ("a/../b", [up]),
             ("/a", ["must be a relative path"]),
         ):
-            causes: Causes = []
+            causes: ErrorList = []
             local_file_path(path, "x", causes)
             self.assertEqual([cause.message.rpartition(": ")[2] for cause in causes], wanted, path)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.errors import Cause
+from kubetwist.api.errors import FieldError
 from kubetwist.registry.generic.validation.signernames import signer_name
 
 
 def reasons(name: str) -> list[str]:
     """Why a name is no signer's."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     signer_name(name, "s", causes)
     return [cause.reason for cause in causes]
 

@@ -6,20 +6,20 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.errors import LONGEST_CAUSES, Cause
+from kubetwist.api.errors import MAX_FIELD_ERRORS_LENGTH, FieldError
 from kubetwist.registry.generic.validation.webhookclient import webhook_service, webhook_url
 
 
 def url_messages(text: str, https: bool = True) -> list[str]:
     """What is wrong with a URL."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     webhook_url(text, "u", https, causes)
     return [cause.message for cause in causes]
 
 
 def service_fields(**service: Any) -> list[str]:
     """The fields of a service that something is wrong with."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     webhook_service({"name": "s", "namespace": "n", "port": 443, **service}, "s", causes)
     return [cause.field for cause in causes]
 
@@ -64,4 +64,4 @@ class ServiceTests(SynchronousTestCase):
     def test_bounded(self) -> None:
         """A long path with many mistakes is not told of without end."""
         path = "/" + "//" * 20_000
-        self.assertLess(len(service_fields(path=path)), LONGEST_CAUSES // len(path) + 5)
+        self.assertLess(len(service_fields(path=path)), MAX_FIELD_ERRORS_LENGTH // len(path) + 5)

@@ -7,7 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.quantity import Quantity
-from kubetwist.registry.generic.validation.fields import Causes
+from kubetwist.registry.generic.validation.fields import ErrorList
 from kubetwist.registry.resource.validation.capacity import validate_request_policy
 
 
@@ -16,7 +16,7 @@ class PolicyTests(SynchronousTestCase):
 
     def problems(self, **policy: Any) -> list[str]:
         """What is wrong with a policy for a device with 10Gi."""
-        causes: Causes = []
+        causes: ErrorList = []
         validate_request_policy(policy, Quantity.parse("10Gi"), "p", causes)
         return [str(cause) for cause in causes]
 

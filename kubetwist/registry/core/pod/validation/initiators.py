@@ -14,7 +14,7 @@ _eui: Final = re.compile("eui.[0-9A-Za-z]{16}").fullmatch
 _naa: Final = re.compile("naa.[0-9A-Za-z]{32}").fullmatch
 
 
-def initiator_problems(name: str) -> Sequence[str]:
+def validate_initiator(name: str) -> Sequence[str]:
     """What is wrong with the name of an initiator of iSCSI, which may be of three kinds."""
     good = _is_qualified(name) if name.startswith("iqn") else _eui(name) or _naa(name)
     return () if good else ("must be valid format",)

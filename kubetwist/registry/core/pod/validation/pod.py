@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from .....api.errors import Cause, forbidden, invalid, required
+from .....api.errors import FieldError, forbidden, invalid, required
 from .....api.resource import JSONObject
-from ....generic.validation.fields import Causes, local_path, quote, unsupported_string
+from ....generic.validation.fields import ErrorList, local_path, quote, unsupported_string
 from ..warnings import APP_ARMOR, SECCOMP, SECCOMP_POD
 from .containers import trimmed_image
 from .spec import MIRROR, validate_pod_spec, with_paths
@@ -19,7 +19,7 @@ _SECCOMP_NAMES: Final = {"RuntimeDefault": ("runtime/default", "docker/default")
 _APP_ARMOR_NAMES: Final = {"RuntimeDefault": ("runtime/default",), "Unconfined": ("unconfined",)}
 
 
-def validate_pod(obj: JSONObject, causes: Causes, old: JSONObject | None = None) -> None:
+def validate_pod(obj: JSONObject, errors: ErrorList, old: JSONObject | None = None) -> None:
     """
     What holds for a pod at all times.
 
@@ -27,45 +27,47 @@ def validate_pod(obj: JSONObject, causes: Causes, old: JSONObject | None = None)
     """
     spec, metadata = obj["spec"], obj["metadata"]
     if metadata.get("annotations"):
-        validate_pod_annotations(metadata["annotations"], spec, _PATH, causes)
-    validate_pod_spec(spec, "spec", causes, pod=metadata, old=None if old is None else old["spec"])
+        validate_pod_annotations(metadata["annotations"], spec, _PATH, errors)
+    validate_pod_spec(spec, "spec", errors, pod=metadata, old=None if old is None else old["spec"])
     if not spec.get("serviceAccountName"):
         for index, volume in enumerate(spec.get("volumes") or ()):
             for place, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
                 if source.get("serviceAccountToken") is not None:
                     where = f"spec.volumes[{index}].projected.sources[{place}].serviceAccountToken"
-                    causes.append(forbidden(where, "must not be specified when serviceAccountName is not set"))
+                    errors.append(forbidden(where, "must not be specified when serviceAccountName is not set"))
     for kind in ("containers", "initContainers"):
         for index, container in enumerate(spec.get(kind) or ()):
-            trimmed_image(container, f"spec.{kind}[{index}]", causes)
+            trimmed_image(container, f"spec.{kind}[{index}]", errors)
 
 
-def validate_pod_create(obj: JSONObject) -> list[Cause]:
+def validate_pod_create(obj: JSONObject) -> list[FieldError]:
     """A new pod."""
-    causes: Causes = []
-    validate_pod(obj, causes)
+    errors: ErrorList = []
+    validate_pod(obj, errors)
     spec = obj["spec"]
     if spec.get("ephemeralContainers"):
-        causes.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
+        errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
     if spec.get("nodeName") and spec.get("schedulingGates"):
-        causes.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
-    validate_profile_annotations(obj["metadata"].get("annotations"), spec, "spec", causes)
-    return causes
+        errors.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
+    validate_profile_annotations(obj["metadata"].get("annotations"), spec, "spec", errors)
+    return errors
 
 
-def validate_profile_annotations(annotations: JSONObject | None, spec: JSONObject, path: str, causes: Causes) -> None:
+def validate_profile_annotations(
+    annotations: JSONObject | None, spec: JSONObject, path: str, errors: ErrorList
+) -> None:
     """
     What annotations of old say of profiles is what the fields of a new pod say.
 
     @param path: Of the spec.
     """
     if annotations:
-        _seccomp_matches(annotations, spec, path, causes)
+        _seccomp_matches(annotations, spec, path, errors)
         if (spec.get("os") or {}).get("name") != "windows":
-            _app_armor_matches(annotations, spec, path, causes)
+            _app_armor_matches(annotations, spec, path, errors)
 
 
-def validate_annotation_update(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
+def validate_annotation_update(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
     """Annotations that mean something to a kubelet stay as they are; the others are looked at."""
     new, was = obj["metadata"].get("annotations") or {}, old["metadata"].get("annotations") or {}
     for before, text in ((True, "may not remove or update"), (False, "may not add")):
@@ -73,14 +75,14 @@ def validate_annotation_update(obj: JSONObject, old: JSONObject, causes: Causes)
             if before and new.get(key) == was[key]:
                 continue
             if key.startswith(APP_ARMOR):
-                causes.append(forbidden(f"{_PATH}[{key}]", f"{text} AppArmor annotations"))
+                errors.append(forbidden(f"{_PATH}[{key}]", f"{text} AppArmor annotations"))
             elif key == MIRROR:
-                causes.append(forbidden(f"{_PATH}[{key}]", f"{text} mirror pod annotation"))
+                errors.append(forbidden(f"{_PATH}[{key}]", f"{text} mirror pod annotation"))
     if new:
-        validate_pod_annotations(new, obj["spec"], _PATH, causes)
+        validate_pod_annotations(new, obj["spec"], _PATH, errors)
 
 
-def validate_pod_annotations(annotations: JSONObject, spec: JSONObject, path: str, causes: Causes) -> None:
+def validate_pod_annotations(annotations: JSONObject, spec: JSONObject, path: str, errors: ErrorList) -> None:
     """
     Annotations that mean something for pods.
 
@@ -88,49 +90,49 @@ def validate_pod_annotations(annotations: JSONObject, spec: JSONObject, path: st
     """
     if MIRROR in annotations and not spec.get("nodeName"):
         text = "must set spec.nodeName if mirror pod annotation is set"
-        causes.append(invalid(f"{path}[{MIRROR}]", annotations[MIRROR], text))
+        errors.append(invalid(f"{path}[{MIRROR}]", annotations[MIRROR], text))
     cost = annotations.get(_DELETION_COST)
     if cost is not None:
         digits = cost.removeprefix("-")
         canonical = digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0") and cost != "-0"
         if not canonical or not -(2**31) <= int(cost) < 2**31:
-            causes.append(invalid(f"{path}[{_DELETION_COST}]", cost, "must be a 32bit integer"))
+            errors.append(invalid(f"{path}[{_DELETION_COST}]", cost, "must be a 32bit integer"))
     for key in sorted(annotations, key=lambda key: (key != SECCOMP_POD, key)):
         if key == SECCOMP_POD or key.startswith(SECCOMP):
-            _seccomp(annotations[key], f"{path}.{key}", causes)
+            _seccomp(annotations[key], f"{path}.{key}", errors)
     found = [key for key in sorted(annotations) if key.startswith(APP_ARMOR)]
     names = {container.get("name") for container, _ in with_paths(spec, "spec")} if found else set()
     for key in found:
         name, profile = key.removeprefix(APP_ARMOR), annotations[key]
         if name not in names:
-            causes.append(invalid(f"{path}[{key}]", name, "container not found"))
+            errors.append(invalid(f"{path}[{key}]", name, "container not found"))
         if profile not in ("", "runtime/default", "unconfined") and not profile.startswith("localhost/"):
             text = f"invalid AppArmor profile name: {quote(profile)}"
-            causes.append(invalid(f"{path}[{key}]", profile, text))
+            errors.append(invalid(f"{path}[{key}]", profile, text))
 
 
-def _seccomp(profile: str, path: str, causes: Causes) -> None:
+def _seccomp(profile: str, path: str, errors: ErrorList) -> None:
     """What an annotation of old says of a profile."""
     if profile.startswith("localhost/"):
-        local_path(profile.removeprefix("localhost/"), path, causes)
+        local_path(profile.removeprefix("localhost/"), path, errors)
     elif profile not in ("runtime/default", "docker/default", "unconfined"):
-        causes.append(invalid(path, profile, "must be a valid seccomp profile"))
+        errors.append(invalid(path, profile, "must be a valid seccomp profile"))
 
 
-def _seccomp_matches(annotations: JSONObject, spec: JSONObject, path: str, causes: Causes) -> None:
+def _seccomp_matches(annotations: JSONObject, spec: JSONObject, path: str, errors: ErrorList) -> None:
     """What annotations say of profiles for seccomp is what the fields say."""
     profile = (spec.get("securityContext") or {}).get("seccompProfile")
     if profile is not None and SECCOMP_POD in annotations:
         where = f"{path}.securityContext.seccompProfile"
-        _matches(annotations[SECCOMP_POD], profile, _SECCOMP_NAMES, where, "seccomp", causes)
+        _matches(annotations[SECCOMP_POD], profile, _SECCOMP_NAMES, where, "seccomp", errors)
     for container, where in with_paths(spec, path):
         profile = (container.get("securityContext") or {}).get("seccompProfile")
         text = annotations.get(SECCOMP + (container.get("name") or ""))
         if profile is not None and text is not None:
-            _matches(text, profile, _SECCOMP_NAMES, f"{where}.securityContext.seccompProfile", "seccomp", causes)
+            _matches(text, profile, _SECCOMP_NAMES, f"{where}.securityContext.seccompProfile", "seccomp", errors)
 
 
-def _app_armor_matches(annotations: JSONObject, spec: JSONObject, path: str, causes: Causes) -> None:
+def _app_armor_matches(annotations: JSONObject, spec: JSONObject, path: str, errors: ErrorList) -> None:
     """What annotations say of profiles for AppArmor is what the fields say, be it those of the whole pod."""
     whole = (spec.get("securityContext") or {}).get("appArmorProfile")
     for container, where in with_paths(spec, path):
@@ -138,30 +140,30 @@ def _app_armor_matches(annotations: JSONObject, spec: JSONObject, path: str, cau
         profile = whole if own is None else own
         text = annotations.get(APP_ARMOR + (container.get("name") or ""))
         if profile is not None and text is not None:
-            _matches(text, profile, _APP_ARMOR_NAMES, f"{where}.securityContext.appArmorProfile", "apparmor", causes)
+            _matches(text, profile, _APP_ARMOR_NAMES, f"{where}.securityContext.appArmorProfile", "apparmor", errors)
 
 
 def _matches(
-    text: str, profile: JSONObject, names: Mapping[str, tuple[str, ...]], path: str, what: str, causes: Causes
+    text: str, profile: JSONObject, names: Mapping[str, tuple[str, ...]], path: str, what: str, errors: ErrorList
 ) -> None:
     kind = profile.get("type") or ""
     if kind == "Localhost":
         good = text.startswith("localhost/")
         if good and text.removeprefix("localhost/") != profile.get("localhostProfile"):
             detail = f"{what} profile in annotation and field must match"
-            causes.append(forbidden(f"{path}.localhostProfile", detail))
+            errors.append(forbidden(f"{path}.localhostProfile", detail))
     else:
         good = kind not in names or text in names[kind]
     if not good:
-        causes.append(forbidden(f"{path}.type", f"{what} type in annotation and field must match"))
+        errors.append(forbidden(f"{path}.type", f"{what} type in annotation and field must match"))
 
 
-def validate_binding(obj: JSONObject) -> list[Cause]:
+def validate_binding(obj: JSONObject) -> list[FieldError]:
     """The binding of a pod to a node."""
-    causes: Causes = []
+    errors: ErrorList = []
     target = obj.get("target") or {}
     if target.get("kind") and target["kind"] != "Node":
-        causes.append(unsupported_string("target.kind", target["kind"], ("Node", "<empty>")))
+        errors.append(unsupported_string("target.kind", target["kind"], ("Node", "<empty>")))
     if not target.get("name"):
-        causes.append(required("target.name"))
-    return causes
+        errors.append(required("target.name"))
+    return errors

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final
 
-from .....api.errors import Cause, duplicate, forbidden, invalid, required
-from .....api.names import qualified_name_problems
+from .....api.errors import FieldError, duplicate, forbidden, invalid, required
+from .....api.names import validate_qualified_name
 from .....api.resource import JSONObject
 from ....generic.validation.fields import (
-    Causes,
+    ErrorList,
     check,
     dns_label,
     invalid_name,
@@ -71,7 +71,7 @@ def is_extended(name: str) -> bool:
     """A resource that somebody else counts in whole pieces."""
     if is_native(name) or name.startswith("requests."):
         return False
-    return not qualified_name_problems(f"requests.{name}")
+    return not validate_qualified_name(f"requests.{name}")
 
 
 def is_integer(name: str) -> bool:
@@ -79,49 +79,49 @@ def is_integer(name: str) -> bool:
     return name in _INTEGERS or is_extended(name)
 
 
-def resource_name(name: str, path: str, causes: Causes) -> None:
+def resource_name(name: str, path: str, errors: ErrorList) -> None:
     """A resource that Kubernetes knows, or one with a prefix."""
-    texts = qualified_name_problems(name)
+    texts = validate_qualified_name(name)
     for text in texts:
-        causes.append(invalid_name(path, name, text))
+        errors.append(invalid_name(path, name, text))
     if texts or "/" in name:
         return
     if name not in _CONTAINER_RESOURCES and name not in _QUOTA_RESOURCES and not is_huge_pages(name):
-        causes.append(invalid_name(path, name, "must be a standard resource type or fully qualified"))
+        errors.append(invalid_name(path, name, "must be a standard resource type or fully qualified"))
 
 
-def container_resource_name(name: str, path: str, causes: Causes) -> None:
+def container_resource_name(name: str, path: str, errors: ErrorList) -> None:
     """A resource that a container can ask for."""
-    resource_name(name, path, causes)
+    resource_name(name, path, errors)
     if "/" not in name:
         if name not in _CONTAINER_RESOURCES and not is_huge_pages(name):
-            causes.append(invalid_name(path, name, "must be a standard resource for containers"))
+            errors.append(invalid_name(path, name, "must be a standard resource for containers"))
     elif not is_native(name) and not is_extended(name):
-        causes.append(invalid_name(path, name, "doesn't follow extended resource name standard"))
+        errors.append(invalid_name(path, name, "doesn't follow extended resource name standard"))
 
 
-def pod_resource_name(name: str, path: str, causes: Causes) -> None:
+def pod_resource_name(name: str, path: str, errors: ErrorList) -> None:
     """A resource that a whole pod can ask for."""
-    before = len(causes)
-    resource_name(name, path, causes)
-    if len(causes) == before and name not in ("cpu", "memory") and not is_huge_pages(name):
-        causes.append(unsupported(path, name, _POD_RESOURCES))
+    before = len(errors)
+    resource_name(name, path, errors)
+    if len(errors) == before and name not in ("cpu", "memory") and not is_huge_pages(name):
+        errors.append(unsupported(path, name, _POD_RESOURCES))
 
 
-def resource_value(name: str, value: object, path: str, causes: Causes) -> None:
+def resource_value(name: str, value: object, path: str, errors: ErrorList) -> None:
     """An amount of a resource."""
-    quantity_not_negative(value, path, causes)
+    quantity_not_negative(value, path, errors)
     if is_integer(name) and quantity(value).scaled(-3) % 1000:
-        causes.append(invalid(path, str(value), "must be an integer"))
+        errors.append(invalid(path, str(value), "must be an integer"))
 
 
 def validate_requirements(
     resources: JSONObject,
     path: str,
-    causes: Causes,
+    errors: ErrorList,
     *,
     claims: Collection[str] = (),
-    known: Callable[[str, str, Causes], None] = container_resource_name,
+    known: Callable[[str, str, ErrorList], None] = container_resource_name,
 ) -> None:
     """
     The requests and limits of one container, or of a pod.
@@ -133,40 +133,40 @@ def validate_requirements(
     has_huge = has_other = False
     for name in sorted(limits):
         here = f"{path}.limits[{name}]"
-        known(name, here, causes)
-        resource_value(name, limits[name], here, causes)
+        known(name, here, errors)
+        resource_value(name, limits[name], here, errors)
         has_huge = has_huge or is_huge_pages(name)
         has_other = has_other or name in ("cpu", "memory")
         if is_huge_pages(name):
-            _whole_pages(name, limits[name], here, causes)
+            _whole_pages(name, limits[name], here, errors)
     for name in sorted(requests):
         here = f"{path}.requests[{name}]"
-        known(name, here, causes)
-        resource_value(name, requests[name], here, causes)
+        known(name, here, errors)
+        resource_value(name, requests[name], here, errors)
         firm = not is_native(name) or is_huge_pages(name)
         if name in limits:
             asked, allowed = quantity(requests[name]), quantity(limits[name])
             if firm and asked != allowed:
                 text = f"must be equal to {name} limit of {limits[name]}"
-                causes.append(invalid(f"{path}.requests", str(requests[name]), text))
+                errors.append(invalid(f"{path}.requests", str(requests[name]), text))
             elif not firm and asked > allowed:
                 text = f"must be less than or equal to {name} limit of {limits[name]}"
-                causes.append(invalid(f"{path}.requests", str(requests[name]), text))
+                errors.append(invalid(f"{path}.requests", str(requests[name]), text))
         elif firm:
-            causes.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
+            errors.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
         has_huge = has_huge or is_huge_pages(name)
         has_other = has_other or name in ("cpu", "memory")
         if is_huge_pages(name):
-            _whole_pages(name, requests[name], here, causes)
+            _whole_pages(name, requests[name], here, errors)
     if has_huge and not has_other:
-        causes.append(forbidden(path, "HugePages require cpu or memory"))
+        errors.append(forbidden(path, "HugePages require cpu or memory"))
     if resources.get("claims"):
-        _claims(resources["claims"], claims, f"{path}.claims", causes)
+        _claims(resources["claims"], claims, f"{path}.claims", errors)
 
 
-def _whole_pages(name: str, value: object, path: str, causes: Causes) -> None:
+def _whole_pages(name: str, value: object, path: str, errors: ErrorList) -> None:
     if not _divisible(name.removeprefix("hugepages-"), value):
-        causes.append(invalid(path, str(value), f"{value} is not positive integer multiple of {name}"))
+        errors.append(invalid(path, str(value), f"{value} is not positive integer multiple of {name}"))
 
 
 def _divisible(size: str, value: object) -> bool:
@@ -178,29 +178,29 @@ def _divisible(size: str, value: object) -> bool:
     return page > 0 and page % 1000 == 0 and quantity(value).scaled() % (page // 1000) == 0
 
 
-def _claims(claims: list[JSONObject], known: Collection[str], path: str, causes: Causes) -> None:
+def _claims(claims: list[JSONObject], known: Collection[str], path: str, errors: ErrorList) -> None:
     """Which claims of devices of its pod a container uses: all that one has, or single requests of it."""
     seen: set[str] = set()
     parts: dict[str, int] = {}
     for index, claim in enumerate(claims):
         here, name, request = f"{path}[{index}]", claim.get("name") or "", claim.get("request") or ""
         if not name:
-            causes.append(required(here))
+            errors.append(required(here))
             continue
         if name in seen:
-            causes.append(duplicate(here, name))
+            errors.append(duplicate(here, name))
         else:
             key = f"{name}/{request}" if request else name
             if request:
-                check(request, f"{here}.request", dns_label, causes)
+                check(request, f"{here}.request", dns_label, errors)
             if key in seen:
-                causes.append(duplicate(here, key))
+                errors.append(duplicate(here, key))
             elif not request:
-                causes.extend([duplicate(here, name)] * parts.get(name, 0))
+                errors.extend([duplicate(here, name)] * parts.get(name, 0))
             else:
                 parts[name] = parts.get(name, 0) + 1
             seen.add(key)
         if name not in known:
             text = "must be one of the names in pod.spec.resourceClaims"
             text += f": {', '.join(sorted(known))}" if known else " which is empty"
-            causes.append(Cause("FieldValueNotFound", f"Not found: {quote(name)}: {text}", here))
+            errors.append(FieldError("FieldValueNotFound", f"Not found: {quote(name)}: {text}", here))

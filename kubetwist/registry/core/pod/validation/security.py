@@ -11,7 +11,7 @@ from .....api.gostructs import go_struct
 from .....api.resource import JSONObject
 from ....generic.privileges import privileged_allowed
 from ....generic.validation.fields import (
-    Causes,
+    ErrorList,
     check,
     dns_subdomain,
     go_json,
@@ -39,7 +39,7 @@ _SELINUX_CHANGES: Final = ("Recursive",)
 
 
 def validate_pod_security_context(
-    context: JSONObject, spec: JSONObject, path: str, causes: Causes, old: JSONObject | None = None
+    context: JSONObject, spec: JSONObject, path: str, errors: ErrorList, old: JSONObject | None = None
 ) -> None:
     """
     What holds for all containers of a pod.
@@ -47,47 +47,47 @@ def validate_pod_security_context(
     @param old: The spec as it was, when this is a change.
     """
     for name in ("fsGroup", "runAsUser", "runAsGroup"):
-        id_number(context.get(name), f"{path}.{name}", causes)
+        id_number(context.get(name), f"{path}.{name}", errors)
     for index, group in enumerate(context.get("supplementalGroups") or ()):
-        id_number(group, f"{path}.supplementalGroups[{index}]", causes)
+        id_number(group, f"{path}.supplementalGroups[{index}]", errors)
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         text = "ShareProcessNamespace and HostPID cannot both be enabled"
-        causes.append(invalid(f"{path}.shareProcessNamespace", True, text))
-    _sysctls(context.get("sysctls") or [], spec, f"{path}.sysctls", causes)
-    _choice(context.get("fsGroupChangePolicy"), ("Always", "OnRootMismatch"), f"{path}.fsGroupChangePolicy", causes)
-    _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile", causes)
-    _windows(context.get("windowsOptions"), f"{path}.windowsOptions", causes)
-    _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile", causes)
-    _choice(context.get("supplementalGroupsPolicy"), ("Merge", "Strict"), f"{path}.supplementalGroupsPolicy", causes)
+        errors.append(invalid(f"{path}.shareProcessNamespace", True, text))
+    _sysctls(context.get("sysctls") or [], spec, f"{path}.sysctls", errors)
+    _choice(context.get("fsGroupChangePolicy"), ("Always", "OnRootMismatch"), f"{path}.fsGroupChangePolicy", errors)
+    _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
+    _windows(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
+    _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
+    _choice(context.get("supplementalGroupsPolicy"), ("Merge", "Strict"), f"{path}.supplementalGroupsPolicy", errors)
     was = ((old or {}).get("securityContext") or {}).get("seLinuxChangePolicy")
     changes = _SELINUX_CHANGES if was is None else ("MountOption", "Recursive")
-    _choice(context.get("seLinuxChangePolicy"), changes, f"{path}.seLinuxChangePolicy", causes)
+    _choice(context.get("seLinuxChangePolicy"), changes, f"{path}.seLinuxChangePolicy", errors)
 
 
-def validate_security_context(context: JSONObject, path: str, host_users: bool, causes: Causes) -> None:
+def validate_security_context(context: JSONObject, path: str, host_users: bool, errors: ErrorList) -> None:
     """What holds for one container."""
     if context.get("privileged") and not privileged_allowed():
-        causes.append(forbidden(f"{path}.privileged", "disallowed by cluster policy"))
+        errors.append(forbidden(f"{path}.privileged", "disallowed by cluster policy"))
     for name in ("runAsUser", "runAsGroup"):
-        id_number(context.get(name), f"{path}.{name}", causes)
+        id_number(context.get(name), f"{path}.{name}", errors)
     mount = context.get("procMount")
     if mount is not None:
-        _choice(mount, ("Default", "Unmasked"), f"{path}.procMount", causes)
+        _choice(mount, ("Default", "Unmasked"), f"{path}.procMount", errors)
         if host_users and mount == "Unmasked":
             text = "`hostUsers` must be false to use `Unmasked`"
-            causes.append(invalid(f"{path}.procMount", mount, text))
-    _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile", causes)
+            errors.append(invalid(f"{path}.procMount", mount, text))
+    _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
     if context.get("allowPrivilegeEscalation") is False:
         shown = _shown(context)
         if context.get("privileged"):
             text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-            causes.append(invalid_shown(path, shown, text))
+            errors.append(invalid_shown(path, shown, text))
         for capability in (context.get("capabilities") or {}).get("add") or ():
             if capability == "CAP_SYS_ADMIN":
                 text = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-                causes.append(invalid_shown(path, shown, text))
-    _windows(context.get("windowsOptions"), f"{path}.windowsOptions", causes)
-    _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile", causes)
+                errors.append(invalid_shown(path, shown, text))
+    _windows(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
+    _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
 
 
 def _shown(context: JSONObject) -> str:
@@ -95,90 +95,90 @@ def _shown(context: JSONObject) -> str:
     return go_json(go_struct(context, "SecurityContext"))
 
 
-def _choice(value: str | None, choice: tuple[str, ...], path: str, causes: Causes) -> None:
+def _choice(value: str | None, choice: tuple[str, ...], path: str, errors: ErrorList) -> None:
     if value is not None and value not in choice:
-        causes.append(unsupported(path, value, choice))
+        errors.append(unsupported(path, value, choice))
 
 
-def _sysctls(sysctls: list[JSONObject], spec: JSONObject, path: str, causes: Causes) -> None:
+def _sysctls(sysctls: list[JSONObject], spec: JSONObject, path: str, errors: ErrorList) -> None:
     names: set[str] = set()
     for index, sysctl in enumerate(sysctls):
         here, name = f"{path}[{index}].name", sysctl.get("name") or ""
         if not name:
-            causes.append(required(here))
+            errors.append(required(here))
         elif len(name) > 253 or not _SYSCTL.fullmatch(name):
-            causes.append(invalid(here, name, _SYSCTL_TEXT))
+            errors.append(invalid(here, name, _SYSCTL_TEXT))
         elif name in names:
-            causes.append(duplicate(here, name))
+            errors.append(duplicate(here, name))
         plain = name.replace("/", ".")
         if spec.get("hostNetwork") and plain.startswith("net."):
-            causes.append(invalid(here, name, "may not be specified when 'hostNetwork' is true"))
+            errors.append(invalid(here, name, "may not be specified when 'hostNetwork' is true"))
         elif spec.get("hostIPC") and (
             plain.startswith(("kernel.shm", "kernel.msg", "fs.mqueue.")) or plain == "kernel.sem"
         ):
-            causes.append(invalid(here, name, "may not be specified when 'hostIPC' is true"))
+            errors.append(invalid(here, name, "may not be specified when 'hostIPC' is true"))
         names.add(name)
 
 
-def _seccomp(profile: JSONObject | None, path: str, causes: Causes) -> None:
+def _seccomp(profile: JSONObject | None, path: str, errors: ErrorList) -> None:
     if profile is None:
         return
     kind, local = profile.get("type") or "", profile.get("localhostProfile")
     if not kind:
-        causes.append(required(f"{path}.type", "type is required when seccompProfile is set"))
+        errors.append(required(f"{path}.type", "type is required when seccompProfile is set"))
     elif kind not in _SECCOMP:
-        causes.append(unsupported(f"{path}.type", kind, _SECCOMP))
+        errors.append(unsupported(f"{path}.type", kind, _SECCOMP))
     if kind == "Localhost":
         if local is None:
-            causes.append(required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost"))
+            errors.append(required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost"))
         else:
-            local_path(local, f"{path}.localhostProfile", causes)
+            local_path(local, f"{path}.localhostProfile", errors)
     elif local is not None:
         shown = go_json({"Type": kind, "LocalhostProfile": local})
         text = "can only be set when seccomp type is Localhost"
-        causes.append(invalid_shown(f"{path}.localhostProfile", shown, text))
+        errors.append(invalid_shown(f"{path}.localhostProfile", shown, text))
 
 
-def _app_armor(profile: JSONObject | None, path: str, causes: Causes) -> None:
+def _app_armor(profile: JSONObject | None, path: str, errors: ErrorList) -> None:
     if profile is None:
         return
     kind, local = profile.get("type") or "", profile.get("localhostProfile")
     here = f"{path}.localhostProfile"
     if kind == "Localhost":
         if local is None or local == "":
-            causes.append(required(here, "must be set when AppArmor type is Localhost"))
+            errors.append(required(here, "must be set when AppArmor type is Localhost"))
             return
         if local != local.strip():
-            causes.append(invalid(here, local, "must not be padded with whitespace"))
+            errors.append(invalid(here, local, "must not be padded with whitespace"))
         if len(local.encode()) > 4095:
-            causes.append(too_long(here, 4095))
+            errors.append(too_long(here, 4095))
     elif kind in ("RuntimeDefault", "Unconfined"):
         if local is not None:
-            causes.append(invalid(here, local, "can only be set when AppArmor type is Localhost"))
+            errors.append(invalid(here, local, "can only be set when AppArmor type is Localhost"))
     elif not kind:
-        causes.append(required(f"{path}.type", "type is required when appArmorProfile is set"))
+        errors.append(required(f"{path}.type", "type is required when appArmorProfile is set"))
     else:
-        causes.append(unsupported(f"{path}.type", kind, _SECCOMP))
+        errors.append(unsupported(f"{path}.type", kind, _SECCOMP))
 
 
-def _windows(options: JSONObject | None, path: str, causes: Causes) -> None:
+def _windows(options: JSONObject | None, path: str, errors: ErrorList) -> None:
     if options is None:
         return
     name, spec = options.get("gmsaCredentialSpecName"), options.get("gmsaCredentialSpec")
     if name is not None:
-        check(name, f"{path}.gmsaCredentialSpecName", dns_subdomain, causes)
+        check(name, f"{path}.gmsaCredentialSpecName", dns_subdomain, errors)
     if spec == "":
-        causes.append(invalid(f"{path}.gmsaCredentialSpec", spec, "gmsaCredentialSpec cannot be an empty string"))
+        errors.append(invalid(f"{path}.gmsaCredentialSpec", spec, "gmsaCredentialSpec cannot be an empty string"))
     elif spec is not None and len(spec.encode()) > _CREDENTIAL_SPEC_KIB * 1024:
         text = f"gmsaCredentialSpec size must be under {_CREDENTIAL_SPEC_KIB} KiB"
-        causes.append(invalid(f"{path}.gmsaCredentialSpec", spec, text))
+        errors.append(invalid(f"{path}.gmsaCredentialSpec", spec, text))
     user = options.get("runAsUserName")
     if user is not None:
-        for text in _windows_user_problems(user):
-            causes.append(invalid(f"{path}.runAsUserName", user, text))
+        for text in _validate_windows_user_name(user):
+            errors.append(invalid(f"{path}.runAsUserName", user, text))
 
 
-def _windows_user_problems(text: str) -> Iterator[str]:
+def _validate_windows_user_name(text: str) -> Iterator[str]:
     """What is wrong with the name of a user, which may have a domain before it."""
     if not text:
         yield "runAsUserName cannot be an empty string"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from .....api.addresses import ip_problems
+from .....api.addresses import validate_ip
 from .....api.errors import duplicate, forbidden, invalid, required, too_long
-from .....api.names import label_value_problems, qualified_name_problems, search_domain_problems
+from .....api.names import validate_label_value, validate_qualified_name, validate_search_domain
 from .....api.podspecs import containers as containers_of
 from .....api.quantity import Quantity
 from .....api.resource import JSONObject
@@ -15,7 +15,7 @@ from ....generic.privileges import privileged_allowed
 from ....generic.validation.fields import (
     MAX_INT32,
     NO_FIELD,
-    Causes,
+    ErrorList,
     check,
     dns_label,
     dns_subdomain,
@@ -47,7 +47,7 @@ LONGEST_HOSTNAME: Final = 64
 
 
 def validate_pod_spec(
-    spec: JSONObject, path: str, causes: Causes, *, pod: JSONObject | None = None, old: JSONObject | None = None
+    spec: JSONObject, path: str, errors: ErrorList, *, pod: JSONObject | None = None, old: JSONObject | None = None
 ) -> None:
     """
     All that holds for pods as for templates.
@@ -56,89 +56,89 @@ def validate_pod_spec(
     @param old: The spec as it was, when this is a change of a pod: what it did wrong before, it may go on with.
     """
     if spec.get("terminationGracePeriodSeconds") is None:
-        causes.append(required(f"{path}.terminationGracePeriodSeconds"))
+        errors.append(required(f"{path}.terminationGracePeriodSeconds"))
     pod_name = (pod.get("name") or "") if pod is not None else ""
-    volumes = validate_volumes(spec.get("volumes"), f"{path}.volumes", causes, pod_name)
+    volumes = validate_volumes(spec.get("volumes"), f"{path}.volumes", errors, pod_name)
     if spec.get("resourceClaims"):
         if pod is not None and MIRROR in (pod.get("annotations") or {}):
             text = "static pods do not support resource claims"
-            causes.extend(forbidden(NO_FIELD, text) for _ in spec["resourceClaims"])
+            errors.extend(forbidden(NO_FIELD, text) for _ in spec["resourceClaims"])
         else:
-            _resource_claims(spec["resourceClaims"], f"{path}.resourceClaims", causes)
+            _resource_claims(spec["resourceClaims"], f"{path}.resourceClaims", errors)
     context = PodContext(spec, volumes, old)
     containers = spec.get("containers")
-    validate_containers(containers, context, f"{path}.containers", causes)
+    validate_containers(containers, context, f"{path}.containers", errors)
     if spec.get("initContainers"):
-        validate_init_containers(spec["initContainers"], containers, context, f"{path}.initContainers", causes)
+        validate_init_containers(spec["initContainers"], containers, context, f"{path}.initContainers", errors)
     if spec.get("ephemeralContainers"):
-        validate_ephemeral_containers(spec, context, f"{path}.ephemeralContainers", causes)
+        validate_ephemeral_containers(spec, context, f"{path}.ephemeralContainers", errors)
     if spec.get("resources") is not None:
-        _pod_resources(spec, context, f"{path}.resources", causes)
+        _pod_resources(spec, context, f"{path}.resources", errors)
     if spec.get("hostNetwork"):
-        _host_network(spec, path, pod is not None, causes)
-    one_of(spec.get("restartPolicy"), RESTART_POLICIES, f"{path}.restartPolicy", causes)
-    one_of(spec.get("dnsPolicy"), DNS_POLICIES, f"{path}.dnsPolicy", causes)
-    labels(spec.get("nodeSelector"), f"{path}.nodeSelector", causes)
+        _host_network(spec, path, pod is not None, errors)
+    one_of(spec.get("restartPolicy"), RESTART_POLICIES, f"{path}.restartPolicy", errors)
+    one_of(spec.get("dnsPolicy"), DNS_POLICIES, f"{path}.dnsPolicy", errors)
+    labels(spec.get("nodeSelector"), f"{path}.nodeSelector", errors)
     security = spec.get("securityContext")
     if security or spec.get("shareProcessNamespace"):
-        validate_pod_security_context(security or {}, spec, f"{path}.securityContext", causes, old)
+        validate_pod_security_context(security or {}, spec, f"{path}.securityContext", errors, old)
     if spec.get("affinity"):
-        validate_affinity(spec["affinity"], f"{path}.affinity", causes)
-    _dns_config(spec.get("dnsConfig"), spec.get("dnsPolicy"), f"{path}.dnsConfig", causes)
+        validate_affinity(spec["affinity"], f"{path}.affinity", errors)
+    _dns_config(spec.get("dnsConfig"), spec.get("dnsPolicy"), f"{path}.dnsConfig", errors)
     for index, gate in enumerate(spec.get("readinessGates") or ()):
         where = f"{path}.readinessGates[{index}].conditionType"
-        check(gate.get("conditionType") or "", where, qualified_name_problems, causes)
-    _scheduling_gates(spec.get("schedulingGates") or [], f"{path}.schedulingGates", causes)
+        check(gate.get("conditionType") or "", where, validate_qualified_name, errors)
+    _scheduling_gates(spec.get("schedulingGates") or [], f"{path}.schedulingGates", errors)
     if spec.get("topologySpreadConstraints"):
         where = f"{path}.topologySpreadConstraints"
-        validate_topology_spread(spec["topologySpreadConstraints"], where, causes)
-    _host_process(spec, path, causes)
+        validate_topology_spread(spec["topologySpreadConstraints"], where, errors)
+    _host_process(spec, path, errors)
     if spec.get("hostUsers") is False:
-        _own_users(spec, old, path, causes)
+        _own_users(spec, old, path, errors)
     if spec.get("hostnameOverride") is not None:
-        _hostname_override(spec, f"{path}.hostnameOverride", causes)
+        _hostname_override(spec, f"{path}.hostnameOverride", errors)
     for name in ("serviceAccountName", "nodeName"):
         if spec.get(name):
-            check(spec[name], f"{path}.{name}", dns_subdomain, causes)
+            check(spec[name], f"{path}.{name}", dns_subdomain, errors)
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= MAX_INT32:
         text = f"must be between 1 and {MAX_INT32}, inclusive"
-        causes.append(invalid(f"{path}.activeDeadlineSeconds", deadline, text))
+        errors.append(invalid(f"{path}.activeDeadlineSeconds", deadline, text))
     for name in ("hostname", "subdomain"):
         if spec.get(name):
-            check(spec[name], f"{path}.{name}", dns_label, causes)
+            check(spec[name], f"{path}.{name}", dns_label, errors)
     if spec.get("tolerations"):
-        validate_tolerations(spec["tolerations"], f"{path}.tolerations", causes)
+        validate_tolerations(spec["tolerations"], f"{path}.tolerations", errors)
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         here = f"{path}.hostAliases[{index}]"
-        for text in ip_problems(alias.get("ip") or "", canonical=False):
-            causes.append(invalid(f"{here}.ip", alias.get("ip") or "", text))
+        for text in validate_ip(alias.get("ip") or "", canonical=False):
+            errors.append(invalid(f"{here}.ip", alias.get("ip") or "", text))
         for place, name in enumerate(alias.get("hostnames") or ()):
-            check(name, f"{here}.hostnames[{place}]", dns_subdomain, causes)
+            check(name, f"{here}.hostnames[{place}]", dns_subdomain, errors)
     if spec.get("priorityClassName"):
-        check(spec["priorityClassName"], f"{path}.priorityClassName", dns_subdomain, causes)
+        check(spec["priorityClassName"], f"{path}.priorityClassName", dns_subdomain, errors)
     if spec.get("runtimeClassName") is not None:
-        check(spec["runtimeClassName"], f"{path}.runtimeClassName", dns_subdomain, causes)
+        check(spec["runtimeClassName"], f"{path}.runtimeClassName", dns_subdomain, errors)
     if spec.get("preemptionPolicy") is not None:
         choice = ("PreemptLowerPriority", "Never")
-        one_of(spec["preemptionPolicy"], choice, f"{path}.preemptionPolicy", causes)
+        one_of(spec["preemptionPolicy"], choice, f"{path}.preemptionPolicy", errors)
     if spec.get("overhead"):
-        validate_requirements({"limits": spec["overhead"]}, f"{path}.overhead", causes)
+        validate_requirements({"limits": spec["overhead"]}, f"{path}.overhead", errors)
     if spec.get("os") is not None:
-        _os(spec, path, causes)
-    validate_files_of_variables(with_paths(spec, path), spec.get("volumes"), causes)
+        _os(spec, path, errors)
+    validate_files_of_variables(with_paths(spec, path), spec.get("volumes"), errors)
 
 
-def _resource_claims(claims: list[JSONObject], path: str, causes: Causes) -> None:
+def _resource_claims(claims: list[JSONObject], path: str, errors: ErrorList) -> None:
     names: set[str] = set()
     for index, claim in enumerate(claims):
         here, name = f"{path}[{index}]", claim.get("name") or ""
         if not name:
-            causes.append(required(f"{here}.name"))
+            errors.append(required(f"{here}.name"))
         elif name in names:
-            causes.append(duplicate(f"{here}.name", name))
+            errors.append(duplicate(f"{here}.name", name))
         else:
-            check(name, f"{here}.name", dns_label, causes)
+            check(name, f"{here}.name", dns_label, errors)
             names.add(name)
         direct, template = claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName")
         shown = go_json(
@@ -146,25 +146,25 @@ def _resource_claims(claims: list[JSONObject], path: str, causes: Causes) -> Non
         )
         if direct is not None and template is not None:
             text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            causes.append(invalid_shown(here, shown, text))
+            errors.append(invalid_shown(here, shown, text))
         if direct is None and template is None:
             text = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            causes.append(invalid_shown(here, shown, text))
+            errors.append(invalid_shown(here, shown, text))
         for field, value in (("resourceClaimName", direct), ("resourceClaimTemplateName", template)):
             if value is not None:
-                check(value, f"{here}.{field}", dns_subdomain, causes)
+                check(value, f"{here}.{field}", dns_subdomain, errors)
 
 
-def _own_users(spec: JSONObject, old: JSONObject | None, path: str, causes: Causes) -> None:
+def _own_users(spec: JSONObject, old: JSONObject | None, path: str, errors: ErrorList) -> None:
     """A pod whose users are not those of the host does not share other things with it."""
     text = "when `hostUsers` is false"
     # Two of the three are spelled with a capital letter there.
     for name, field in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
         if spec.get(name):
-            causes.append(forbidden(f"{path}.{field}", text))
+            errors.append(forbidden(f"{path}.{field}", text))
     if old is not None and old.get("hostUsers") is False and any(_with_devices(old, path)):
         return
-    causes.extend(forbidden(f"{where}.volumeDevices", text) for where in _with_devices(spec, path))
+    errors.extend(forbidden(f"{where}.volumeDevices", text) for where in _with_devices(spec, path))
 
 
 def _with_devices(spec: JSONObject, path: str) -> Iterator[str]:
@@ -172,25 +172,25 @@ def _with_devices(spec: JSONObject, path: str) -> Iterator[str]:
     return (where for container, where in with_paths(spec, path) if container.get("volumeDevices"))
 
 
-def _hostname_override(spec: JSONObject, path: str, causes: Causes) -> None:
+def _hostname_override(spec: JSONObject, path: str, errors: ErrorList) -> None:
     name = spec["hostnameOverride"]
     for field in ("setHostnameAsFQDN", "hostNetwork"):
         if spec.get(field):
-            causes.append(forbidden(path, f"may not be specified when {field} is true"))
+            errors.append(forbidden(path, f"may not be specified when {field} is true"))
     if len(name.encode()) > LONGEST_HOSTNAME:
-        causes.append(too_long(path, LONGEST_HOSTNAME))
-    check(name, path, dns_subdomain, causes)
+        errors.append(too_long(path, LONGEST_HOSTNAME))
+    check(name, path, dns_subdomain, errors)
 
 
-def _pod_resources(spec: JSONObject, context: PodContext, path: str, causes: Causes) -> None:
+def _pod_resources(spec: JSONObject, context: PodContext, path: str, errors: ErrorList) -> None:
     """What a whole pod asks for: no less than its containers do together."""
     resources: JSONObject = spec["resources"]
     if (spec.get("os") or {}).get("name") == "windows":
-        causes.append(forbidden(path, "may not be set for a windows pod"))
+        errors.append(forbidden(path, "may not be set for a windows pod"))
         return
     if resources.get("claims") is not None:
-        causes.append(forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level"))
-    validate_requirements(resources, path, causes, claims=context.claims, known=pod_resource_name)
+        errors.append(forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level"))
+    validate_requirements(resources, path, errors, claims=context.claims, known=pod_resource_name)
     for part in ("requests", "limits"):
         whole = resources.get(part) or {}
         total = _together(spec, part)
@@ -198,14 +198,14 @@ def _pod_resources(spec: JSONObject, context: PodContext, path: str, causes: Cau
             # Of limits, only those count that are requests too.
             if total[name] > quantity(whole[name]) and (part == "requests" or is_huge_pages(name)):
                 text = f"must be greater than or equal to aggregate container {part} of {total[name]}"
-                causes.append(invalid(f"{path}.{part}[{name}]", str(whole[name]), text))
+                errors.append(invalid(f"{path}.{part}[{name}]", str(whole[name]), text))
     limits = resources.get("limits") or {}
     for index, container in enumerate(spec.get("containers") or ()):
         for name, value in sorted(((container.get("resources") or {}).get("limits") or {}).items()):
             if name in limits and quantity(value) > quantity(limits[name]):
                 text = f"must be less than or equal to pod limits of {limits[name]}"
                 where = f"{path}.containers[{index}][{name}].limits"
-                causes.append(invalid(where, str(value), text))
+                errors.append(invalid(where, str(value), text))
 
 
 def _together(spec: JSONObject, part: str) -> dict[str, Quantity]:
@@ -239,85 +239,85 @@ def _add(total: dict[str, Quantity], container: JSONObject, part: str) -> None:
         total[name] = total[name] + quantity(value) if name in total else quantity(value)
 
 
-def _host_network(spec: JSONObject, path: str, is_pod: bool, causes: Causes) -> None:
+def _host_network(spec: JSONObject, path: str, is_pod: bool, errors: ErrorList) -> None:
     for index, container in enumerate(spec.get("containers") or ()):
         for place, port in enumerate(container.get("ports") or ()):
             host, inner = port.get("hostPort") or 0, port.get("containerPort") or 0
             if (is_pod or host) and host != inner:
                 where = f"{path}.containers[{index}].ports[{place}].hostPort"
-                causes.append(invalid(where, host, "must match `containerPort` when `hostNetwork` is true"))
+                errors.append(invalid(where, host, "must match `containerPort` when `hostNetwork` is true"))
 
 
-def _dns_config(config: JSONObject | None, policy: str | None, path: str, causes: Causes) -> None:
+def _dns_config(config: JSONObject | None, policy: str | None, path: str, errors: ErrorList) -> None:
     if policy == "None":
         if config is None:
-            causes.append(required(path, "must provide `dnsConfig` when `dnsPolicy` is None"))
+            errors.append(required(path, "must provide `dnsConfig` when `dnsPolicy` is None"))
             return
         if not config.get("nameservers"):
             text = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-            causes.append(required(f"{path}.nameservers", text))
+            errors.append(required(f"{path}.nameservers", text))
             return
     if config is None:
         return
     servers, searches = config.get("nameservers") or [], config.get("searches") or []
     if len(servers) > 3:
-        causes.append(invalid(f"{path}.nameservers", servers, "must not have more than 3 nameservers"))
+        errors.append(invalid(f"{path}.nameservers", servers, "must not have more than 3 nameservers"))
     for index, server in enumerate(servers):
-        for text in ip_problems(server, canonical=False):
-            causes.append(invalid(f"{path}.nameservers[{index}]", server, text))
+        for text in validate_ip(server, canonical=False):
+            errors.append(invalid(f"{path}.nameservers[{index}]", server, text))
     if len(searches) > 32:
-        causes.append(invalid(f"{path}.searches", searches, "must not have more than 32 search paths"))
+        errors.append(invalid(f"{path}.searches", searches, "must not have more than 32 search paths"))
     if len(" ".join(searches)) > 2048:
         text = "must not have more than 2048 characters (including spaces) in the search list"
-        causes.append(invalid(f"{path}.searches", searches, text))
+        errors.append(invalid(f"{path}.searches", searches, text))
     for index, search in enumerate(searches):
         if search != ".":
             name = search.removesuffix(".")
-            for text in search_domain_problems(name):
-                causes.append(invalid(f"{path}.searches[{index}]", name, text))
+            for text in validate_search_domain(name):
+                errors.append(invalid(f"{path}.searches[{index}]", name, text))
     for index, option in enumerate(config.get("options") or ()):
         if not option.get("name"):
-            causes.append(required(f"{path}.options[{index}]", "must not be empty"))
+            errors.append(required(f"{path}.options[{index}]", "must not be empty"))
 
 
-def _scheduling_gates(gates: list[JSONObject], path: str, causes: Causes) -> None:
+def _scheduling_gates(gates: list[JSONObject], path: str, errors: ErrorList) -> None:
     seen: set[str] = set()
     for index, gate in enumerate(gates):
         name = gate.get("name") or ""
-        check(name, f"{path}[{index}]", qualified_name_problems, causes)
+        check(name, f"{path}[{index}]", validate_qualified_name, errors)
         if name in seen:
-            causes.append(duplicate(f"{path}[{index}]", name))
+            errors.append(duplicate(f"{path}[{index}]", name))
         seen.add(name)
 
 
-def validate_tolerations(tolerations: list[JSONObject], path: str, causes: Causes) -> None:
+def validate_tolerations(tolerations: list[JSONObject], path: str, errors: ErrorList) -> None:
     """Which taints a pod puts up with."""
     for index, toleration in enumerate(tolerations):
         here = f"{path}[{index}]"
         key, operator = toleration.get("key") or "", toleration.get("operator") or ""
         value, effect = toleration.get("value") or "", toleration.get("effect") or ""
         if key:
-            check(key, f"{here}.key", qualified_name_problems, causes)
+            check(key, f"{here}.key", validate_qualified_name, errors)
         elif operator != "Exists":
             text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-            causes.append(invalid(f"{here}.operator", operator, text))
+            errors.append(invalid(f"{here}.operator", operator, text))
         if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
             text = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-            causes.append(invalid(f"{here}.effect", effect, text))
+            errors.append(invalid(f"{here}.effect", effect, text))
         if operator in ("Equal", ""):
-            texts = label_value_problems(value)
+            texts = validate_label_value(value)
             if texts:
-                causes.append(invalid(f"{here}.operator", value, ";".join(texts)))
+                errors.append(invalid(f"{here}.operator", value, ";".join(texts)))
         elif operator == "Exists":
             if value:
                 text = "value must be empty when `operator` is 'Exists'"
-                causes.append(invalid(f"{here}.operator", value, text))
+                errors.append(invalid(f"{here}.operator", value, text))
         else:
             # Comparisons of numbers are known, but behind a gate that is closed.
             choice = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
-            causes.append(unsupported(f"{here}.operator", operator, choice))
+            errors.append(unsupported(f"{here}.operator", operator, choice))
         if effect and effect not in TAINT_EFFECTS:
-            causes.append(unsupported(f"{here}.effect", effect, TAINT_EFFECTS))
+            errors.append(unsupported(f"{here}.effect", effect, TAINT_EFFECTS))
 
 
 def with_paths(spec: JSONObject, path: str) -> Iterator[tuple[JSONObject, str]]:
@@ -325,7 +325,7 @@ def with_paths(spec: JSONObject, path: str) -> Iterator[tuple[JSONObject, str]]:
     return ((container, where) for container, where, _ in containers_of(spec, path))
 
 
-def _host_process(spec: JSONObject, path: str, causes: Causes) -> None:
+def _host_process(spec: JSONObject, path: str, errors: ErrorList) -> None:
     """Containers of Windows that run in the host's place: all of a pod, or none."""
     whole = ((spec.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
     yes = no = False
@@ -333,7 +333,7 @@ def _host_process(spec: JSONObject, path: str, causes: Causes) -> None:
         own = ((container.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
         where = f"{here}.securityContext.windowsOptions.hostProcess"
         if whole is not None and own is not None and whole != own:
-            causes.append(
+            errors.append(
                 invalid(
                     where,
                     own,
@@ -348,12 +348,12 @@ def _host_process(spec: JSONObject, path: str, causes: Causes) -> None:
         return
     if no:
         text = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
-        causes.append(invalid(path, "", text))
+        errors.append(invalid(path, "", text))
     if not spec.get("hostNetwork"):
         text = "hostNetwork must be true if pod contains any hostProcess containers"
-        causes.append(invalid(f"{path}.hostNetwork", False, text))
+        errors.append(invalid(f"{path}.hostNetwork", False, text))
     if not privileged_allowed():
-        causes.append(forbidden(path, "hostProcess containers are disallowed by cluster policy"))
+        errors.append(forbidden(path, "hostProcess containers are disallowed by cluster policy"))
 
 
 _WINDOWS_POD: Final = (
@@ -388,28 +388,28 @@ _WINDOWS_CONTAINER: Final = (
 )
 
 
-def _os(spec: JSONObject, path: str, causes: Causes) -> None:
+def _os(spec: JSONObject, path: str, errors: ErrorList) -> None:
     name = spec["os"].get("name") or ""
     if not name:
-        causes.append(required(f"{path}.os.name"))
+        errors.append(required(f"{path}.os.name"))
     elif name not in ("linux", "windows"):
-        causes.append(unsupported(f"{path}.os", name, ("linux", "windows")))
+        errors.append(unsupported(f"{path}.os", name, ("linux", "windows")))
     elif name == "linux":
         text = "windows options cannot be set for a linux pod"
         if (spec.get("securityContext") or {}).get("windowsOptions") is not None:
-            causes.append(forbidden(f"{path}.securityContext.windowsOptions", text))
+            errors.append(forbidden(f"{path}.securityContext.windowsOptions", text))
         for container, here in with_paths(spec, path):
             if (container.get("securityContext") or {}).get("windowsOptions") is not None:
-                causes.append(forbidden(f"{here}.securityContext.windowsOptions", text))
+                errors.append(forbidden(f"{here}.securityContext.windowsOptions", text))
     else:
         text = "cannot be set for a windows pod"
         for part, field in _WINDOWS_POD:
             value = (spec.get(part) or {}).get(field) if part else spec.get(field)
             # What is false or empty is not there, but for what can be told from that.
             if value is not None and (value or field not in _EMPTY_IS_UNSET):
-                causes.append(forbidden(f"{path}.{part}.{field}" if part else f"{path}.{field}", text))
+                errors.append(forbidden(f"{path}.{part}.{field}" if part else f"{path}.{field}", text))
         for container, here in with_paths(spec, path):
             context = container.get("securityContext") or {}
             for field in _WINDOWS_CONTAINER:
                 if context.get(field) is not None:
-                    causes.append(forbidden(f"{here}.securityContext.{field}", text))
+                    errors.append(forbidden(f"{here}.securityContext.{field}", text))

@@ -7,41 +7,41 @@ from typing import Final
 from .....api.errors import forbidden, too_long
 from .....api.names import byte_length
 from .....api.resource import JSONObject
-from ....generic.validation.fields import Causes, annotation_keys, labels, unsupported
+from ....generic.validation.fields import ErrorList, annotation_keys, labels, unsupported
 from .pod import validate_pod_annotations, validate_profile_annotations
 from .spec import validate_pod_spec
 
 _MOST_ANNOTATIONS: Final = 256 * 1024
 
 
-def validate_template(template: JSONObject, path: str, causes: Causes) -> None:
+def validate_template(template: JSONObject, path: str, errors: ErrorList) -> None:
     """A template of pods; the paths of its labels and annotations are the reference's."""
-    template_metadata(template, path, causes)
+    template_metadata(template, path, errors)
     spec = template.get("spec") or {}
-    validate_pod_spec(spec, f"{path}.spec", causes)
-    validate_profile_annotations((template.get("metadata") or {}).get("annotations"), spec, f"{path}.spec", causes)
+    validate_pod_spec(spec, f"{path}.spec", errors)
+    validate_profile_annotations((template.get("metadata") or {}).get("annotations"), spec, f"{path}.spec", errors)
     if spec.get("ephemeralContainers"):
-        causes.append(forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template"))
+        errors.append(forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template"))
 
 
-def template_metadata(template: JSONObject, path: str, causes: Causes) -> None:
+def template_metadata(template: JSONObject, path: str, errors: ErrorList) -> None:
     """Check the labels, annotations of a pod template."""
     metadata = template.get("metadata") or {}
     if metadata.get("labels"):
-        labels(metadata["labels"], f"{path}.labels", causes)
+        labels(metadata["labels"], f"{path}.labels", errors)
     if metadata.get("annotations"):
-        annotation_keys(metadata["annotations"], f"{path}.annotations", causes)
+        annotation_keys(metadata["annotations"], f"{path}.annotations", errors)
         size = sum(byte_length(key) + byte_length(value) for key, value in metadata["annotations"].items())
         if size > _MOST_ANNOTATIONS:
-            causes.append(too_long(f"{path}.annotations", _MOST_ANNOTATIONS))
-        validate_pod_annotations(metadata["annotations"], template.get("spec") or {}, f"{path}.annotations", causes)
+            errors.append(too_long(f"{path}.annotations", _MOST_ANNOTATIONS))
+        validate_pod_annotations(metadata["annotations"], template.get("spec") or {}, f"{path}.annotations", errors)
 
 
-def always_restarts(spec: JSONObject, path: str, owner: str, causes: Causes) -> None:
+def always_restarts(spec: JSONObject, path: str, owner: str, errors: ErrorList) -> None:
     """Check that the pods of a template are restarted always."""
     policy = spec.get("restartPolicy") or ""
     if policy != "Always":
-        causes.append(unsupported(f"{path}.spec.restartPolicy", policy, ("Always",)))
+        errors.append(unsupported(f"{path}.spec.restartPolicy", policy, ("Always",)))
     if spec.get("activeDeadlineSeconds") is not None:
         text = f"activeDeadlineSeconds in {owner} is not Supported"
-        causes.append(forbidden(f"{path}.spec.activeDeadlineSeconds", text))
+        errors.append(forbidden(f"{path}.spec.activeDeadlineSeconds", text))

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Final
 
 from .....api.addresses import parse_ip
-from .....api.errors import Cause, duplicate, forbidden, invalid, required
+from .....api.errors import FieldError, duplicate, forbidden, invalid, required
 from .....api.go.diff import diff
 from .....api.go.quote import quoted
 from .....api.gostructs import (
     go_struct,
     pod_spec_struct,
 )
-from .....api.names import qualified_name_problems
+from .....api.names import validate_qualified_name
 from .....api.podspecs import declared
 from .....api.resource import JSONObject
 from ....generic.validation.fields import (
     MAX_INT32,
     NO_FIELD,
-    Causes,
+    ErrorList,
     check,
     dns_label,
     dns_subdomain,
@@ -43,72 +43,72 @@ _UPDATABLE: Final = (
 _SYSTEM_CONDITIONS: Final = ("PodScheduled", "Ready", "Initialized")
 
 
-def validate_pod_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_pod_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """The images, the deadline and little else."""
-    causes: Causes = []
-    validate_pod(obj, causes, old)
-    validate_annotation_update(obj, old, causes)
+    errors: ErrorList = []
+    validate_pod(obj, errors, old)
+    validate_annotation_update(obj, old, errors)
     spec, before = obj["spec"], old["spec"]
     for kind in ("containers", "initContainers"):
-        if not _same_containers(spec, before, kind, causes):
-            return causes
-    if not _deadline(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"), causes):
-        return causes
-    _added_tolerations(spec.get("tolerations") or [], before.get("tolerations") or [], causes)
+        if not _same_containers(spec, before, kind, errors):
+            return errors
+    if not _deadline(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"), errors):
+        return errors
+    _added_tolerations(spec.get("tolerations") or [], before.get("tolerations") or [], errors)
     known = {gate.get("name") or "" for gate in before.get("schedulingGates") or ()}
     # Of those that have the same name, the last.
     gates = {gate.get("name") or "": index for index, gate in enumerate(spec.get("schedulingGates") or ())}
     for name, index in gates.items():
         if name not in known:
             text = f"only deletion is allowed, but found new scheduling gate '{name}'"
-            causes.append(forbidden(f"spec.schedulingGates[{index}].name", text))
+            errors.append(forbidden(f"spec.schedulingGates[{index}].name", text))
     if spec == before:
-        return causes
+        return errors
     munged = _munged(spec, before)
     if before.get("schedulingGates"):
-        _gated_changes(munged, before, causes)
+        _gated_changes(munged, before, errors)
     if munged != before:
         shown = diff(pod_spec_struct(before), pod_spec_struct(munged))
-        causes.append(forbidden("spec", f"{_UPDATABLE}\n{shown}"))
-    return causes
+        errors.append(forbidden("spec", f"{_UPDATABLE}\n{shown}"))
+    return errors
 
 
-def _same_containers(spec: JSONObject, before: JSONObject, kind: str, causes: Causes) -> bool:
+def _same_containers(spec: JSONObject, before: JSONObject, kind: str, errors: ErrorList) -> bool:
     new, old = spec.get(kind) or [], before.get(kind) or []
     if len(new) != len(old):
-        causes.append(forbidden(f"spec.{kind}", "pod updates may not add or remove containers"))
+        errors.append(forbidden(f"spec.{kind}", "pod updates may not add or remove containers"))
         return False
     for index, container in enumerate(new):
         if not container.get("image"):
-            causes.append(required(f"spec.{kind}[{index}].image"))
-        trimmed_image(container, f"spec.{kind}[{index}]", causes)
+            errors.append(required(f"spec.{kind}[{index}].image"))
+        trimmed_image(container, f"spec.{kind}[{index}]", errors)
     return True
 
 
-def _deadline(new: int | None, old: int | None, causes: Causes) -> bool:
+def _deadline(new: int | None, old: int | None, errors: ErrorList) -> bool:
     """A deadline may come nearer; whether the other checks make sense still."""
     path = "spec.activeDeadlineSeconds"
     if new is None:
         if old is not None:
-            causes.append(invalid(path, None, "must not update from a positive integer to nil value"))
+            errors.append(invalid(path, None, "must not update from a positive integer to nil value"))
         return True
     if not 0 <= new <= MAX_INT32:
-        causes.append(invalid(path, new, f"must be between 0 and {MAX_INT32}, inclusive"))
+        errors.append(invalid(path, new, f"must be between 0 and {MAX_INT32}, inclusive"))
         return False
     if old is not None and old < new:
-        causes.append(invalid(path, new, "must be less than or equal to previous value"))
+        errors.append(invalid(path, new, "must be less than or equal to previous value"))
         return False
     return True
 
 
-def _added_tolerations(new: list[JSONObject], old: list[JSONObject], causes: Causes) -> None:
+def _added_tolerations(new: list[JSONObject], old: list[JSONObject], errors: ErrorList) -> None:
     kept = set(map(_lasting, new))
     for toleration in old:
         if _lasting(toleration) not in kept:
             text = "existing toleration can not be modified except its tolerationSeconds"
-            causes.append(forbidden("spec.tolerations", text))
+            errors.append(forbidden("spec.tolerations", text))
             return
-    validate_tolerations(new, "spec.tolerations", causes)
+    validate_tolerations(new, "spec.tolerations", errors)
 
 
 def _lasting(toleration: JSONObject) -> frozenset[tuple[str, str]]:
@@ -140,19 +140,19 @@ def _copy(target: JSONObject, source: JSONObject, name: str) -> None:
         target.pop(name, None)
 
 
-def _gated_changes(munged: JSONObject, before: JSONObject, causes: Causes) -> None:
+def _gated_changes(munged: JSONObject, before: JSONObject, errors: ErrorList) -> None:
     """A pod that waits at a gate may be sent to fewer nodes than before."""
     new, old = munged.get("nodeSelector"), before.get("nodeSelector") or {}
     if (new or {}) != old:
         if any((new or {}).get(key) != value for key, value in old.items()):
             text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-            causes.append(invalid("spec.nodeSelector", new, text))
+            errors.append(invalid("spec.nodeSelector", new, text))
         _copy(munged, before, "nodeSelector")
     affinity, was = munged.get("affinity"), before.get("affinity")
     nodes, were = (affinity or {}).get("nodeAffinity"), (was or {}).get("nodeAffinity")
     if nodes == were:
         return
-    _node_affinity_change(nodes, were, causes)
+    _node_affinity_change(nodes, were, errors)
     kept = {**(affinity or {})}
     _copy(kept, was or {}, "nodeAffinity")
     if kept or was is not None:
@@ -161,7 +161,7 @@ def _gated_changes(munged: JSONObject, before: JSONObject, causes: Causes) -> No
         munged.pop("affinity", None)
 
 
-def _node_affinity_change(new: JSONObject | None, old: JSONObject | None, causes: Causes) -> None:
+def _node_affinity_change(new: JSONObject | None, old: JSONObject | None, errors: ErrorList) -> None:
     path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     name = "requiredDuringSchedulingIgnoredDuringExecution"
     needed, was = (new or {}).get(name), (old or {}).get(name)
@@ -172,7 +172,7 @@ def _node_affinity_change(new: JSONObject | None, old: JSONObject | None, causes
     if before and len(terms) != len(before):
         shown = go_json(None if found is None else [go_struct(term, "NodeSelectorTerm") for term in terms])
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        causes.append(Cause("FieldValueInvalid", f"Invalid value: {shown}: {text}", f"{path}.nodeSelectorTerms"))
+        errors.append(FieldError("FieldValueInvalid", f"Invalid value: {shown}: {text}", f"{path}.nodeSelectorTerms"))
         return
     for index, (term, earlier) in enumerate(zip(terms, before, strict=False)):
         parts = [(term.get(part) or [], earlier.get(part) or []) for part in ("matchExpressions", "matchFields")]
@@ -181,60 +181,60 @@ def _node_affinity_change(new: JSONObject | None, old: JSONObject | None, causes
         if empty or any(now[: len(part)] != part for now, part in parts):
             text = "only additions are allowed (no mutations or deletions)"
             shown, where = go_json(go_struct(term, "NodeSelectorTerm")), f"{path}.nodeSelectorTerms[{index}]"
-            causes.append(Cause("FieldValueInvalid", f"Invalid value: {shown}: {text}", where))
+            errors.append(FieldError("FieldValueInvalid", f"Invalid value: {shown}: {text}", where))
 
 
 # --- status ------------------------------------------------------------------------------------------------------
 
 
-def validate_pod_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_pod_status_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """What a kubelet may report."""
-    causes: Causes = []
-    validate_annotation_update(obj, old, causes)
+    errors: ErrorList = []
+    validate_annotation_update(obj, old, errors)
     status, before, spec = obj.get("status") or {}, old.get("status") or {}, old["spec"]
     for index, condition in enumerate(status.get("conditions") or ()):
         name = condition.get("type") or ""
-        _generation(condition, f"status.conditions[{index}]", causes)
+        _generation(condition, f"status.conditions[{index}]", errors)
         if name not in _SYSTEM_CONDITIONS:
             # The reference's path, as it is.
-            check(name, f"status.conditions[{index}].Type", qualified_name_problems, causes)
+            check(name, f"status.conditions[{index}].Type", validate_qualified_name, errors)
     nominated = status.get("nominatedNodeName")
     if nominated and nominated != before.get("nominatedNodeName"):
-        check(nominated, "status.nominatedNodeName", dns_subdomain, causes)
+        check(nominated, "status.nominatedNodeName", dns_subdomain, errors)
         if spec.get("nodeName"):
             text = "may not be set on pods that are already bound to a node"
-            causes.append(forbidden("status.nominatedNodeName", text))
-    _generation(status, "status", causes)
-    immutable(status.get("qosClass"), before.get("qosClass"), "status.qosClass", causes)
+            errors.append(forbidden("status.nominatedNodeName", text))
+    _generation(status, "status", errors)
+    immutable(status.get("qosClass"), before.get("qosClass"), "status.qosClass", errors)
     if not _all_can_restart(spec):
-        _transitions(status, before, spec, "containers", "containerStatuses", causes)
-        _transitions(status, before, spec, "initContainers", "initContainerStatuses", causes)
-    _transitions(status, before, {}, "ephemeralContainers", "ephemeralContainerStatuses", causes)
-    _claim_statuses(status.get("resourceClaimStatuses") or [], spec, causes)
+        _transitions(status, before, spec, "containers", "containerStatuses", errors)
+        _transitions(status, before, spec, "initContainers", "initContainerStatuses", errors)
+    _transitions(status, before, {}, "ephemeralContainers", "ephemeralContainerStatuses", errors)
+    _claim_statuses(status.get("resourceClaimStatuses") or [], spec, errors)
     if status.get("extendedResourceClaimStatus") is not None:
-        _extended(status["extendedResourceClaimStatus"], spec, causes)
-    _addresses(status, before, causes)
+        _extended(status["extendedResourceClaimStatus"], spec, errors)
+    _addresses(status, before, errors)
     windows = (spec.get("os") or {}).get("name") == "windows"
     for kind in _STATUS_LISTS:
         for index, one in enumerate(status.get(kind) or ()):
-            _user(one.get("user") or {}, windows, f"status.{kind}[{index}].user.linux", causes)
+            _user(one.get("user") or {}, windows, f"status.{kind}[{index}].user.linux", errors)
     for kind in ("containers", "initContainers"):
-        _health(status, spec, kind, causes)
+        _health(status, spec, kind, errors)
     for index, one in enumerate(status.get("ephemeralContainerStatuses") or ()):
         if one.get("allocatedResourcesStatus"):
             where = f"status.ephemeralContainerStatuses[{index}].allocatedResourcesStatus"
-            causes.append(forbidden(where, "must not be specified in container status"))
-    return causes
+            errors.append(forbidden(where, "must not be specified in container status"))
+    return errors
 
 
 _STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _HEALTH: Final = ("Healthy", "Unhealthy", "Unknown")
 
 
-def _generation(observer: JSONObject, path: str, causes: Causes) -> None:
+def _generation(observer: JSONObject, path: str, errors: ErrorList) -> None:
     generation = observer.get("observedGeneration") or 0
     if generation < 0:
-        causes.append(invalid(f"{path}.observedGeneration", generation, "must be a non-negative integer"))
+        errors.append(invalid(f"{path}.observedGeneration", generation, "must be a non-negative integer"))
 
 
 def _all_can_restart(spec: JSONObject) -> bool:
@@ -264,7 +264,7 @@ def _restarts(container: JSONObject, whole: str | None, code: int) -> bool:
 
 
 def _transitions(
-    status: JSONObject, before: JSONObject, spec: JSONObject, containers: str, kind: str, causes: Causes
+    status: JSONObject, before: JSONObject, spec: JSONObject, containers: str, kind: str, errors: ErrorList
 ) -> None:
     """What has ended stays so, unless it is started again."""
     known = {one.get("name"): one for one in spec.get(containers) or ()}
@@ -278,10 +278,10 @@ def _transitions(
         container = known.get(old.get("name"))
         if container is None or not _restarts(container, spec.get("restartPolicy"), ended.get("exitCode") or 0):
             text = "may not be transitioned to non-terminated state"
-            causes.append(forbidden(f"status.{kind}[{index}].state", text))
+            errors.append(forbidden(f"status.{kind}[{index}].state", text))
 
 
-def _claim_statuses(statuses: list[JSONObject], spec: JSONObject, causes: Causes) -> None:
+def _claim_statuses(statuses: list[JSONObject], spec: JSONObject, errors: ErrorList) -> None:
     """Which claims were made for those of the spec."""
     known = {claim.get("name") or "" for claim in spec.get("resourceClaims") or ()}
     seen: set[str] = set()
@@ -289,21 +289,21 @@ def _claim_statuses(statuses: list[JSONObject], spec: JSONObject, causes: Causes
         here, name = f"status.resourceClaimStatuses[{index}]", one.get("name") or ""
         if name not in known:
             text = "must match the name of an entry in `spec.resourceClaims`"
-            causes.append(invalid(f"{here}.name", name, text))
+            errors.append(invalid(f"{here}.name", name, text))
         if name in seen:
-            causes.append(duplicate(f"{here}.name", name))
+            errors.append(duplicate(f"{here}.name", name))
         seen.add(name)
         if one.get("resourceClaimName") is not None:
-            check(one["resourceClaimName"], f"{here}.resourceClaimName", dns_subdomain, causes)
+            check(one["resourceClaimName"], f"{here}.resourceClaimName", dns_subdomain, errors)
 
 
-def _extended(status: JSONObject, spec: JSONObject, causes: Causes) -> None:
+def _extended(status: JSONObject, spec: JSONObject, errors: ErrorList) -> None:
     """The claim that was made for extended resources, and what of it is whose."""
     path = "status.extendedResourceClaimStatus"
     known = {one.get("name") or "": one for one in (*(spec.get("initContainers") or ()), *spec["containers"])}
     mappings = status.get("requestMappings") or []
     if not mappings:
-        causes.append(required(f"{path}.requestMappings", "at least one request mapping is required"))
+        errors.append(required(f"{path}.requestMappings", "at least one request mapping is required"))
     seen: set[tuple[str, str, str]] = set()
     for index, mapping in enumerate(mappings):
         here = f"{path}.requestMappings[{index}]"
@@ -312,38 +312,38 @@ def _extended(status: JSONObject, spec: JSONObject, causes: Causes) -> None:
         )
         if container not in known:
             text = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
-            causes.append(invalid(f"{here}.containerName", container, text))
+            errors.append(invalid(f"{here}.containerName", container, text))
         elif resource not in ((known[container].get("resources") or {}).get("requests") or {}):
             text = (
                 "must match the extended resource name of an entry in spec.initContainers.resources.requests or "
                 "spec.containers.resources.requests"
             )
-            causes.append(invalid(f"{here}.resourceName", resource, text))
+            errors.append(invalid(f"{here}.resourceName", resource, text))
         # The reference leaves the index out.
-        check(request, f"{path}.requestName", dns_label, causes)
+        check(request, f"{path}.requestName", dns_label, errors)
         if (container, resource, request) in seen:
-            causes.append(duplicate(f"{here}.containerName", container))
-            causes.append(duplicate(f"{here}.resourceName", resource))
-            causes.append(duplicate(f"{here}.requestName", request))
+            errors.append(duplicate(f"{here}.containerName", container))
+            errors.append(duplicate(f"{here}.resourceName", resource))
+            errors.append(duplicate(f"{here}.requestName", request))
         seen.add((container, resource, request))
-    need(status.get("resourceClaimName"), f"{path}.resourceClaimName", dns_subdomain, causes)
+    need(status.get("resourceClaimName"), f"{path}.resourceClaimName", dns_subdomain, errors)
 
 
-def _user(user: JSONObject, windows: bool, path: str, causes: Causes) -> None:
+def _user(user: JSONObject, windows: bool, path: str, errors: ErrorList) -> None:
     """Whom a container runs as."""
     linux = user.get("linux")
     if linux is None:
         return
     if windows:
-        causes.append(forbidden(path, "cannot be set for a windows pod"))
+        errors.append(forbidden(path, "cannot be set for a windows pod"))
         return
     for name in ("uid", "gid"):
-        id_number(linux.get(name), f"{path}.{name}", causes)
+        id_number(linux.get(name), f"{path}.{name}", errors)
     for index, group in enumerate(linux.get("supplementalGroups") or ()):
-        id_number(group, f"{path}.supplementalGroups[{index}]", causes)
+        id_number(group, f"{path}.supplementalGroups[{index}]", errors)
 
 
-def _health(status: JSONObject, spec: JSONObject, kind: str, causes: Causes) -> None:
+def _health(status: JSONObject, spec: JSONObject, kind: str, errors: ErrorList) -> None:
     """How the devices of containers are."""
     known = {one.get("name"): one.get("resources") or {} for one in spec.get(kind) or ()}
     field = f"{kind.removesuffix('s')}Statuses"
@@ -352,18 +352,18 @@ def _health(status: JSONObject, spec: JSONObject, kind: str, causes: Causes) -> 
         for place, allocated in enumerate(one.get("allocatedResourcesStatus") or ()):
             here = f"status.{field}[{index}].allocatedResourcesStatus[{place}]"
             if resources is not None:
-                _allocated(allocated.get("name") or "", resources, f"{here}.name", causes)
+                _allocated(allocated.get("name") or "", resources, f"{here}.name", errors)
             seen: set[str] = set()
             for number, part in enumerate(allocated.get("resources") or ()):
                 where, name = f"{here}.resources[{number}]", part.get("resourceID") or ""
                 if part.get("health") not in _HEALTH:
-                    causes.append(unsupported(f"{where}.health", part.get("health") or "", _HEALTH))
+                    errors.append(unsupported(f"{where}.health", part.get("health") or "", _HEALTH))
                 if name in seen:
-                    causes.append(duplicate(f"{where}.resourceID", name))
+                    errors.append(duplicate(f"{where}.resourceID", name))
                 seen.add(name)
 
 
-def _allocated(name: str, resources: JSONObject, path: str, causes: Causes) -> None:
+def _allocated(name: str, resources: JSONObject, path: str, errors: ErrorList) -> None:
     if name.startswith("claim:"):
         claims = resources.get("claims") or ()
         wanted = {":".join(("claim", "/".join(filter(None, (one.get("name"), one.get("request")))))) for one in claims}
@@ -374,94 +374,94 @@ def _allocated(name: str, resources: JSONObject, path: str, causes: Causes) -> N
     else:
         wanted, text = set(resources.get("requests") or ()), "must match one of the container's resource requests"
     if name not in wanted:
-        causes.append(invalid(path, name, text))
+        errors.append(invalid(path, name, text))
 
 
-def _addresses(status: JSONObject, before: JSONObject, causes: Causes) -> None:
-    _address_list(status, before, "podIPs", causes)
+def _addresses(status: JSONObject, before: JSONObject, errors: ErrorList) -> None:
+    _address_list(status, before, "podIPs", errors)
     hosts = status.get("hostIPs")
     if hosts:
         first = hosts[0].get("ip") or ""
         if (status.get("hostIP") or "") != first:
-            causes.append(invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`"))
-        _address_list(status, before, "hostIPs", causes)
+            errors.append(invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`"))
+        _address_list(status, before, "hostIPs", errors)
 
 
-def _address_list(status: JSONObject, before: JSONObject, field: str, causes: Causes) -> None:
+def _address_list(status: JSONObject, before: JSONObject, field: str, errors: ErrorList) -> None:
     addresses = [one.get("ip") or "" for one in status.get(field) or ()]
     known = {one.get("ip") or "" for one in before.get(field) or ()}
     for index, address in enumerate(addresses):
         if address not in known:
-            ip(address, f"status.{field}[{index}]", causes)
+            ip(address, f"status.{field}[{index}]", errors)
     if len(addresses) < 2:
         return
     bad = next(((index, address) for index, address in enumerate(addresses) if parse_ip(address) is None), None)
     if bad is not None:
         text = f"failed to check for dual stack with error:invalid IP[{bad[0]}]: {bad[1]}"
-        causes.append(Cause("InternalError", f"Internal error: {text}", f"status.{field}"))
+        errors.append(FieldError("InternalError", f"Internal error: {text}", f"status.{field}"))
     if bad is not None or len(addresses) > 2 or len({is_ipv6(address) for address in addresses}) < 2:
         shown = [{"IP": address} for address in addresses]
-        causes.append(invalid(f"status.{field}", shown, "may specify no more than one IP for each IP family"))
+        errors.append(invalid(f"status.{field}", shown, "may specify no more than one IP for each IP family"))
 
 
 # --- other subresources ------------------------------------------------------------------------------------------
 
 
-def validate_ephemeral_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_ephemeral_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Containers are added; those that are there stay."""
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [forbidden(NO_FIELD, "static pods do not support ephemeral containers")]
-    causes: Causes = []
-    validate_pod(obj, causes, old)
-    validate_annotation_update(obj, old, causes)
+    errors: ErrorList = []
+    validate_pod(obj, errors, old)
+    validate_annotation_update(obj, old, errors)
     now = {one.get("name"): one for one in obj["spec"].get("ephemeralContainers") or ()}
     for container in old["spec"].get("ephemeralContainers") or ():
         name = container.get("name")
         if name not in now:
             text = f"existing ephemeral containers {quoted(name or '')} may not be removed\n"
-            causes.append(forbidden("spec.ephemeralContainers", text))
+            errors.append(forbidden("spec.ephemeralContainers", text))
         elif now[name] != container:
             shown = diff(*(go_struct(one, "EphemeralContainer") for one in (container, now[name])))
             text = f"existing ephemeral containers {quoted(name or '')} may not be changed\n{shown}"
-            causes.append(forbidden("spec.ephemeralContainers", text))
-    return causes
+            errors.append(forbidden("spec.ephemeralContainers", text))
+    return errors
 
 
-def validate_resize(obj: JSONObject, old: JSONObject) -> list[Cause]:
+def validate_resize(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """More or less of the same: the quality of service stays."""
     spec, before = obj["spec"], old["spec"]
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [forbidden(NO_FIELD, "static pods cannot be resized")]
     if (before.get("os") or {}).get("name") == "windows":
         return [forbidden(NO_FIELD, "windows pods cannot be resized")]
-    causes: Causes = []
-    validate_pod(obj, causes, old)
+    errors: ErrorList = []
+    validate_pod(obj, errors, old)
     if ((old.get("status") or {}).get("qosClass") or qos_class(before)) != qos_class(spec):
         shown = (obj.get("status") or {}).get("qosClass") or ""
-        causes.append(invalid("spec", shown, "Pod QOS Class may not change as a result of resizing"))
+        errors.append(invalid("spec", shown, "Pod QOS Class may not change as a result of resizing"))
     if not _resizable(old):
-        causes.append(forbidden("spec", "Pod running on node without support for resize"))
-    _resized_whole(spec, before, causes)
-    if not _same_order(spec, before, causes):
-        return causes
+        errors.append(forbidden("spec", "Pod running on node without support for resize"))
+    _resized_whole(spec, before, errors)
+    if not _same_order(spec, before, errors):
+        return errors
     pairs = {kind: list(zip(spec.get(kind) or (), before.get(kind) or (), strict=True)) for kind in _RESIZED}
     for kind, both in pairs.items():
         for index, (container, earlier) in enumerate(both):
             here = f"spec.{kind}[{index}].resources"
-            _removed(container.get("resources"), earlier.get("resources"), here, "resource", causes)
+            _removed(container.get("resources"), earlier.get("resources"), here, "resource", errors)
     for container, earlier in pairs["containers"]:
         if _differs(container, earlier):
-            causes.append(forbidden("spec", "only cpu and memory resources are mutable"))
+            errors.append(forbidden("spec", "only cpu and memory resources are mutable"))
     for index, (container, earlier) in enumerate(pairs["initContainers"]):
         here = f"spec.initContainers[{index}]"
         if _differs(container, earlier):
             text = "only cpu and memory resources for init or sidecar containers are mutable"
-            causes.append(forbidden(here, text))
+            errors.append(forbidden(here, text))
         if container != earlier and container.get("restartPolicy") != "Always":
             text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
             policies = [one.get("restartPolicy") for one in container.get("resizePolicy") or ()]
-            causes.extend([forbidden(here, text)] * policies.count("RestartContainer"))
-    return causes
+            errors.extend([forbidden(here, text)] * policies.count("RestartContainer"))
+    return errors
 
 
 #: In the order in which they are looked at.
@@ -477,39 +477,39 @@ def _resizable(pod: JSONObject) -> bool:
     return True
 
 
-def _resized_whole(spec: JSONObject, before: JSONObject, causes: Causes) -> None:
+def _resized_whole(spec: JSONObject, before: JSONObject, errors: ErrorList) -> None:
     """Resources of a whole pod."""
     new, old = spec.get("resources"), before.get("resources")
     if not any((one or {}).get(part) for one in (new, old) for part in ("limits", "requests")):
         return
     if old is not None and new is None:
-        causes.append(forbidden("spec.resources", "pod-level resources cannot be removed"))
+        errors.append(forbidden("spec.resources", "pod-level resources cannot be removed"))
         return
     if old is not None:
-        _removed(new, old, "spec.resources", "pod-level resource", causes)
+        _removed(new, old, "spec.resources", "pod-level resource", errors)
     if _others(new) != _others(old) or (new or {}).get("claims") != (old or {}).get("claims"):
-        causes.append(forbidden("spec", "only cpu and memory resources are mutable at pod-level"))
+        errors.append(forbidden("spec", "only cpu and memory resources are mutable at pod-level"))
 
 
-def _same_order(spec: JSONObject, before: JSONObject, causes: Causes) -> bool:
-    found = len(causes)
+def _same_order(spec: JSONObject, before: JSONObject, errors: ErrorList) -> bool:
+    found = len(errors)
     for kind in ("containers", "initContainers"):
         new, was = ([one.get("name") or "" for one in part.get(kind) or ()] for part in (spec, before))
         if len(new) != len(was):
-            causes.append(forbidden(f"spec.{kind}", f"{kind} may not be added or removed on resize"))
+            errors.append(forbidden(f"spec.{kind}", f"{kind} may not be added or removed on resize"))
             continue
         for index, (name, earlier) in enumerate(zip(new, was, strict=True)):
             if name != earlier:
                 text = f"{kind} may not be renamed or reordered on resize"
-                causes.append(forbidden(f"spec.{kind}[{index}].name", text))
-    return len(causes) == found
+                errors.append(forbidden(f"spec.{kind}[{index}].name", text))
+    return len(errors) == found
 
 
-def _removed(new: JSONObject | None, old: JSONObject | None, path: str, what: str, causes: Causes) -> None:
+def _removed(new: JSONObject | None, old: JSONObject | None, path: str, what: str, errors: ErrorList) -> None:
     """What was asked for is asked for still."""
     for part in ("requests", "limits"):
         if ((old or {}).get(part) or {}).keys() - ((new or {}).get(part) or {}).keys():
-            causes.append(forbidden(f"{path}.{part}", f"{what} {part} cannot be removed"))
+            errors.append(forbidden(f"{path}.{part}", f"{what} {part} cannot be removed"))
 
 
 def _others(resources: JSONObject | None) -> list[JSONObject]:

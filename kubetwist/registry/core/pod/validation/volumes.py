@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from .....api.errors import duplicate, forbidden, invalid, required, too_long
-from .....api.names import qualified_name_problems
+from .....api.names import validate_qualified_name
 from .....api.resource import JSONObject
 from ....generic.validation.fields import (
-    Causes,
+    ErrorList,
     check,
     dns_label,
     dns_subdomain,
@@ -25,7 +25,7 @@ from ....generic.validation.fields import (
     unsupported_string,
 )
 from ....generic.validation.signernames import signer_name
-from .initiators import initiator_problems
+from .initiators import validate_initiator
 
 _MODE: Final = "must be a number between 0 and 0777 (octal), both inclusive"
 _HOST_PATH_TYPES: Final = (
@@ -68,11 +68,11 @@ _SOURCE_PATHS: Final = {"gcePersistentDisk": "persistentDisk"}
 _EXTRA_PATHS: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 _BYTE_DIVISORS: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
 
-Source = Callable[[JSONObject, str, Causes], None]
+Source = Callable[[JSONObject, str, ErrorList], None]
 
 
 def validate_volumes(
-    volumes: list[JSONObject] | None, path: str, causes: Causes, pod_name: str = ""
+    volumes: list[JSONObject] | None, path: str, errors: ErrorList, pod_name: str = ""
 ) -> Mapping[str, JSONObject]:
     """
     Check all volumes of a pod.
@@ -88,7 +88,7 @@ def validate_volumes(
     }
     for index, volume in enumerate(volumes or ()):
         here = f"{path}[{index}]"
-        found: Causes = []
+        found: ErrorList = []
         name = volume.get("name") or ""
         _validate_source(volume, here, name, pod_name, found)
         if not name:
@@ -98,17 +98,17 @@ def validate_volumes(
         if name in good:
             found.append(duplicate(f"{here}.name", name))
         if found:
-            causes.extend(found)
+            errors.extend(found)
         else:
             good[name] = volume
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if claim in made:
             text = "must not reference a PVC that gets created for an ephemeral volume"
-            causes.append(invalid(f"{here}.persistentVolumeClaim.claimName", claim, text))
+            errors.append(invalid(f"{here}.persistentVolumeClaim.claimName", claim, text))
     return good
 
 
-def _validate_source(volume: JSONObject, path: str, name: str, pod_name: str, causes: Causes) -> None:
+def _validate_source(volume: JSONObject, path: str, name: str, pod_name: str, errors: ErrorList) -> None:
     """Exactly one source, of which all the rest is true."""
     count = 0
     for kind, validate in _SOURCES.items():
@@ -118,18 +118,18 @@ def _validate_source(volume: JSONObject, path: str, name: str, pod_name: str, ca
         count += 1
         if count > 1:
             extra = _EXTRA_PATHS.get(kind, kind)
-            causes.append(forbidden(f"{path}.{extra}", "may not specify more than 1 volume type"))
+            errors.append(forbidden(f"{path}.{extra}", "may not specify more than 1 volume type"))
         else:
-            validate(source, f"{path}.{_SOURCE_PATHS.get(kind, kind)}", causes)
+            validate(source, f"{path}.{_SOURCE_PATHS.get(kind, kind)}", errors)
             if kind == "ephemeral" and pod_name and name:
                 claim = f"{pod_name}-{name}"
                 for text in dns_subdomain(claim):
-                    causes.append(invalid(f"{path}.name", name, f"PVC name {quote(claim)}: {text}"))
+                    errors.append(invalid(f"{path}.name", name, f"PVC name {quote(claim)}: {text}"))
         portal = f"{name}:{source.get('targetPortal') or ''}"
         if kind == "iscsi" and source.get("initiatorName") is not None and len(portal.encode()) > 64:
-            causes.append(invalid(f"{path}.name", name, _LONG_PORTAL))
+            errors.append(invalid(f"{path}.name", name, _LONG_PORTAL))
     if not count:
-        causes.append(required(path, "must specify a volume type"))
+        errors.append(required(path, "must specify a volume type"))
 
 
 _LONG_PORTAL: Final = (
@@ -139,199 +139,199 @@ _LONG_PORTAL: Final = (
 
 
 def _needs(*names: str) -> Source:
-    def validate(source: JSONObject, path: str, causes: Causes) -> None:
+    def validate(source: JSONObject, path: str, errors: ErrorList) -> None:
         for name in names:
             if not source.get(name):
-                causes.append(required(f"{path}.{name}"))
+                errors.append(required(f"{path}.{name}"))
 
     return validate
 
 
-def _empty_dir(source: JSONObject, path: str, causes: Causes) -> None:
+def _empty_dir(source: JSONObject, path: str, errors: ErrorList) -> None:
     limit = source.get("sizeLimit")
     if limit is not None and quantity(limit).sign() < 0:
-        causes.append(forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))
+        errors.append(forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))
 
 
-def _host_path(source: JSONObject, path: str, causes: Causes) -> None:
+def _host_path(source: JSONObject, path: str, errors: ErrorList) -> None:
     where = source.get("path")
     if not where:
-        causes.append(required(f"{path}.path"))
+        errors.append(required(f"{path}.path"))
         return
-    no_backsteps(where, f"{path}.path", causes)
+    no_backsteps(where, f"{path}.path", errors)
     kind = source.get("type")
     if kind is not None and kind not in _HOST_PATH_TYPES:
-        causes.append(unsupported(f"{path}.type", kind, _HOST_PATH_TYPES))
+        errors.append(unsupported(f"{path}.type", kind, _HOST_PATH_TYPES))
 
 
-def _git_repo(source: JSONObject, path: str, causes: Causes) -> None:
+def _git_repo(source: JSONObject, path: str, errors: ErrorList) -> None:
     if not source.get("repository"):
-        causes.append(required(f"{path}.repository"))
-    local_path(source.get("directory") or "", f"{path}.directory", causes)
+        errors.append(required(f"{path}.repository"))
+    local_path(source.get("directory") or "", f"{path}.directory", errors)
 
 
-def validate_mode(mode: int | None, path: str, causes: Causes) -> None:
+def validate_mode(mode: int | None, path: str, errors: ErrorList) -> None:
     """The permissions of a file."""
     if mode is not None and not 0 <= mode <= 0o777:
-        causes.append(invalid(path, mode, _MODE))
+        errors.append(invalid(path, mode, _MODE))
 
 
-def _items(items: list[JSONObject] | None, path: str, causes: Causes) -> None:
+def _items(items: list[JSONObject] | None, path: str, errors: ErrorList) -> None:
     for index, item in enumerate(items or ()):
-        _item(item, f"{path}[{index}]", causes)
+        _item(item, f"{path}[{index}]", errors)
 
 
-def _item(item: JSONObject, path: str, causes: Causes) -> None:
+def _item(item: JSONObject, path: str, errors: ErrorList) -> None:
     if not item.get("key"):
-        causes.append(required(f"{path}.key"))
+        errors.append(required(f"{path}.key"))
     where = item.get("path")
     if not where:
-        causes.append(required(f"{path}.path"))
-    local_file_path(where or "", f"{path}.path", causes)
-    validate_mode(item.get("mode"), f"{path}.mode", causes)
+        errors.append(required(f"{path}.path"))
+    local_file_path(where or "", f"{path}.path", errors)
+    validate_mode(item.get("mode"), f"{path}.mode", errors)
 
 
-def _secret(source: JSONObject, path: str, causes: Causes) -> None:
+def _secret(source: JSONObject, path: str, errors: ErrorList) -> None:
     if not source.get("secretName"):
-        causes.append(required(f"{path}.secretName"))
-    validate_mode(source.get("defaultMode"), f"{path}.defaultMode", causes)
-    _items(source.get("items"), f"{path}.items", causes)
+        errors.append(required(f"{path}.secretName"))
+    validate_mode(source.get("defaultMode"), f"{path}.defaultMode", errors)
+    _items(source.get("items"), f"{path}.items", errors)
 
 
-def _config_map(source: JSONObject, path: str, causes: Causes) -> None:
+def _config_map(source: JSONObject, path: str, errors: ErrorList) -> None:
     if not source.get("name"):
-        causes.append(required(f"{path}.name"))
-    validate_mode(source.get("defaultMode"), f"{path}.defaultMode", causes)
-    _items(source.get("items"), f"{path}.items", causes)
+        errors.append(required(f"{path}.name"))
+    validate_mode(source.get("defaultMode"), f"{path}.defaultMode", errors)
+    _items(source.get("items"), f"{path}.items", errors)
 
 
 def _disk(name_field: str) -> Source:
-    def validate(source: JSONObject, path: str, causes: Causes) -> None:
+    def validate(source: JSONObject, path: str, errors: ErrorList) -> None:
         if not source.get(name_field):
-            causes.append(required(f"{path}.{name_field}"))
+            errors.append(required(f"{path}.{name_field}"))
         partition = source.get("partition") or 0
         if not 0 <= partition <= 255:
-            causes.append(invalid(f"{path}.partition", partition, "must be between 1 and 255, inclusive"))
+            errors.append(invalid(f"{path}.partition", partition, "must be between 1 and 255, inclusive"))
 
     return validate
 
 
-def _nfs(source: JSONObject, path: str, causes: Causes) -> None:
+def _nfs(source: JSONObject, path: str, errors: ErrorList) -> None:
     if not source.get("server"):
-        causes.append(required(f"{path}.server"))
+        errors.append(required(f"{path}.server"))
     where = source.get("path")
     if not where:
-        causes.append(required(f"{path}.path"))
+        errors.append(required(f"{path}.path"))
     if not (where or "").startswith("/"):
-        causes.append(invalid(f"{path}.path", where or "", "must be an absolute path"))
+        errors.append(invalid(f"{path}.path", where or "", "must be an absolute path"))
 
 
-def _iscsi(source: JSONObject, path: str, causes: Causes) -> None:
+def _iscsi(source: JSONObject, path: str, errors: ErrorList) -> None:
     if not source.get("targetPortal"):
-        causes.append(required(f"{path}.targetPortal"))
+        errors.append(required(f"{path}.targetPortal"))
     if not source.get("iqn"):
-        causes.append(required(f"{path}.iqn"))
+        errors.append(required(f"{path}.iqn"))
     else:
-        _disk_name(source["iqn"], f"{path}.iqn", causes)
+        _disk_name(source["iqn"], f"{path}.iqn", errors)
     lun = source.get("lun") or 0
     if not 0 <= lun <= 255:
-        causes.append(invalid(f"{path}.lun", lun, "must be between 0 and 255, inclusive"))
+        errors.append(invalid(f"{path}.lun", lun, "must be between 0 and 255, inclusive"))
     if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and source.get("secretRef") is None:
-        causes.append(required(f"{path}.secretRef"))
+        errors.append(required(f"{path}.secretRef"))
     if source.get("initiatorName") is not None:
-        _disk_name(source["initiatorName"], f"{path}.initiatorname", causes)
+        _disk_name(source["initiatorName"], f"{path}.initiatorname", errors)
 
 
-def _disk_name(name: str, path: str, causes: Causes) -> None:
+def _disk_name(name: str, path: str, errors: ErrorList) -> None:
     if name.startswith(("iqn", "eui", "naa")):
-        check(name, path, initiator_problems, causes)
+        check(name, path, validate_initiator, errors)
     else:
-        causes.append(invalid(path, name, "must be valid format starting with iqn, eui, or naa"))
+        errors.append(invalid(path, name, "must be valid format starting with iqn, eui, or naa"))
 
 
-def _quobyte(source: JSONObject, path: str, causes: Causes) -> None:
+def _quobyte(source: JSONObject, path: str, errors: ErrorList) -> None:
     registry = source.get("registry")
     if not registry:
-        causes.append(required(f"{path}.registry", _ADDRESSES))
+        errors.append(required(f"{path}.registry", _ADDRESSES))
     elif len((source.get("tenant") or "").encode()) >= 65:
         text = "must be a UUID and may not exceed a length of 64 characters"
-        causes.append(required(f"{path}.tenant", text))
+        errors.append(required(f"{path}.tenant", text))
     else:
         for pair in registry.split(","):
             if not _HOST_PORT.fullmatch(pair):
-                causes.append(invalid(f"{path}.registry", registry, _ADDRESSES))
+                errors.append(invalid(f"{path}.registry", registry, _ADDRESSES))
     if not source.get("volume"):
-        causes.append(required(f"{path}.volume"))
+        errors.append(required(f"{path}.volume"))
 
 
-def _flocker(source: JSONObject, path: str, causes: Causes) -> None:
+def _flocker(source: JSONObject, path: str, errors: ErrorList) -> None:
     name, number = source.get("datasetName") or "", source.get("datasetUUID") or ""
     if not name and not number:
-        causes.append(required(path, "one of datasetName and datasetUUID is required"))
+        errors.append(required(path, "one of datasetName and datasetUUID is required"))
     if name and number:
         text = "datasetName and datasetUUID can not be specified simultaneously"
-        causes.append(invalid(path, "resource", text))
+        errors.append(invalid(path, "resource", text))
     if "/" in name:
-        causes.append(invalid(f"{path}.datasetName", name, "must not contain '/'"))
+        errors.append(invalid(f"{path}.datasetName", name, "must not contain '/'"))
 
 
-def _secret_name(source: JSONObject, path: str, causes: Causes) -> None:
+def _secret_name(source: JSONObject, path: str, errors: ErrorList) -> None:
     """The secret with what is needed to use a volume, where there is one."""
     if source.get("secretRef") is not None and not source["secretRef"].get("name"):
-        causes.append(required(f"{path}.secretRef.name"))
+        errors.append(required(f"{path}.secretRef.name"))
 
 
-def _cinder(source: JSONObject, path: str, causes: Causes) -> None:
-    _needs("volumeID")(source, path, causes)
-    _secret_name(source, path, causes)
+def _cinder(source: JSONObject, path: str, errors: ErrorList) -> None:
+    _needs("volumeID")(source, path, errors)
+    _secret_name(source, path, errors)
 
 
-def _storage_os(source: JSONObject, path: str, causes: Causes) -> None:
-    _needs("volumeName")(source, path, causes)
+def _storage_os(source: JSONObject, path: str, errors: ErrorList) -> None:
+    _needs("volumeName")(source, path, errors)
     for name in ("volumeName", "volumeNamespace"):
         if source.get(name):
-            check(source[name], f"{path}.{name}", dns_label, causes)
-    _secret_name(source, path, causes)
+            check(source[name], f"{path}.{name}", dns_label, errors)
+    _secret_name(source, path, errors)
 
 
-def _flex(source: JSONObject, path: str, causes: Causes) -> None:
-    _needs("driver")(source, path, causes)
+def _flex(source: JSONObject, path: str, errors: ErrorList) -> None:
+    _needs("driver")(source, path, errors)
     for key in sorted(source.get("options") or ()):
         if f".{key.partition('/')[0].lower()}".endswith((".kubernetes.io", ".k8s.io")):
             text = "kubernetes.io and k8s.io namespaces are reserved"
-            causes.append(invalid(f"{path}.options[{key}]", key, text))
+            errors.append(invalid(f"{path}.options[{key}]", key, text))
 
 
-def _claim(source: JSONObject, path: str, causes: Causes) -> None:
+def _claim(source: JSONObject, path: str, errors: ErrorList) -> None:
     if not source.get("claimName"):
-        causes.append(required(f"{path}.claimName"))
+        errors.append(required(f"{path}.claimName"))
 
 
-def field_selector(reference: JSONObject, choice: tuple[str, ...], path: str, causes: Causes) -> None:
+def field_selector(reference: JSONObject, choice: tuple[str, ...], path: str, errors: ErrorList) -> None:
     """A field of a pod, as the downward API offers it."""
     if not reference.get("apiVersion"):
-        causes.append(required(f"{path}.apiVersion"))
+        errors.append(required(f"{path}.apiVersion"))
         return
     field = reference.get("fieldPath") or ""
     if not field:
-        causes.append(required(f"{path}.fieldPath"))
+        errors.append(required(f"{path}.fieldPath"))
         return
     base, bracket, rest = field.partition("[")
     subscript = rest[1:-2] if bracket and rest[:1] == "'" and rest[-2:] == "']" else None
     if reference["apiVersion"] != "v1":
         text = f"error converting fieldPath: unsupported pod version: {reference['apiVersion']}"
-        causes.append(invalid(f"{path}.fieldPath", field, text))
+        errors.append(invalid(f"{path}.fieldPath", field, text))
     elif subscript is not None and base in ("metadata.annotations", "metadata.labels"):
         name = subscript.lower() if base == "metadata.annotations" else subscript
-        for text in qualified_name_problems(name):
-            causes.append(invalid(path, name, text))
+        for text in validate_qualified_name(name):
+            errors.append(invalid(path, name, text))
     elif (subscript is None and field not in _KNOWN_FIELDS) or (subscript is not None and base not in _KNOWN_FIELDS):
         text = f"error converting fieldPath: field label not supported: {field if subscript is None else base}"
-        causes.append(invalid(f"{path}.fieldPath", field, text))
+        errors.append(invalid(f"{path}.fieldPath", field, text))
     elif subscript is not None:
-        causes.append(invalid(path, base, "does not support subscript"))
+        errors.append(invalid(path, base, "does not support subscript"))
     elif field not in choice:
-        causes.append(unsupported_string(f"{path}.fieldPath", field, choice))
+        errors.append(unsupported_string(f"{path}.fieldPath", field, choice))
 
 
 _KNOWN_FIELDS: Final = frozenset(
@@ -350,15 +350,15 @@ _KNOWN_FIELDS: Final = frozenset(
 )
 
 
-def resource_selector(reference: JSONObject, path: str, causes: Causes, *, volume: bool) -> None:
+def resource_selector(reference: JSONObject, path: str, errors: ErrorList, *, volume: bool) -> None:
     """A resource of a container, as the downward API offers it."""
     name = reference.get("resource") or ""
     if volume and not reference.get("containerName"):
-        causes.append(required(f"{path}.containerName"))
+        errors.append(required(f"{path}.containerName"))
     elif not name:
-        causes.append(required(f"{path}.resource"))
+        errors.append(required(f"{path}.resource"))
     elif name not in RESOURCE_FIELDS and not name.startswith(("requests.hugepages-", "limits.hugepages-")):
-        causes.append(unsupported_string(f"{path}.resource", name, RESOURCE_FIELDS))
+        errors.append(unsupported_string(f"{path}.resource", name, RESOURCE_FIELDS))
     divisor = str(reference.get("divisor") or "0")
     if quantity(divisor).sign() == 0:
         return
@@ -366,48 +366,48 @@ def resource_selector(reference: JSONObject, path: str, causes: Causes, *, volum
     if name in ("limits.cpu", "requests.cpu"):
         if divisor not in ("1m", "1"):
             text = "only divisor's values 1m and 1 are supported with the cpu resource"
-            causes.append(invalid(f"{path}.divisor", name, text))
+            errors.append(invalid(f"{path}.divisor", name, text))
         return
     kind = {"memory": "memory", "ephemeral-storage": "local ephemeral storage"}.get(what)
     if kind is None and what.startswith("hugepages-"):
         kind = "hugepages"
     if kind is not None and name.startswith(("limits.", "requests.")) and divisor not in _BYTE_DIVISORS:
         text = f"only divisor's values {', '.join(_BYTE_DIVISORS)} are supported with the {kind} resource"
-        causes.append(invalid(f"{path}.divisor", name, text))
+        errors.append(invalid(f"{path}.divisor", name, text))
 
 
-def _downward_item(item: JSONObject, path: str, causes: Causes) -> None:
+def _downward_item(item: JSONObject, path: str, errors: ErrorList) -> None:
     where = item.get("path")
     if not where:
-        causes.append(required(f"{path}.path"))
-    local_file_path(where or "", f"{path}.path", causes)
+        errors.append(required(f"{path}.path"))
+    local_file_path(where or "", f"{path}.path", errors)
     reference = item.get("fieldRef")
     resource = item.get("resourceFieldRef")
     if reference is not None:
-        field_selector(reference, VOLUME_FIELDS, f"{path}.fieldRef", causes)
+        field_selector(reference, VOLUME_FIELDS, f"{path}.fieldRef", errors)
         if resource is not None:
             text = "fieldRef and resourceFieldRef can not be specified simultaneously"
-            causes.append(invalid(path, "resource", text))
+            errors.append(invalid(path, "resource", text))
     elif resource is not None:
-        resource_selector(resource, f"{path}.resourceFieldRef", causes, volume=True)
+        resource_selector(resource, f"{path}.resourceFieldRef", errors, volume=True)
     else:
-        causes.append(required(path, "one of fieldRef and resourceFieldRef is required"))
-    validate_mode(item.get("mode"), f"{path}.mode", causes)
+        errors.append(required(path, "one of fieldRef and resourceFieldRef is required"))
+    validate_mode(item.get("mode"), f"{path}.mode", errors)
 
 
-def _downward_api(source: JSONObject, path: str, causes: Causes) -> None:
-    validate_mode(source.get("defaultMode"), f"{path}.defaultMode", causes)
+def _downward_api(source: JSONObject, path: str, errors: ErrorList) -> None:
+    validate_mode(source.get("defaultMode"), f"{path}.defaultMode", errors)
     for item in source.get("items") or ():
-        _downward_item(item, path, causes)
+        _downward_item(item, path, errors)
 
 
-def _projected(source: JSONObject, path: str, causes: Causes) -> None:
-    validate_mode(source.get("defaultMode"), f"{path}.defaultMode", causes)
+def _projected(source: JSONObject, path: str, errors: ErrorList) -> None:
+    validate_mode(source.get("defaultMode"), f"{path}.defaultMode", errors)
     paths: set[str] = set()
 
     def take(where: str | None, shown: str | None = None) -> None:
         if where and where in paths:
-            causes.append(invalid(path, where if shown is None else shown, "conflicting duplicate paths"))
+            errors.append(invalid(path, where if shown is None else shown, "conflicting duplicate paths"))
         elif where:
             paths.add(where)
 
@@ -418,24 +418,24 @@ def _projected(source: JSONObject, path: str, causes: Causes) -> None:
             if part is None:
                 continue
             if not part.get("name"):
-                causes.append(required(f"{here}.{kind}.name"))
+                errors.append(required(f"{here}.{kind}.name"))
             for place, item in enumerate(part.get("items") or ()):
-                _item(item, f"{here}.{kind}.items[{place}]", causes)
+                _item(item, f"{here}.{kind}.items[{place}]", errors)
                 take(item.get("path"), part.get("name") or "")
         if projection.get("downwardAPI") is not None:
             for item in projection["downwardAPI"].get("items") or ():
-                _downward_item(item, f"{here}.downwardAPI", causes)
+                _downward_item(item, f"{here}.downwardAPI", errors)
                 take(item.get("path"))
         if projection.get("serviceAccountToken") is not None:
-            _token(projection["serviceAccountToken"], path, f"{here}.serviceAccountToken", causes)
+            _token(projection["serviceAccountToken"], path, f"{here}.serviceAccountToken", errors)
         if projection.get("podCertificate") is not None:
-            _pod_certificate(projection["podCertificate"], f"{here}.podCertificate", causes, take)
+            _pod_certificate(projection["podCertificate"], f"{here}.podCertificate", errors, take)
         # Of these, trust bundles are left out: they are behind a gate that is closed, and dropped when a pod is made.
         if sum(part is not None for part in projection.values()) > 1:
-            causes.append(forbidden(here, "may not specify more than 1 volume type per source"))
+            errors.append(forbidden(here, "may not specify more than 1 volume type per source"))
 
 
-def _token(source: JSONObject, whole: str, path: str, causes: Causes) -> None:
+def _token(source: JSONObject, whole: str, path: str, errors: ErrorList) -> None:
     """
     The token of a service account.
 
@@ -443,24 +443,24 @@ def _token(source: JSONObject, whole: str, path: str, causes: Causes) -> None:
     """
     seconds = source.get("expirationSeconds") or 0
     if seconds < 600:
-        causes.append(invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"))
+        errors.append(invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"))
     elif seconds > 2**32:
-        causes.append(
+        errors.append(
             invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
         )
     where = source.get("path")
     if not where:
-        causes.append(required(f"{whole}.path"))
+        errors.append(required(f"{whole}.path"))
     else:
-        local_file_path(where, f"{whole}.path", causes)
+        local_file_path(where, f"{whole}.path", errors)
 
 
-def _pod_certificate(source: JSONObject, path: str, causes: Causes, take: Callable[[str], None]) -> None:
+def _pod_certificate(source: JSONObject, path: str, errors: ErrorList, take: Callable[[str], None]) -> None:
     """A certificate that the kubelet asks a signer for, with its key."""
     signer = source.get("signerName") or ""
-    signer_name(signer, f"{path}.signerName", causes)
+    signer_name(signer, f"{path}.signerName", errors)
     if source.get("keyType") not in _KEY_TYPES:
-        causes.append(unsupported_string(f"{path}.keyType", source.get("keyType") or "", _KEY_TYPES))
+        errors.append(unsupported_string(f"{path}.keyType", source.get("keyType") or "", _KEY_TYPES))
     seconds = source.get("maxExpirationSeconds")
     if seconds is not None:
         host = signer.partition("/")[0]
@@ -468,86 +468,86 @@ def _pod_certificate(source: JSONObject, path: str, causes: Causes, take: Callab
         limit = f">= {_SHORTEST_CERTIFICATE}" if seconds < _SHORTEST_CERTIFICATE else f"<= {longest}"
         if not _SHORTEST_CERTIFICATE <= seconds <= longest:
             text = f"if provided, maxExpirationSeconds must be {limit}"
-            causes.append(invalid(f"{path}.maxExpirationSeconds", seconds, text))
+            errors.append(invalid(f"{path}.maxExpirationSeconds", seconds, text))
     fields = [name for name in ("credentialBundlePath", "keyPath", "certificateChainPath") if source.get(name)]
     for name in fields:
-        local_file_path(source[name], f"{path}.{name}", causes)
+        local_file_path(source[name], f"{path}.{name}", errors)
         take(source[name])
     if not fields:
         text = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
-        causes.append(required(path, text))
+        errors.append(required(path, text))
 
 
-def csi_driver_name(name: str, path: str, causes: Causes) -> None:
+def csi_driver_name(name: str, path: str, errors: ErrorList) -> None:
     """The name of a CSI driver, which is a name in DNS whatever its case."""
     if not name:
-        causes.append(required(path))
+        errors.append(required(path))
         return
     if len(name) > 63:
-        causes.append(too_long(path, 63))
+        errors.append(too_long(path, 63))
     for text in dns_subdomain(name.lower()):
-        causes.append(invalid(path, name, text))
+        errors.append(invalid(path, name, text))
 
 
-def _csi(source: JSONObject, path: str, causes: Causes) -> None:
-    csi_driver_name(source.get("driver") or "", f"{path}.driver", causes)
+def _csi(source: JSONObject, path: str, errors: ErrorList) -> None:
+    csi_driver_name(source.get("driver") or "", f"{path}.driver", errors)
     reference = source.get("nodePublishSecretRef")
     if reference is not None:
         if not reference.get("name"):
-            causes.append(required(f"{path}.nodePublishSecretRef.name"))
+            errors.append(required(f"{path}.nodePublishSecretRef.name"))
         else:
-            check(reference["name"], f"{path}.name", dns_subdomain, causes)
+            check(reference["name"], f"{path}.name", dns_subdomain, errors)
 
 
-def _ephemeral(source: JSONObject, path: str, causes: Causes) -> None:
+def _ephemeral(source: JSONObject, path: str, errors: ErrorList) -> None:
     template = source.get("volumeClaimTemplate")
     if template is None:
-        causes.append(required(f"{path}.volumeClaimTemplate"))
+        errors.append(required(f"{path}.volumeClaimTemplate"))
         return
     from ...persistentvolumeclaim.validation import validate_claim_spec
 
     here, metadata = f"{path}.volumeClaimTemplate.metadata", template.get("metadata") or {}
-    template_metadata(metadata, here, causes)
-    validate_claim_spec(template.get("spec") or {}, f"{path}.volumeClaimTemplate.spec", causes)
+    template_metadata(metadata, here, errors)
+    validate_claim_spec(template.get("spec") or {}, f"{path}.volumeClaimTemplate.spec", errors)
 
 
-def _image(source: JSONObject, path: str, causes: Causes) -> None:
+def _image(source: JSONObject, path: str, errors: ErrorList) -> None:
     if not source.get("reference"):
-        causes.append(required(f"{path}.reference"))
-    one_of(source.get("pullPolicy"), _PULL_POLICIES, f"{path}.pullPolicy", causes)
+        errors.append(required(f"{path}.reference"))
+    one_of(source.get("pullPolicy"), _PULL_POLICIES, f"{path}.pullPolicy", errors)
 
 
-def _azure_disk(source: JSONObject, path: str, causes: Causes) -> None:
-    _needs("diskName", "diskURI")(source, path, causes)
+def _azure_disk(source: JSONObject, path: str, errors: ErrorList) -> None:
+    _needs("diskName", "diskURI")(source, path, errors)
     mode, kind, uri = source.get("cachingMode"), source.get("kind"), source.get("diskURI") or ""
     if mode is not None and mode not in ("None", "ReadOnly", "ReadWrite"):
-        causes.append(unsupported(f"{path}.cachingMode", mode, ("None", "ReadOnly", "ReadWrite")))
+        errors.append(unsupported(f"{path}.cachingMode", mode, ("None", "ReadOnly", "ReadWrite")))
     if kind is None:
         return
     if kind not in ("Dedicated", "Managed", "Shared"):
-        causes.append(unsupported(f"{path}.kind", kind, ("Dedicated", "Managed", "Shared")))
+        errors.append(unsupported(f"{path}.kind", kind, ("Dedicated", "Managed", "Shared")))
     form = _MANAGED_DISK if kind == "Managed" else _BLOB_DISK
     if not uri.startswith(form.partition("{")[0]):
-        causes.append(unsupported_string(f"{path}.diskURI", uri, (form,)))
+        errors.append(unsupported_string(f"{path}.diskURI", uri, (form,)))
 
 
-def _fibre(source: JSONObject, path: str, causes: Causes) -> None:
+def _fibre(source: JSONObject, path: str, errors: ErrorList) -> None:
     if not source.get("targetWWNs") and not source.get("wwids"):
-        causes.append(required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both"))
+        errors.append(required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both"))
     if source.get("targetWWNs") and source.get("wwids"):
         text = "targetWWNs and wwids can not be specified simultaneously"
-        causes.append(invalid(f"{path}.targetWWNs", source["targetWWNs"], text))
+        errors.append(invalid(f"{path}.targetWWNs", source["targetWWNs"], text))
     lun = source.get("lun")
     if source.get("targetWWNs"):
         if lun is None:
-            causes.append(required(f"{path}.lun", "lun is required if targetWWNs is specified"))
+            errors.append(required(f"{path}.lun", "lun is required if targetWWNs is specified"))
         elif not 0 <= lun <= 255:
-            causes.append(invalid(f"{path}.lun", lun, "must be between 0 and 255, inclusive"))
+            errors.append(invalid(f"{path}.lun", lun, "must be between 0 and 255, inclusive"))
 
 
-def _cephfs(source: JSONObject, path: str, causes: Causes) -> None:
+def _cephfs(source: JSONObject, path: str, errors: ErrorList) -> None:
     if not source.get("monitors"):
-        causes.append(required(f"{path}.monitors"))
+        errors.append(required(f"{path}.monitors"))
 
 
 #: In the reference's order, which decides which of several sources is the one too many. Shared with persistent

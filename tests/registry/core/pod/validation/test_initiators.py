@@ -7,25 +7,25 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.core.pod.validation.initiators import initiator_problems
+from kubetwist.registry.core.pod.validation.initiators import validate_initiator
 
 
 class InitiatorTests(SynchronousTestCase):
-    """Tests for L{initiator_problems}."""
+    """Tests for L{validate_initiator}."""
 
     def test_kinds(self) -> None:
         """A name is of one of three kinds."""
         for name in ("iqn.2015-02.example.com:disk", f"eui.{'0' * 16}", f"naa.{'a' * 32}"):
-            self.assertEqual(list(initiator_problems(name)), [], name)
+            self.assertEqual(list(validate_initiator(name)), [], name)
         for name in ("", "x", "iqn.2015-02.example.com", "iqn.2015-02.example.com:", "eui.0", "naa.0"):
-            self.assertEqual(list(initiator_problems(name)), ["must be valid format"], name)
+            self.assertEqual(list(validate_initiator(name)), ["must be valid format"], name)
 
     @given(st.text(alphabet="iqn.2015-0x:, ", max_size=30))
     def test_odd_characters(self, name: str) -> None:
         """What stands behind the last colon has none of the characters that separate things."""
-        if not initiator_problems(f"iqn.2015-02.example.com:{name}"):
+        if not validate_initiator(f"iqn.2015-02.example.com:{name}"):
             self.assertNotIn(name[-1:], (",", " ", ""))
 
     def test_long(self) -> None:
         """A long name takes time in proportion to its length."""
-        self.assertEqual(list(initiator_problems("iqn.2015-02." + "a.-" * 200_000)), ["must be valid format"])
+        self.assertEqual(list(validate_initiator("iqn.2015-02." + "a.-" * 200_000)), ["must be valid format"])
