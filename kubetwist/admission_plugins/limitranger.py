@@ -14,13 +14,13 @@ from ..api.podspecs import declared
 from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
-from ..registry.core.pod.resources import Amounts, amounts, container_amounts
+from ..registry.core.pod.resources import ResourceList, aggregate_container_resources, amounts
 
 ANNOTATION: Final = "kubernetes.io/limit-ranger"
 #: Resources of a pod as a whole that count.
 _WHOLE: Final = ("cpu", "memory")
 
-_Rule = Callable[[str, str, Quantity, Amounts, Amounts], str | None]
+_Rule = Callable[[str, str, Quantity, ResourceList, ResourceList], str | None]
 
 
 @implementer(IMutatingAdmission, IValidatingAdmission)
@@ -140,9 +140,9 @@ def pod_problems(spec: JSONObject, limit_range: JSONObject) -> Iterator[str]:
             yield from _broken(limit, "Pod", _of_pod(spec, "requests"), _of_pod(spec, "limits"))
 
 
-def _of_pod(spec: JSONObject, which: Literal["requests", "limits"]) -> Amounts:
+def _of_pod(spec: JSONObject, which: Literal["requests", "limits"]) -> ResourceList:
     """What limits of pods are about: not what it takes to run one, and of what is said for it as a whole just this."""
-    total = container_amounts(spec, which)
+    total = aggregate_container_resources(spec, which)
     whole = amounts((spec.get("resources") or {}).get(which))
     total.update({name: whole[name] for name in _WHOLE if name in whole})
     return total
@@ -159,7 +159,7 @@ def claim_problems(spec: JSONObject, limit_range: JSONObject) -> Iterator[str]:
                     yield problem
 
 
-def _broken(limit: JSONObject, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _broken(limit: JSONObject, kind: str, requests: ResourceList, limits: ResourceList) -> Iterator[str]:
     checks: tuple[tuple[str, _Rule], ...] = (("min", _minimum), ("max", _maximum), ("maxLimitRequestRatio", _ratio))
     for field, check in checks:
         for name, bound in sorted(amounts(limit.get(field)).items()):
@@ -168,7 +168,7 @@ def _broken(limit: JSONObject, kind: str, requests: Amounts, limits: Amounts) ->
                 yield problem
 
 
-def _minimum(kind: str, name: str, bound: Quantity, requests: Amounts, limits: Amounts) -> str | None:
+def _minimum(kind: str, name: str, bound: Quantity, requests: ResourceList, limits: ResourceList) -> str | None:
     said = f"minimum {name} usage per {kind} is {bound}"
     if name not in requests:
         return f"{said}.  No request is specified"
@@ -179,7 +179,7 @@ def _minimum(kind: str, name: str, bound: Quantity, requests: Amounts, limits: A
     return None
 
 
-def _maximum(kind: str, name: str, bound: Quantity, requests: Amounts, limits: Amounts) -> str | None:
+def _maximum(kind: str, name: str, bound: Quantity, requests: ResourceList, limits: ResourceList) -> str | None:
     said = f"maximum {name} usage per {kind} is {bound}"
     if name not in limits:
         return f"{said}.  No limit is specified"
@@ -190,7 +190,7 @@ def _maximum(kind: str, name: str, bound: Quantity, requests: Amounts, limits: A
     return None
 
 
-def _maximum_request(kind: str, name: str, bound: Quantity, requests: Amounts, limits: Amounts) -> str | None:
+def _maximum_request(kind: str, name: str, bound: Quantity, requests: ResourceList, limits: ResourceList) -> str | None:
     said = f"maximum {name} usage per {kind} is {bound}"
     if name not in requests:
         return f"{said}.  No request is specified"
@@ -199,7 +199,7 @@ def _maximum_request(kind: str, name: str, bound: Quantity, requests: Amounts, l
     return None
 
 
-def _ratio(kind: str, name: str, bound: Quantity, requests: Amounts, limits: Amounts) -> str | None:
+def _ratio(kind: str, name: str, bound: Quantity, requests: ResourceList, limits: ResourceList) -> str | None:
     said = f"{name} max limit to request ratio per {kind} is {bound}"
     if not requests.get(name):
         return f"{said}, but no request is specified or request is 0"

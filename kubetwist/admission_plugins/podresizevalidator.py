@@ -13,7 +13,7 @@ from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
 from ..api.quantity import Quantity
 from ..interfaces import IValidatingAdmission
-from ..registry.core.pod.resources import pod_amounts
+from ..registry.core.pod.resources import pod_resources
 from .pluginconfig import minor
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class PodResizeValidator:
         if node is None:
             raise attributes.forbidden(f"node {quoted(name)} not found")
         allocatable = (node.get("status") or {}).get("allocatable") or {}
-        requested = pod_amounts(spec, "requests")
+        requested = pod_resources(spec, "requests")
         problems = []
         for resource, exponent in _COMPARED:
             wanted = requested.get(resource, _ZERO).scaled(exponent)

@@ -20,16 +20,16 @@ from ..api.jsontypes import JSONValue
 from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
-from ..registry.core.pod.resources import Amounts, amounts
+from ..registry.core.pod.resources import ResourceList, amounts
 from ..registry.core.resourcequota.usage import (
-    countable,
     counts,
     in_scope,
     in_text,
+    matching_resources,
     matching_scopes,
+    missing_constraints,
     scopes_of,
     stays,
-    unsaid,
     usage,
 )
 from .pluginconfig import (
@@ -122,7 +122,9 @@ class ResourceQuota:
         if charges and not attributes.dry_run:
             attributes.charge(partial(self._commit, attributes, charges))
 
-    async def _commit(self, attributes: AdmissionAttributes, charges: Mapping[str, Amounts], commit: Commit) -> int:
+    async def _commit(
+        self, attributes: AdmissionAttributes, charges: Mapping[str, ResourceList], commit: Commit
+    ) -> int:
         """
         Write the object and what its quotas say is used.
 
@@ -145,7 +147,7 @@ class ResourceQuota:
 
     def _charges(
         self, quotas: Sequence[JSONObject], attributes: AdmissionAttributes, obj: JSONObject
-    ) -> dict[str, Amounts]:
+    ) -> dict[str, ResourceList]:
         """
         What a write uses of each quota, by the names of those that it uses anything of.
 
@@ -180,7 +182,7 @@ class ResourceQuota:
         self,
         attributes: AdmissionAttributes,
         obj: JSONObject,
-        used: Amounts,
+        used: ResourceList,
         covered: set[str],
         covered_scopes: Sequence[JSONObject],
     ) -> None:
@@ -212,7 +214,7 @@ class ResourceQuota:
             raise APIStatusError.unknown(f"insufficient quota to match these scopes: [{shown}]")
 
 
-def _more(used: Amounts, attributes: AdmissionAttributes) -> Amounts:
+def _more(used: ResourceList, attributes: AdmissionAttributes) -> ResourceList:
     """What a write uses more than is used already."""
     old = attributes.old_object
     before = {} if old is None else usage(attributes.group, attributes.resource, old)
@@ -231,12 +233,12 @@ def _restricted(quota: JSONObject, attributes: AdmissionAttributes, obj: JSONObj
     @raise APIStatusError: It does, and can not, as the object or the quota does not say enough (403).
     """
     group, resource = attributes.group, attributes.resource
-    restricted = countable(group, resource, _hard(quota))
+    restricted = matching_resources(group, resource, _hard(quota))
     if not restricted or not in_scope(quota, group, resource, obj):
         return set()
     name = quota["metadata"]["name"]
     if not group and resource == "pods":
-        missing = unsaid(obj, restricted)
+        missing = missing_constraints(obj, restricted)
         if missing:
             raise attributes.forbidden(f"failed quota: {name}: {missing}")
     unknown = restricted.difference(quota["status"].get("used") or {})
@@ -246,7 +248,7 @@ def _restricted(quota: JSONObject, attributes: AdmissionAttributes, obj: JSONObj
     return restricted
 
 
-def _charged(quota: JSONObject, delta: Amounts, attributes: AdmissionAttributes) -> JSONObject:
+def _charged(quota: JSONObject, delta: ResourceList, attributes: AdmissionAttributes) -> JSONObject:
     """
     What is used of a quota with this write.
 

@@ -15,7 +15,7 @@ def discard(text: str) -> None:
     """A place for warnings that nobody reads: those of writes the server makes itself."""
 
 
-def discard_annotation(key: str, value: str, level: str) -> None:
+def ignore_audit_annotation(key: str, value: str, level: str) -> None:
     """The same for audit annotations."""
 
 
@@ -59,7 +59,7 @@ class RequestScope:
     warn: Callable[[str], object] = discard
     user_agent: str = ""
     version: str = ""
-    annotate: Callable[[str, str, str], object] = discard_annotation
+    annotate: Callable[[str, str, str], object] = ignore_audit_annotation
     deadline: float | None = None
     admitted: bool = False
     from_storage: bool = False
@@ -101,6 +101,6 @@ class RequestScope:
         """Return the same request without the name of an object."""
         return evolve(self, collection=True)
 
-    def carrying_out(self) -> RequestScope:
+    def without_admission(self) -> RequestScope:
         """The same request, of which admission was asked already."""
         return evolve(self, admitted=True, sent=None, floats=None)

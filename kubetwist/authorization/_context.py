@@ -10,7 +10,7 @@ from ..api.filewatcher import FileWatcher
 
 if TYPE_CHECKING:
     from ..client.factory import Outgoing
-    from ..registry.rbac.ruleresolver import Grants
+    from ..registry.rbac.ruleresolver import RuleResolver
     from ..registry.stores import Stores
     from .webhookmetrics import WebhookMetrics
 
@@ -31,7 +31,7 @@ class AuthorizationContext(Protocol):
         """The stores of the server, which are filled before the first request."""
 
     @property
-    def grants(self) -> Grants:
+    def grants(self) -> RuleResolver:
         """The roles and bindings of the server."""
 
     @property

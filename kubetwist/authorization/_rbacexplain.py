@@ -20,8 +20,8 @@ from ..api.users import split_service_account
 from ..registry.rbac.ruleresolver import (
     CLUSTER,
     Binding,
-    Grants,
-    UnknownRole,
+    RoleNotFound,
+    RuleResolver,
 )
 from ._rbacremedies import bind
 
@@ -50,27 +50,27 @@ _TEXTS: Final = {
 }
 
 
-def explain(grants: Grants, attributes: AuthorizerAttributes) -> JSONObject | None:
+def explain(grants: RuleResolver, attributes: AuthorizerAttributes) -> JSONObject | None:
     """Return the first rule that allows the request, with its binding and subject; L{None} if there is none."""
     user = attributes.user
     for binding in grants.bindings_of(user, attributes.namespace):
         try:
             role = grants.role(binding.role, binding.namespace)
-        except UnknownRole:
+        except RoleNotFound:
             continue
         for index, rule in enumerate(role.rules):
             if allows(rule, attributes):
-                return {**_source(binding, index, rule), "subject": binding.subject_of(user)}
+                return {**_source(binding, index, rule), "subject": binding.matching_subject(user)}
     return None
 
 
-def grants_of(grants: Grants, attributes: AuthorizerAttributes) -> list[JSONObject]:
+def grants_of(grants: RuleResolver, attributes: AuthorizerAttributes) -> list[JSONObject]:
     """See L{kubetwist.interfaces.IGrantExplainer.grants_of}."""
     user = attributes.user
     direct: list[JSONObject] = []
     of_groups: list[JSONObject] = []
     for binding in grants.bindings_of(user, attributes.namespace):
-        subject = binding.subject_of(user)
+        subject = binding.matching_subject(user)
         if subject is None:
             continue
         by_group = subject.get("kind") == "Group"
@@ -80,7 +80,7 @@ def grants_of(grants: Grants, attributes: AuthorizerAttributes) -> list[JSONObje
     return [*direct, *of_groups][:_MAX_GRANTS]
 
 
-def near_misses(grants: Grants, attributes: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
+def near_misses(grants: RuleResolver, attributes: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
     """See L{kubetwist.interfaces.IRuleExplainer.near_misses}."""
     bound: set[tuple[str, str]] = set()
     for binding in grants.bindings():
@@ -92,13 +92,13 @@ def near_misses(grants: Grants, attributes: AuthorizerAttributes) -> Iterator[tu
 
 
 def _binding_near_misses(
-    grants: Grants, binding: Binding, attributes: AuthorizerAttributes
+    grants: RuleResolver, binding: Binding, attributes: AuthorizerAttributes
 ) -> Iterator[tuple[int, JSONObject] | None]:
-    subject_matches = binding.subject_of(attributes.user) is not None
+    subject_matches = binding.matching_subject(attributes.user) is not None
     in_namespace = binding.namespace in ("", attributes.namespace)
     try:
         rules = grants.role(binding.role, binding.namespace).rules
-    except UnknownRole as error:
+    except RoleNotFound as error:
         if subject_matches and in_namespace:
             why = f"{_describe_binding(binding)} is about the user, but its role is not there: {error}"
             yield _ROLE_MISSING, {"why": why, "missing": "role", **_source(binding)}
@@ -161,11 +161,11 @@ def _rule_near_miss(
 
 
 def _unbound_role_near_misses(
-    grants: Grants, role: tuple[str, str], namespace: str, attributes: AuthorizerAttributes
+    grants: RuleResolver, role: tuple[str, str], namespace: str, attributes: AuthorizerAttributes
 ) -> Iterator[tuple[int, JSONObject] | None]:
     try:
         rules = grants.role(role, namespace).rules
-    except UnknownRole:
+    except RoleNotFound:
         return  # Deleted since.
     for index, rule in enumerate(rules):
         if allows(rule, attributes):

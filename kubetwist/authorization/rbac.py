@@ -30,7 +30,7 @@ from ..interfaces import (
     IGrantExplainer,
     IRuleResolver,
 )
-from ..registry.rbac.ruleresolver import Grants, UnknownRole
+from ..registry.rbac.ruleresolver import RoleNotFound, RuleResolver
 
 if TYPE_CHECKING:
     from ._context import AuthorizationContext
@@ -50,7 +50,7 @@ class RBAC:
     """Allows requests that a role of the user allows; has no opinion about others."""
 
     name: ClassVar[str] = "RBAC"
-    grants: Grants
+    grants: RuleResolver
     _decisions: dict[Any, Verdict] = field(factory=dict, init=False)
     _generation: int = field(default=-1, init=False)
 
@@ -119,15 +119,15 @@ class RBAC:
 
     def _decide(self, attributes: AuthorizerAttributes) -> Verdict:
         grants = self.grants
-        errors: list[UnknownRole] = []
+        errors: list[RoleNotFound] = []
         for binding in grants.roles_of(attributes.user, attributes.namespace):
             try:
                 role = grants.role(binding.role, binding.namespace)
-            except UnknownRole as error:
+            except RoleNotFound as error:
                 errors.append(error)
                 continue
             if role.allow(attributes):
-                return Verdict(Decision.ALLOW, f"RBAC: allowed by {binding.described_for(attributes.user)}")
+                return Verdict(Decision.ALLOW, f"RBAC: allowed by {binding.describe_for(attributes.user)}")
         return Verdict(Decision.NO_OPINION, f"RBAC: {aggregated(errors)}" if errors else "")
 
 
@@ -150,7 +150,7 @@ def _part(rule: Rule, names: tuple[str, ...]) -> JSONObject:
     return {name: rule[name] for name in names if rule.get(name)}
 
 
-def aggregated(errors: list[UnknownRole]) -> str:
+def aggregated(errors: list[RoleNotFound]) -> str:
     """Return the text of several errors, without duplicates."""
     texts = list(dict.fromkeys(map(str, errors)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

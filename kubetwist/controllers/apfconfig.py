@@ -20,7 +20,7 @@ from ..flowcontrol.controller import (
     FlowControl,
     dangling,
 )
-from ..registry.flowcontrol.bootstrap import FAIRNESS_TELLER
+from ..registry.flowcontrol.bootstrap import APF_CONFIG_CONSUMER
 from ..registry.generic.bootstrap import apply_status
 from ..storage.errors import StorageError
 from .machinery.informer import Informer, StoreSource
@@ -100,4 +100,4 @@ class APFConfigController:
 
     async def _set(self, name: str, condition: JSONObject) -> None:
         status = {"conditions": [{**condition, "lastTransitionTime": times.now()}]}
-        await apply_status(self._store, RequestScope(""), name, status, FAIRNESS_TELLER)
+        await apply_status(self._store, RequestScope(""), name, status, APF_CONFIG_CONSUMER)

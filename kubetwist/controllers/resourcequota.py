@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Final
 from ..api.quantity import Quantity
 from ..api.record import Record
 from ..api.resource import GroupResource, JSONObject
-from ..registry.core.pod.resources import Amounts, amounts
-from ..registry.core.resourcequota.usage import countable, in_scope, measured, scopes_of, usage
+from ..registry.core.pod.resources import ResourceList, amounts
+from ..registry.core.resourcequota.usage import in_scope, matching_resources, measured, scopes_of, usage
 from ..registry.generic.resourceinfo import ResourceInfo
 from ..registry.stores import seen
 from ..storage.cache.window import DELETED, MODIFIED
@@ -82,7 +82,7 @@ class ResourceQuotaController(Controller[str]):
     def _replenish(self, counted: GroupResource, namespace: str) -> None:
         """Have those quotas counted that count a resource."""
         for record in self._here.get(namespace):
-            if countable(*counted, _hard(seen(record))):
+            if matching_resources(*counted, _hard(seen(record))):
                 self.queue.add(record.key)
 
     async def sync(self, key: str) -> None:
@@ -93,12 +93,12 @@ class ResourceQuotaController(Controller[str]):
         quota = seen(record)
         self.queue.add_after(key, RESYNC)
         hard = _hard(quota)
-        counted: Amounts = {}
+        counted: ResourceList = {}
         for info in self.context.resources():
             # Events come and go too fast to be counted.
             if not info.namespaced or info.resource == "events":
                 continue
-            names = countable(*info.group_resource, hard)
+            names = matching_resources(*info.group_resource, hard)
             if not names:
                 continue
             informer = self._following(info)
@@ -114,14 +114,14 @@ class ResourceQuotaController(Controller[str]):
     def _retry(self, result: None, key: str) -> None:
         self.queue.add(key)
 
-    async def _count(self, informer: Informer, namespace: str, quota: JSONObject) -> Amounts:
+    async def _count(self, informer: Informer, namespace: str, quota: JSONObject) -> ResourceList:
         """Return what all objects of a resource use."""
         resource = informer.group_resource
         records = informer.list(namespace)
         scoped = bool(scopes_of(quota))
         if not measured(*resource) and not scoped:
             return {name: Quantity.parse(len(records)) for name in usage(*resource, {})}
-        total: Amounts = {}
+        total: ResourceList = {}
         for number, record in enumerate(records, 1):
             if not scoped or in_scope(quota, *resource, seen(record)):
                 for name, amount in _used(resource, record).items():
@@ -130,7 +130,7 @@ class ResourceQuotaController(Controller[str]):
                 await self.yield_to_reactor()
         return total
 
-    async def _update_status(self, record: Record, quota: JSONObject, counted: Amounts) -> None:
+    async def _update_status(self, record: Record, quota: JSONObject, counted: ResourceList) -> None:
         """Write what was counted, if nothing was charged meanwhile: then it is counted again."""
         status = quota.get("status") or {}
         before = status.get("used") or {}
@@ -166,12 +166,12 @@ def _hard(quota: JSONObject) -> JSONObject:
     return hard
 
 
-def _used(resource: GroupResource, record: Record) -> Amounts:
+def _used(resource: GroupResource, record: Record) -> ResourceList:
     """Return what an object uses; reckoned once, and not to be changed."""
     views: dict[Any, Any] | None = record.views
     if views is None:
         views = record.views = {}
-    found: Amounts | None = views.get(_used)
+    found: ResourceList | None = views.get(_used)
     if found is None:
         found = views[_used] = usage(*resource, seen(record))
     return found

@@ -16,7 +16,7 @@ from ..api.storage import Write
 from ..interfaces import IAuthorizer
 from ..storage.errors import KeyNotFound, RevisionConflict
 from .generic.bootstrap import SERVER
-from .generic.objectwait import appeared
+from .generic.objectwait import wait_for_object
 from .generic.store import Store
 from .generic.updates import ATTEMPTS
 from .stores import Stores, seen
@@ -81,7 +81,7 @@ class ServerAdmissionContext:
         store = self.stores.loaded(group, resource)
         if store is None:
             return None
-        record = await appeared(store.cache, store.key(namespace, name), seconds, self.reactor)
+        record = await wait_for_object(store.cache, store.key(namespace, name), seconds, self.reactor)
         return None if record is None else seen(record)
 
     async def create(self, group: str, resource: str, namespace: str, obj: JSONObject) -> None:

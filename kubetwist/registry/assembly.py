@@ -19,7 +19,7 @@ from ..admission.chain import AdmissionChain
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..schema.structural import OBJECT_META
 from .admissioncontext import ServerAdmissionContext
-from .apiextensions.store import DefinitionStore
+from .apiextensions.store import CustomResourceDefinitionStore
 from .apiextensions.strategy import CustomResourceDefinitionStrategy
 from .core.namespace.store import NamespaceStore
 from .core.service.ipaddresses import IPAddressStore
@@ -35,7 +35,7 @@ from .generic.storedprotobuf import StoredProtobuf
 from .generic.strategy import Strategy
 from .networking.store import ServiceCIDRStore
 from .rbac.ruleresolver import GROUP as RBAC
-from .rbac.ruleresolver import Grants
+from .rbac.ruleresolver import RuleResolver
 from .rbac.store import BindingStore, RoleStore
 from .resource.store import ClaimStore
 from .scheduling.store import PriorityClassStore
@@ -111,7 +111,7 @@ class ResourceRegistry:
         *,
         definitions: Definitions | None = None,
         options: RegistryOptions = RegistryOptions(),
-        grants: Grants | None = None,
+        grants: RuleResolver | None = None,
         authorizer: IAuthorizer | None = None,
         outgoing: Outgoing | None = None,
         admission: AdmissionFactory = _no_plugins,
@@ -125,7 +125,7 @@ class ResourceRegistry:
         @param outgoing: Calls other servers; L{None} where no server is called.
         @param admission: Constructs the admission chain; by default one without plugins.
         """
-        self.grants = Grants(Stores()) if grants is None else grants
+        self.grants = RuleResolver(Stores()) if grants is None else grants
         self.stores = self.grants.stores
         self.allocators = ServiceAllocators(
             backend,
@@ -187,7 +187,7 @@ class ResourceRegistry:
             (RBAC, "roles"): roles,
             (RBAC, "clusterrolebindings"): bindings,
             (RBAC, "rolebindings"): bindings,
-            (EXTENSIONS, "customresourcedefinitions"): DefinitionStore,
+            (EXTENSIONS, "customresourcedefinitions"): CustomResourceDefinitionStore,
             ("scheduling.k8s.io", "priorityclasses"): PriorityClassStore,
             ("resource.k8s.io", "resourceclaims"): claims,
             ("resource.k8s.io", "resourceclaimtemplates"): claims,

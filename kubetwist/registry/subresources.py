@@ -9,7 +9,7 @@ from .authentication.store import SelfSubjectReview, TokenReview
 from .authorization.store import AccessReview, RulesReview
 from .certificates.subresources import approval_rules
 from .core.componentstatus.store import ComponentStatuses
-from .core.connection import ALL_METHODS, Connection
+from .core.connection import ALL_METHODS, ConnectSubresource
 from .core.namespace.store import finalize_rules
 from .core.node.proxy import NodeProxy
 from .core.pod.binding import Bindings, PodBinding
@@ -18,7 +18,7 @@ from .core.pod.eviction import PodEviction
 from .core.pod.subresources import ephemeral_containers_rules, resize_rules
 from .core.service.proxy import ServiceProxy
 from .core.serviceaccount.tokenrequest import TokenRequests
-from .generic.parts import Part, WritablePart, status_rules
+from .generic.parts import SubresourceStore, SubresourceUpdater, status_rules
 from .generic.resourceinfo import ResourceInfo, SubresourceInfo
 from .generic.scalestore import ScaleStore
 
@@ -32,18 +32,18 @@ Action = PodBinding | PodEviction | TokenRequests
 Virtual = Bindings | ComponentStatuses | TokenReview | SelfSubjectReview | RulesReview | AccessReview
 
 #: Parts of an object, by name; those of one resource only are named with it.
-_PARTS: dict[str, Callable[[Store], Part | WritablePart]] = {
-    "status": lambda store: Part(store, status_rules(store)),
-    "namespaces/finalize": lambda store: WritablePart(store, finalize_rules(store)),
-    "certificatesigningrequests/approval": lambda store: Part(store, approval_rules(store)),
-    "pods/ephemeralcontainers": lambda store: Part(store, ephemeral_containers_rules(store)),
-    "pods/resize": lambda store: Part(store, resize_rules(store)),
+_PARTS: dict[str, Callable[[Store], SubresourceStore | SubresourceUpdater]] = {
+    "status": lambda store: SubresourceStore(store, status_rules(store)),
+    "namespaces/finalize": lambda store: SubresourceUpdater(store, finalize_rules(store)),
+    "certificatesigningrequests/approval": lambda store: SubresourceStore(store, approval_rules(store)),
+    "pods/ephemeralcontainers": lambda store: SubresourceStore(store, ephemeral_containers_rules(store)),
+    "pods/resize": lambda store: SubresourceStore(store, resize_rules(store)),
 }
 
 
 def subresource_storage(
     info: ResourceInfo, version: str, subresource: SubresourceInfo, context: ServerContext
-) -> Part | WritablePart | ScaleStore | Action | Connection:
+) -> SubresourceStore | SubresourceUpdater | ScaleStore | Action | ConnectSubresource:
     """
     The storage object of a subresource.
 
@@ -79,7 +79,7 @@ def action_storage(info: ResourceInfo, subresource: SubresourceInfo, context: Se
 _PROXIES: Final = {"pods": PodProxy, "services": ServiceProxy, "nodes": NodeProxy}
 
 
-def connection_storage(info: ResourceInfo, subresource: SubresourceInfo, context: ServerContext) -> Connection:
+def connection_storage(info: ResourceInfo, subresource: SubresourceInfo, context: ServerContext) -> ConnectSubresource:
     """The storage object of such a subresource."""
     if subresource.name == "proxy":
         return _PROXIES[info.resource](info, "proxy", ALL_METHODS, context)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ..controllers.machinery.manager import ControllerManager
     from ..http.request import KubeRequest
     from ..interfaces import IServerReactor
-    from ..registry.customresources.conversion import Conversion
+    from ..registry.customresources.conversion import CRConverter
     from .aggregation.routes import AvailabilityChecks
     from .hosting import APIConfig, APIHost
 
@@ -325,14 +325,14 @@ def make_clients(config: APIConfig) -> UpstreamClientPool:
     )
 
 
-def conversions_over(outgoing: Outgoing, reactor: IServerReactor) -> Callable[[JSONObject], Conversion | None]:
+def conversions_over(outgoing: Outgoing, reactor: IServerReactor) -> Callable[[JSONObject], CRConverter | None]:
     """Return what finds the conversion of a definition: webhooks and plugins, which are imported for the first one."""
 
     @cache
-    def find() -> Callable[[JSONObject], Conversion | None]:
-        from ..registry.customresources.conversion import Conversions
+    def find() -> Callable[[JSONObject], CRConverter | None]:
+        from ..registry.customresources.conversion import CRConverterFactory
 
-        return Conversions(outgoing, reactor)
+        return CRConverterFactory(outgoing, reactor)
 
     return lambda crd: find()(crd) if converts_elsewhere(crd) else None
 

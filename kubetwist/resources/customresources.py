@@ -23,7 +23,7 @@ from ..registry.customresources.crd import CustomDefinition, CustomVersion
 from ..registry.customresources.fieldmanager import SCALE, field_manager, scale_manager
 from ..registry.customresources.scale import CustomScaleStore
 from ..registry.customresources.served import ServedResource
-from ..registry.generic.parts import Part, status_rules
+from ..registry.generic.parts import SubresourceStore, status_rules
 from .discovery.endpoints import DefinedGroupVersion, Group, page_not_found
 from .endpoint import Endpoint, thread_deferrer
 from .handlers.read import ReadHandlers
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..http.request import KubeRequest
     from ..interfaces import IAuthorizer, IServerReactor
     from ..registry.assembly import ResourceRegistry
-    from ..registry.customresources.conversion import Conversion
+    from ..registry.customresources.conversion import CRConverter
     from ..registry.generic.codec import Codec
     from ..schema.definitions import Definitions
     from .handlers.watch import WatchFlusher
@@ -119,7 +119,7 @@ class CRDVersionHandlers:
         else:
             fields = field_manager(version, self.served.versions, subresource)
         if subresource == "status":
-            storage = Part(store, status_rules(store))
+            storage = SubresourceStore(store, status_rules(store))
         elif subresource == "scale":
             assert version.scale is not None
             storage, gvk = CustomScaleStore(store, version.scale), SCALE
@@ -254,7 +254,7 @@ class CustomResources:
         reactor: IServerReactor,
         flusher: WatchFlusher,
         *,
-        conversion_of: Callable[[JSONObject], Conversion | None] = lambda crd: None,
+        conversion_of: Callable[[JSONObject], CRConverter | None] = lambda crd: None,
         min_request_timeout: float = 1800.0,
         defer_to_thread: DeferToThread | None = None,
         traced: bool = False,

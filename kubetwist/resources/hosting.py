@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..flowcontrol.scheduler import CooperativeScheduler
     from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor, IStorageBackend
     from ..metrics.registry import Registry
-    from ..registry.rbac.ruleresolver import Grants
+    from ..registry.rbac.ruleresolver import RuleResolver
     from .mux import DelegatingMux
     from .proxy.upstreamclients import KubeletTLS
 
@@ -87,7 +87,7 @@ class APIConfig(ControllerConfig, Protocol):
         """All authorizers, as one."""
 
     @property
-    def grants(self) -> Grants:
+    def grants(self) -> RuleResolver:
         """What roles and bindings say now."""
 
     @property

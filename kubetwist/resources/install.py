@@ -33,7 +33,7 @@ from ..interfaces import (
 from ..registry.core.serviceaccount.tokenrequest import TokenRequests
 from ..registry.generic.codec import Codec
 from ..registry.generic.deprecations import deprecation_warning
-from ..registry.generic.fieldmanager.manager import BuiltInVersions, FieldManager, built_in_field_manager
+from ..registry.generic.fieldmanager.manager import BuiltInVersionConverter, FieldManager, built_in_field_manager
 from ..registry.generic.scalestore import ScaleStore
 from ..registry.strategies import strategy_for
 from ..registry.subresources import subresource_storage, virtual_storage
@@ -180,10 +180,10 @@ class Installer:
         if isinstance(storage, TokenRequests):
             strategy = strategy_for(gvk.group, gvk.kind)
         if isinstance(storage, ScaleStore | TokenRequests):
-            versions = BuiltInVersions(self._definitions, {gvk.api_version: gvk})
+            versions = BuiltInVersionConverter(self._definitions, {gvk.api_version: gvk})
             fields = FieldManager(gvk, versions, codec.zero, subresource=subresource)
         elif not info.stored and not subresource:
-            fields = FieldManager(gvk, BuiltInVersions(self._definitions, {gvk.api_version: gvk}), codec.zero)
+            fields = FieldManager(gvk, BuiltInVersionConverter(self._definitions, {gvk.api_version: gvk}), codec.zero)
         elif info.stored and defaults:
             fields = built_in_field_manager(self._definitions, info, version, subresource)
         return Endpoint(

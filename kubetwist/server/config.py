@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor, IStorageBackend
     from ..registry.core.serviceaccount.tokenkeys import TokenKey
     from ..registry.core.serviceaccount.tokens import TokenIssuer
-    from ..registry.rbac.ruleresolver import Grants
+    from ..registry.rbac.ruleresolver import RuleResolver
     from ..storage.encryption.reloading import FileEncryption
     from .context import PluginContext
     from .credentials.kubelet import KubeletCredentials
@@ -101,7 +101,7 @@ class ServerConfig:
         return self.tracing is not None
 
     @property
-    def grants(self) -> Grants:
+    def grants(self) -> RuleResolver:
         """What roles and bindings say now."""
         return self.context.grants
 

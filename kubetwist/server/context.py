@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 from ..authorization.webhookmetrics import WebhookMetrics
 from ..client.factory import Outgoing
 from ..metrics.registry import Registry
-from ..registry.rbac.ruleresolver import Grants
+from ..registry.rbac.ruleresolver import RuleResolver
 from ..registry.stores import Stores
 from .watchedfiles import FileReloader
 
@@ -79,12 +79,12 @@ class PluginContext:
     outgoing: Outgoing = field(init=False)
     files: FileReloader = field(init=False)
     stores: Stores = field(factory=Stores, init=False)
-    grants: Grants = field(init=False)
+    grants: RuleResolver = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.outgoing = Outgoing(self.reactor, self._find_service, self.options["webhook-url-denied-cidrs"])
         self.files = FileReloader(self.reactor)
-        self.grants = Grants(self.stores)
+        self.grants = RuleResolver(self.stores)
 
     def _find_service(self, namespace: str, name: str) -> JSONObject | None:
         return self.stores.view("", "services", namespace, name)

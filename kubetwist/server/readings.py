@@ -347,7 +347,7 @@ def _services(allocator: ServiceAllocator) -> Iterator[MetricSnapshot]:
     seconds = [((cidr,), one.allocations.seconds) for cidr, one in used]
     yield MetricSnapshot(f"{prefix}allocation_duration_seconds", "histogram", text, ("cidr",), seconds)
     ports = allocator.ports
-    count = len(ports.held() | ports.under_way())
+    count = len(ports.held() | ports.pending())
     for which, text in (("given", "{} that were taken."), ("refused", "{} that could not be had.")):
         name = "allocation_total" if which == "given" else "allocation_errors_total"
         by_range = [

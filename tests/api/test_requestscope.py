@@ -52,6 +52,6 @@ class ScopeTests(SynchronousTestCase):
         scope = RequestScope("a", sent=b"{}", floats={})
         self.assertEqual(scope.within("b").namespace, "b")
         self.assertTrue(scope.of_collection().collection)
-        carried = scope.carrying_out()
+        carried = scope.without_admission()
         self.assertEqual((carried.admitted, carried.sent, carried.floats), (True, None, None))
         self.assertEqual((scope.namespace, scope.collection, scope.admitted, scope.sent), ("a", False, False, b"{}"))

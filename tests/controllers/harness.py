@@ -17,7 +17,7 @@ from kubetwist.api.times import use_clock
 from kubetwist.controllers.machinery.client import Client
 from kubetwist.controllers.machinery.context import ControllerContext
 from kubetwist.registry.assembly import RegistryOptions, ResourceRegistry
-from kubetwist.registry.rbac.ruleresolver import Grants
+from kubetwist.registry.rbac.ruleresolver import RuleResolver
 from kubetwist.registry.stores import Stores
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.errors import RevisionConflict, StorageUnavailable
@@ -105,7 +105,7 @@ class ControllerTestCase(SynchronousTestCase):
     def open_stores(self) -> None:
         """Make the stores, and the context."""
         wanted = self.resources
-        grants = Grants(Stores())
+        grants = RuleResolver(Stores())
         self.registry = ResourceRegistry(
             self.backend,  # type: ignore[arg-type]
             self.clock,
@@ -119,7 +119,7 @@ class ControllerTestCase(SynchronousTestCase):
         self.stores = self.registry.stores
         self.context = ControllerContext(self.registry, self.clock, self.config)
 
-    def authorizer_over(self, grants: Grants) -> Any:
+    def authorizer_over(self, grants: RuleResolver) -> Any:
         """What decides for the stores and for controllers; nothing is allowed without it."""
         return None
 

@@ -10,7 +10,7 @@ from kubetwist.authorization.rbac import RBAC
 from kubetwist.controllers.clusterroleaggregation import ClusterRoleAggregation
 from kubetwist.registry.rbac.bootstrap.reconcile import reconcile
 from kubetwist.registry.rbac.bootstrap.rules import rule
-from kubetwist.registry.rbac.ruleresolver import GROUP, Grants
+from kubetwist.registry.rbac.ruleresolver import GROUP, RuleResolver
 from kubetwist.storage.errors import RevisionCompacted
 from tests.controllers.harness import ControllerTestCase
 
@@ -27,7 +27,7 @@ class ClusterRoleAggregationTests(ControllerTestCase):
         super().setUp()
         self.reconcile()
 
-    def authorizer_over(self, grants: Grants) -> RBAC:
+    def authorizer_over(self, grants: RuleResolver) -> RBAC:
         """Have RBAC decide what writes need."""
         return RBAC(grants)
 

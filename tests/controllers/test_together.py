@@ -15,7 +15,7 @@ from kubetwist.controllers.serviceaccounts.serviceaccounttokens import (
     TYPE,
 )
 from kubetwist.registry.rbac.bootstrap.reconcile import reconcile
-from kubetwist.registry.rbac.ruleresolver import Grants
+from kubetwist.registry.rbac.ruleresolver import RuleResolver
 from tests.controllers.harness import ControllerTestCase
 from tests.controllers.serviceaccounts.test_serviceaccounttokens import Config
 
@@ -35,7 +35,7 @@ class TogetherTests(ControllerTestCase):
         self.settle()
         self.addCleanup(self.stop)
 
-    def authorizer_over(self, grants: Grants) -> RBAC:
+    def authorizer_over(self, grants: RuleResolver) -> RBAC:
         """Have RBAC decide what writes need."""
         return RBAC(grants)
 

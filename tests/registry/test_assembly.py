@@ -13,11 +13,11 @@ from kubetwist.api.options import CreateOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.interfaces import IUnreadableDeleter
 from kubetwist.registry.admissioncontext import ServerAdmissionContext
-from kubetwist.registry.apiextensions.store import DefinitionStore
+from kubetwist.registry.apiextensions.store import CustomResourceDefinitionStore
 from kubetwist.registry.assembly import RegistryOptions, ResourceRegistry
 from kubetwist.registry.core.service.store import ServiceStore
 from kubetwist.registry.generic.store import Store
-from kubetwist.registry.rbac.ruleresolver import GROUP, Grants
+from kubetwist.registry.rbac.ruleresolver import GROUP, RuleResolver
 from kubetwist.registry.rbac.store import RoleStore
 from kubetwist.registry.stores import Stores
 from kubetwist.storage.memory import MemoryStorage
@@ -44,7 +44,9 @@ class ResourceRegistryTests(SynchronousTestCase):
         self.assertIs(type(stores.get("", "configmaps")), Store)
         self.assertIsInstance(stores.get("", "services"), ServiceStore)
         self.assertIsInstance(stores.get(GROUP, "clusterroles"), RoleStore)
-        self.assertIsInstance(stores.get("apiextensions.k8s.io", "customresourcedefinitions"), DefinitionStore)
+        self.assertIsInstance(
+            stores.get("apiextensions.k8s.io", "customresourcedefinitions"), CustomResourceDefinitionStore
+        )
         self.assertIsNone(stores.find("authentication.k8s.io", "tokenreviews"))
         self.assertIn(("authentication.k8s.io", "tokenreviews"), stores.infos)
 
@@ -57,7 +59,7 @@ class ResourceRegistryTests(SynchronousTestCase):
 
     def test_container(self) -> None:
         """The container of the index of roles is filled, so that an authorizer can be constructed before."""
-        grants = Grants(Stores())
+        grants = RuleResolver(Stores())
         registry = self.registry("clusterroles", "roles", "clusterrolebindings", "rolebindings", grants=grants)
         self.assertIs(registry.stores, grants.stores)
         self.successResultOf(Deferred.fromCoroutine(registry.start()))

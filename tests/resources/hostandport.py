@@ -10,7 +10,7 @@ from zope.interface import implementer
 
 from kubetwist.client.factory import Outgoing
 from kubetwist.interfaces import IConversionPlugin
-from kubetwist.registry.customresources.conversion import Conversions
+from kubetwist.registry.customresources.conversion import CRConverterFactory
 from kubetwist.registry.customresources.crd import PLUGIN_ANNOTATION
 from tests.resources.customserver import CustomServer, definition
 from tests.resources.server import JSONClient
@@ -102,7 +102,7 @@ class ConversionTestCase(SynchronousTestCase):
         self.plugin = HostAndPort()
         outgoing = Outgoing(None, lambda namespace, name: None)
         self.server = CustomServer()
-        self.server.custom._conversion_of = Conversions(outgoing, self.server.clock, [self.plugin])
+        self.server.custom._conversion_of = CRConverterFactory(outgoing, self.server.clock, [self.plugin])
         self.client = self.server.client()
 
     def define(self, **options: Any) -> None:

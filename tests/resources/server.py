@@ -19,7 +19,7 @@ from kubetwist.registry.assembly import AdmissionFactory, RegistryOptions, Resou
 from kubetwist.registry.core.servercontext import ServerContext
 from kubetwist.registry.generic.resourceinfo import ResourceInfo
 from kubetwist.registry.kinds import kinds_for
-from kubetwist.registry.rbac.ruleresolver import Grants
+from kubetwist.registry.rbac.ruleresolver import RuleResolver
 from kubetwist.resources.handlers.watch import WatchFlusher
 from kubetwist.resources.install import Installer
 from kubetwist.resources.mux import DelegatingMux
@@ -71,7 +71,7 @@ class Server:
         user: UserInfo = ADMIN,
         authenticator: Any = None,
         authorizer: Any = None,
-        grants: Grants | None = None,
+        grants: RuleResolver | None = None,
         admission: AdmissionFactory | None = None,
         outgoing: Any = None,
         types: Definitions | None = None,

@@ -19,7 +19,7 @@ from ...registry.generic.codec import Codec
 from ...registry.generic.fieldmanager.manager import built_in_field_manager
 from ...registry.generic.parts import status_rules
 from ...registry.generic.store import Store
-from ...registry.generic.updates import UpdateRules, other_uid
+from ...registry.generic.updates import UpdateRules, uid_mismatch_error
 
 if TYPE_CHECKING:
     from ...registry.assembly import ResourceRegistry
@@ -138,7 +138,7 @@ class Client:
             assert stored is not None, "a patch makes nothing"
             meta = stored["metadata"]
             if uid and meta.get("uid") != uid:
-                raise other_uid(store, store.key(namespace, name), {"uid": uid, "name": name}, meta)
+                raise uid_mismatch_error(store, store.key(namespace, name), {"uid": uid, "name": name}, meta)
             if revision and meta.get("resourceVersion") != str(revision):
                 raise APIStatusError.modified(store.group_resource, name)
             # C{change} gets a private copy: managed fields are computed against the stored object.

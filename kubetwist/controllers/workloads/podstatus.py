@@ -22,7 +22,7 @@ from attrs import frozen
 
 from ...api.resource import JSONObject
 from ...api.times import format_time, seconds_since_epoch
-from ...registry.core.node.kubelets import PRETENDED
+from ...registry.core.node.kubelets import SIMULATED_RUNTIME_PREFIX
 from .pods import condition_of, phase_of
 
 _PREFIX: Final = "kubetwist.dev/"
@@ -318,7 +318,7 @@ class PodStatusSimulator:
         }
         if "waiting" not in state:
             name = spec["name"]
-            status["containerID"] = f"{PRETENDED}{_digest(f'{uid}/{name}/{restarts}')}"
+            status["containerID"] = f"{SIMULATED_RUNTIME_PREFIX}{_digest(f'{uid}/{name}/{restarts}')}"
         resources = spec.get("resources") or {}
         if running and resources:
             status["resources"] = {name: resources[name] for name in ("limits", "requests") if resources.get(name)}

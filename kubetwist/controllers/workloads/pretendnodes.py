@@ -13,7 +13,7 @@ from ...api.errors import APIStatusError
 from ...api.record import Record
 from ...api.resource import JSONObject, UserInfo
 from ...api.times import format_micro_time, format_time
-from ...registry.core.node.kubelets import PRETENDED
+from ...registry.core.node.kubelets import SIMULATED_RUNTIME_PREFIX
 from ...registry.stores import seen
 from ...storage.cache.window import DELETED
 from ..machinery.client import Client
@@ -152,7 +152,7 @@ class FakeNode:
                 "bootID": system,
                 "kernelVersion": "6.12.0",
                 "osImage": "kubetwist pretend node",
-                "containerRuntimeVersion": f"{PRETENDED}1.0.0",
+                "containerRuntimeVersion": f"{SIMULATED_RUNTIME_PREFIX}1.0.0",
                 "kubeletVersion": version,
                 "kubeProxyVersion": "",
                 "operatingSystem": "linux",

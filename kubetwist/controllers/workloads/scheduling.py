@@ -21,7 +21,7 @@ from ...api.selectors import (
     LabelSelector,
     label_selector_from_object,
 )
-from ...registry.core.pod.resources import amounts, pod_amounts
+from ...registry.core.pod.resources import amounts, pod_resources
 from .nodeselection import (
     NO_EXECUTE,
     NO_SCHEDULE,
@@ -96,7 +96,7 @@ def needs_of(key: str, pod: JSONObject) -> PodInfo:
         namespace,
         labels,
         spec,
-        {name: amount.billionths for name, amount in pod_amounts(spec, "requests").items()},
+        {name: amount.billionths for name, amount in pod_resources(spec, "requests").items()},
         frozenset(ports),
         tuple(_terms(affinity.get("podAffinity"), namespace, labels)),
         tuple(_terms(affinity.get("podAntiAffinity"), namespace, labels)),

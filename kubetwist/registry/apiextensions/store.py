@@ -17,7 +17,7 @@ from ..generic.store import Store
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 
-class DefinitionStore(Store):
+class CustomResourceDefinitionStore(Store):
     """The first DELETE marks a definition, for the controller that deletes what it defines."""
 
     _log = Logger()
@@ -63,7 +63,7 @@ class DefinitionStore(Store):
             "InstanceDeletionPending",
             "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
         )
-        return await removal.put_back(self, key, obj, old, record, options.dry_run), False
+        return await removal.commit_if_changed(self, key, obj, old, record, options.dry_run), False
 
 
 def set_condition(crd: JSONObject, kind: str, status: str, reason: str, message: str) -> None:

@@ -33,7 +33,7 @@ ALL_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"
 
 
 @implementer(IConnecter)
-class Connection:
+class ConnectSubresource:
     """One of these subresources."""
 
     subpaths = False

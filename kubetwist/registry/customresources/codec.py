@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .crd import CustomVersion
 
 
-class OlderRecord(Record):
+class OldVersionRecord(Record):
     """
     A record of an object that is stored in an earlier storage version.
 
@@ -43,12 +43,12 @@ class OlderRecord(Record):
 
     def deleted_at(self, revision: int) -> Record:
         """See L{Record.deleted_at}."""
-        return OlderRecord(self.key, revision, Draft(self.body(), self.labels, self.fields), self.version)
+        return OldVersionRecord(self.key, revision, Draft(self.body(), self.labels, self.fields), self.version)
 
 
 class RenamedRecord(Record):
     """
-    An L{OlderRecord} whose conversion only changes the apiVersion: C{item} is in the current storage version.
+    An L{OldVersionRecord} whose conversion only changes the apiVersion: C{item} is in the current storage version.
 
     @ivar original: The object with all fields and defaults of the version in which it is stored.
     """
@@ -69,7 +69,7 @@ class RenamedRecord(Record):
 
 def stored_version(record: Record) -> str:
     """The version that a record is in; C{""} for the one that is stored now."""
-    return record.version if isinstance(record, OlderRecord) else ""
+    return record.version if isinstance(record, OldVersionRecord) else ""
 
 
 class CustomCodec(Codec):

@@ -65,7 +65,7 @@ class ConversionFailed(ValueError):
     """Somebody could not convert; the text says why, and is shown to clients."""
 
 
-class Conversion:
+class CRConverter:
     """
     Brings objects of one definition into other versions, and does not believe all that comes back.
 
@@ -316,7 +316,7 @@ def _converted(review: JSONValue, api_version: str, uid: str) -> list[JSONObject
     return response.get("convertedObjects") or []
 
 
-class Conversions:
+class CRConverterFactory:
     """Finds who converts for a definition."""
 
     def __init__(self, outgoing: Outgoing, reactor: IReactorTime, installed: Iterable[Any] | None = None) -> None:
@@ -327,16 +327,16 @@ class Conversions:
         self._reactor = reactor
         self._installed = installed
 
-    def __call__(self, crd: JSONObject) -> Conversion | None:
+    def __call__(self, crd: JSONObject) -> CRConverter | None:
         """Who does; L{None} where changing the apiVersion is all there is to it."""
         conversion = crd["spec"].get("conversion") or {}
         if conversion.get("strategy") == "Webhook":
             webhook = WebhookConversion(conversion.get("webhook") or {}, self._outgoing)
-            return Conversion("conversion webhook", webhook, self._reactor, close=webhook.close)
+            return CRConverter("conversion webhook", webhook, self._reactor, close=webhook.close)
         name = converting_plugin(crd)
         if not name:
             return None
-        return Conversion(f'conversion plugin "{name}"', self._plugin(name, crd), self._reactor, together=PLUGIN_BATCH)
+        return CRConverter(f'conversion plugin "{name}"', self._plugin(name, crd), self._reactor, together=PLUGIN_BATCH)
 
     def _plugin(self, name: str, crd: JSONObject) -> Convert:
         plugins = getPlugins(IConversionPlugin) if self._installed is None else self._installed
@@ -363,7 +363,7 @@ def _refusing(why: str) -> Convert:
     return convert
 
 
-class UnderWay:
+class InFlightConversions:
     """Conversions that have begun, so that an object is converted once however many wait for it."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...schema.definitions import Definitions
     from ...schema.nodes import StructNode
     from ...schema.validation.celrules import RuleTree
-    from .conversion import Conversion
+    from .conversion import CRConverter
 
 #: Opts in to conversion by the plugin of that name.
 PLUGIN_ANNOTATION = "kubetwist.dev/conversion-plugin"
@@ -174,7 +174,7 @@ class CustomDefinition:
     """
 
     def __init__(
-        self, crd: JSONObject, definitions: Definitions, conversion_of: Callable[[JSONObject], Conversion | None]
+        self, crd: JSONObject, definitions: Definitions, conversion_of: Callable[[JSONObject], CRConverter | None]
     ) -> None:
         """
         @param conversion_of: Finds what a definition says of conversion.

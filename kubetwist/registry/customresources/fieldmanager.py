@@ -16,8 +16,8 @@ from ...schema.merge.types import (
 )
 from ...schema.structural import OBJECT_META
 from ...schema.structuralrules import everywhere
-from ..generic.fieldmanager.manager import BuiltInVersions, FieldManager, parsed_version
-from ..generic.fieldmanager.resetfields import usual_fields
+from ..generic.fieldmanager.manager import BuiltInVersionConverter, FieldManager, parsed_version
+from ..generic.fieldmanager.resetfields import default_reset_fields_filter
 from ..generic.fieldmanager.scalehandler import SCALE_VERSION, replicas_path
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ class ConversionNeeded(Exception):
 class CustomFieldManager(FieldManager):
     """The field manager of a custom resource, or of its status."""
 
-    def __init__(self, version: CustomVersion, versions: CustomVersions, subresource: str, filters: Filters) -> None:
+    def __init__(
+        self, version: CustomVersion, versions: CustomVersionConverter, subresource: str, filters: Filters
+    ) -> None:
         """
         @param version: The version of the endpoint.
         @param versions: All versions of the resource.
@@ -108,7 +110,7 @@ class CustomScaleManager(FieldManager):
         raise APIStatusError.unknown(f"{about}: {_UNCONVERTIBLE_SCALE}")
 
 
-class CustomVersions:
+class CustomVersionConverter:
     """The versions of a custom resource; see L{kubetwist.schema.merge.ownership.Versions}."""
 
     def __init__(self, definition: CustomDefinition) -> None:
@@ -197,7 +199,7 @@ def with_metadata(schema: JSONObject) -> JSONObject:
     return filled
 
 
-def field_manager(version: CustomVersion, versions: CustomVersions, subresource: str) -> FieldManager:
+def field_manager(version: CustomVersion, versions: CustomVersionConverter, subresource: str) -> FieldManager:
     """
     Return the field manager of a custom resource, or of its status.
 
@@ -205,13 +207,17 @@ def field_manager(version: CustomVersion, versions: CustomVersions, subresource:
     apiextensions-apiserver, C{pkg/registry/customresource/strategy.go} and C{getStatusResetFields}.
     """
     filtering = version.definition.versions if subresource else (version,)
-    filters = {one.gvk.api_version: usual_fields(True, subresource) for one in filtering if one.has_status}
+    filters = {
+        one.gvk.api_version: default_reset_fields_filter(True, subresource) for one in filtering if one.has_status
+    }
     return CustomFieldManager(version, versions, subresource, filters)
 
 
 def scale_manager(definitions: Definitions) -> FieldManager:
     """Return the field manager of a custom resource's C{Scale}."""
-    return CustomScaleManager(SCALE, BuiltInVersions(definitions, {SCALE_VERSION: SCALE}), dict, subresource="scale")
+    return CustomScaleManager(
+        SCALE, BuiltInVersionConverter(definitions, {SCALE_VERSION: SCALE}), dict, subresource="scale"
+    )
 
 
 def scale_paths(definition: CustomDefinition) -> dict[str, tuple[str, ...]]:

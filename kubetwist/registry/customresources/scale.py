@@ -14,7 +14,7 @@ from ...api.record import Record
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...interfaces import IPatcher
-from ..generic.fieldmanager.scalehandler import from_scale, to_scale
+from ..generic.fieldmanager.scalehandler import to_parent, to_subresource
 from ..generic.scalestore import SCALE
 from ..generic.updates import AdmittedView, UpdateRules, parse_version
 from .fieldmanager import scale_paths
@@ -102,7 +102,7 @@ class CustomScaleStore:
             if _integer(stored, self._spec) is None:
                 before["spec"]["replicas"] = _UNSET
             entries = stored["metadata"].get("managedFields") or ()
-            shown = to_scale(entries, self._paths)
+            shown = to_subresource(entries, self._paths)
             if shown:
                 before["metadata"]["managedFields"] = shown
             wanted = change(before)
@@ -115,7 +115,7 @@ class CustomScaleStore:
             _put(stored, self._spec, replicas)
             owned = wanted["metadata"].get("managedFields") or ()
             api_version = store.codec.gvk.api_version
-            managed = from_scale(entries, owned, api_version, self._paths)
+            managed = to_parent(entries, owned, api_version, self._paths)
             if managed:
                 stored["metadata"]["managedFields"] = managed
             else:

@@ -20,10 +20,10 @@ from ...schema.structural import OBJECT_META
 from ...storage.cache.watchcache import WatchCache
 from ..generic.caches import WatchCaches
 from ..generic.environment import StoredResource, StoreEnvironment
-from .codec import CustomCodec, OlderRecord, RenamedRecord
-from .conversion import UnderWay
+from .codec import CustomCodec, OldVersionRecord, RenamedRecord
+from .conversion import InFlightConversions
 from .crd import CustomDefinition, CustomVersion
-from .fieldmanager import CustomVersions
+from .fieldmanager import CustomVersionConverter
 from .store import CustomStore
 from .strategy import CustomStrategy
 
@@ -64,8 +64,8 @@ class ServedResource:
         self.definition = definition
         self.terminating = terminating
         self.codec = CustomCodec(definition.version(definition.storage_version))
-        self.versions = CustomVersions(definition)
-        self.under_way = UnderWay()
+        self.versions = CustomVersionConverter(definition)
+        self.under_way = InFlightConversions()
         self._environment = environment
         self._caches = caches
         self._on_ready = on_ready
@@ -180,5 +180,5 @@ class ServedResource:
             # The next update writes the result of the current schema, even if it changes nothing.
             return (RecordOfOtherForm if changed else Record).from_draft(key, revision, draft)
         if definition.conversion is not None:
-            return OlderRecord(key, revision, draft, stored)
+            return OldVersionRecord(key, revision, draft, stored)
         return RenamedRecord(key, revision, self.main.draft(self.codec.pruned(obj)), draft)

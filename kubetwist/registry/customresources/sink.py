@@ -20,7 +20,7 @@ BATCH: Final = 500
 
 
 @implementer(IPacedSink, IPacedWatch)
-class PreparingSink:
+class ConvertingWatchSink:
     """
     Passes events on in order, each when its record is converted.
 
@@ -49,7 +49,7 @@ class PreparingSink:
         self._over = False
         self._ended: tuple[Any] | None = None
 
-    async def begun(self, handle: Any) -> PreparingSink:
+    async def begun(self, handle: Any) -> ConvertingWatchSink:
         """
         Convert the first objects, so that a failure is known before the answer begins.
 

@@ -23,7 +23,7 @@ from ..generic.reading import begin_watch
 from ..generic.store import Store
 from .codec import CustomCodec, stored_version
 from .fieldmanager import ConversionNeeded, field_manager
-from .sink import PreparingSink
+from .sink import ConvertingWatchSink
 
 _Result = TypeVar("_Result")
 
@@ -61,7 +61,7 @@ class CustomStore(Store):
         return obj
 
     def field_manager(self, subresource: str) -> FieldManager:
-        """See L{StoredObjects.field_manager}."""
+        """See L{StoreBase.field_manager}."""
         definition = self.served.definition
         return field_manager(definition.version(definition.storage_version), self.served.versions, subresource)
 
@@ -69,7 +69,7 @@ class CustomStore(Store):
         """The kind in the version of the request."""
         return self.codec.gvk
 
-    async def drafted(self, obj: JSONObject, scope: RequestScope | None = None) -> Draft:
+    async def convert_and_encode(self, obj: JSONObject, scope: RequestScope | None = None) -> Draft:
         """Return an object to be written, in the stored version, as it will be read."""
         codec = self.served.codec
         scope = scope or RequestScope()
@@ -88,19 +88,19 @@ class CustomStore(Store):
             obj = await scope.compute(size, codec.reread, codec.with_kind(obj))
         return self.draft(obj)
 
-    async def to_rewrite(self, key: str, obj: JSONObject, scope: RequestScope) -> bool:
+    async def needs_rewrite(self, key: str, obj: JSONObject, scope: RequestScope) -> bool:
         """
-        See L{kubetwist.registry.generic.objects.StoredObjects.to_rewrite}.
+        See L{kubetwist.registry.generic.objects.StoreBase.needs_rewrite}.
 
         A version that lacks fields of a stored object drops them with any write, even one without a visible change: the
         reference compares the objects as stored.
         """
-        if await super().to_rewrite(key, obj, scope):
+        if await super().needs_rewrite(key, obj, scope):
             return True
         record = self.cache.get(key)
         if record is None or self.codec.gvk == self.served.codec.gvk:
             return False
-        draft = await self.drafted(obj, scope)
+        draft = await self.convert_and_encode(obj, scope)
         return bool(await scope.compute(len(record.item), _differ, draft.body, record.body()))
 
     # --- conversion by others
@@ -147,7 +147,7 @@ class CustomStore(Store):
 
     async def watch_converted(self, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
         """See L{StoreHooks.watch_converted}; events wait until their objects are converted."""
-        preparing = PreparingSink(sink, self.prepared, self.prepare)
+        preparing = ConvertingWatchSink(sink, self.prepared, self.prepare)
         return await preparing.begun(begin_watch(self, scope, options, preparing))
 
     async def resume(self, interruption: Exception) -> None:
@@ -168,14 +168,16 @@ class CustomStore(Store):
             why = "create not allowed while custom resource definition is terminating"
             raise APIStatusError.forbidden(self.group_resource, name, why)
 
-    async def permit(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions) -> None:
+    async def check_escalation(
+        self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions
+    ) -> None:
         """Repeat L{begin_create} after admission, which may take time, and for objects that a PUT creates."""
         if old is None:
             self.begin_create(obj)
 
     async def dry_run_result(self, obj: JSONObject, scope: RequestScope) -> JSONObject:
         """Return the object as it would be read after it was stored."""
-        obj = await scope.compute(0, orjson.loads, (await self.drafted(obj, scope)).body)
+        obj = await scope.compute(0, orjson.loads, (await self.convert_and_encode(obj, scope)).body)
         if self.codec.gvk != self.served.codec.gvk:
             if self.codec.conversion is not None:
                 [obj] = await self.codec.conversion.convert([self.served.codec.with_kind(obj)], self.codec.gvk)

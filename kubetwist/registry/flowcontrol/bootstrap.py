@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from ..stores import Stores
 
 
-_FAIRNESS_SERVER: Final = "api-priority-and-fairness-config-producer-v1"
+APF_CONFIG_PRODUCER: Final = "api-priority-and-fairness-config-producer-v1"
 #: Those who tell, by applying it, how flow schemas and ranges of services are.
-FAIRNESS_TELLER: Final = "api-priority-and-fairness-config-consumer-v1"
+APF_CONFIG_CONSUMER: Final = "api-priority-and-fairness-config-consumer-v1"
 _FLOW: Final = "flowcontrol.apiserver.k8s.io"
 _AUTOUPDATE: Final = {"apf.kubernetes.io/autoupdate-spec": "true"}
 
@@ -68,7 +68,7 @@ _LEASES: Final[JSONObject] = {"apiGroups": ["coordination.k8s.io"], "resources":
 
 
 @frozen
-class Flow:
+class FlowSchemaSpec:
     """A flow schema: whom it concerns, doing what, on which level."""
 
     name: str
@@ -98,16 +98,18 @@ class Flow:
 
 _NODES: Final[JSONObject] = {**_EVERYTHING, "apiGroups": [""], "resources": ["nodes", "nodes/status"]}
 _PROBES: Final[JSONObject] = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/readyz", "/livez"]}
-FLOWS: Final = (
-    Flow("catch-all", "catch-all", 10000, "ByUser", _ANYONE),
-    Flow("exempt", "exempt", 1, "", [_group("system:masters")]),
-    Flow("global-default", "global-default", 9900, "ByUser", _ANYONE),
-    Flow("kube-controller-manager", "workload-high", 800, "ByNamespace", [_user("system:kube-controller-manager")]),
-    Flow("kube-scheduler", "workload-high", 800, "ByNamespace", [_user("system:kube-scheduler")]),
-    Flow("kube-system-service-accounts", "workload-high", 900, "ByNamespace", [_SYSTEM_ACCOUNTS]),
-    Flow("probes", "exempt", 2, "", _ANYONE, (), (_PROBES,)),
-    Flow("service-accounts", "workload-low", 9000, "ByUser", [_group("system:serviceaccounts")]),
-    Flow(
+FLOW_SCHEMAS: Final = (
+    FlowSchemaSpec("catch-all", "catch-all", 10000, "ByUser", _ANYONE),
+    FlowSchemaSpec("exempt", "exempt", 1, "", [_group("system:masters")]),
+    FlowSchemaSpec("global-default", "global-default", 9900, "ByUser", _ANYONE),
+    FlowSchemaSpec(
+        "kube-controller-manager", "workload-high", 800, "ByNamespace", [_user("system:kube-controller-manager")]
+    ),
+    FlowSchemaSpec("kube-scheduler", "workload-high", 800, "ByNamespace", [_user("system:kube-scheduler")]),
+    FlowSchemaSpec("kube-system-service-accounts", "workload-high", 900, "ByNamespace", [_SYSTEM_ACCOUNTS]),
+    FlowSchemaSpec("probes", "exempt", 2, "", _ANYONE, (), (_PROBES,)),
+    FlowSchemaSpec("service-accounts", "workload-low", 9000, "ByUser", [_group("system:serviceaccounts")]),
+    FlowSchemaSpec(
         "system-leader-election",
         "leader-election",
         100,
@@ -116,7 +118,7 @@ FLOWS: Final = (
         ({"verbs": ["get", "create", "update"], **_LEASES},),
         (),
     ),
-    Flow(
+    FlowSchemaSpec(
         "system-node-high",
         "node-high",
         400,
@@ -125,7 +127,7 @@ FLOWS: Final = (
         (_NODES, {"verbs": ["*"], **_LEASES}),
         (),
     ),
-    Flow("system-nodes", "system", 500, "ByUser", [_group("system:nodes")]),
+    FlowSchemaSpec("system-nodes", "system", 500, "ByUser", [_group("system:nodes")]),
 )
 
 
@@ -134,9 +136,9 @@ async def fairness(stores: Stores) -> None:
     levels = stores.get(_FLOW, "prioritylevelconfigurations")
     for name, spec in PRIORITY_LEVELS.items():
         level = {"metadata": {"name": name, "annotations": dict(_AUTOUPDATE)}, "spec": _copy(spec)}
-        await ensure(levels, level, _FAIRNESS_SERVER)
+        await ensure(levels, level, APF_CONFIG_PRODUCER)
     flows = stores.get(_FLOW, "flowschemas")
-    for flow in FLOWS:
+    for flow in FLOW_SCHEMAS:
         text = f'This FlowSchema references the PriorityLevelConfiguration object named "{flow.level}" and it exists'
         condition = new_condition("Dangling", "False", "Found", text)
         obj: JSONObject = {
@@ -144,7 +146,7 @@ async def fairness(stores: Stores) -> None:
             "spec": _copy(flow.spec()),
             "status": {"conditions": [condition]},
         }
-        await ensure(flows, obj, _FAIRNESS_SERVER, FAIRNESS_TELLER)
+        await ensure(flows, obj, APF_CONFIG_PRODUCER, APF_CONFIG_CONSUMER)
 
 
 def _copy(value: JSONValue) -> JSONValue:

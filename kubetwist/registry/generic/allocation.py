@@ -9,11 +9,11 @@ from ...api.storage import Write
 from ...storage.errors import RevisionConflict
 
 
-class TakenMeanwhile(RevisionConflict):
+class AllocationConflict(RevisionConflict):
     """Another server has given away what a write was to take: the write begins again, with something else."""
 
 
-class Hold:
+class Allocation:
     """Nothing. Kinds that take something make their own."""
 
     __slots__ = ()
@@ -32,4 +32,4 @@ class Hold:
         """Take out of an object again what was filled in, for the next attempt."""
 
 
-NOTHING = Hold()
+NOTHING = Allocation()

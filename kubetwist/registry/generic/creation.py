@@ -18,10 +18,10 @@ from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...cel.sparing import compute_rules
 from ...storage.errors import KeyExists
-from .allocation import TakenMeanwhile
+from .allocation import AllocationConflict
 from .empties import as_sent
 from .floats import put_floats, take_floats
-from .objects import StoredObjects
+from .objects import StoreBase
 from .owners import drop_repeated_owners
 
 #: How often a name made from generateName may turn out to be taken.
@@ -30,9 +30,7 @@ NAME_ATTEMPTS = 8
 HOLD_ATTEMPTS = 32
 
 
-async def create(
-    store: StoredObjects, scope: RequestScope, obj: JSONObject, options: CreateOptions
-) -> Record | JSONObject:
+async def create(store: StoreBase, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Record | JSONObject:
     """See L{ICreator.create}."""
     meta = obj["metadata"]
     store.check_namespace(scope, meta)
@@ -44,7 +42,7 @@ async def create(
     base = meta.get("generateName") if not meta.get("name") else None
     if not base:
         try:
-            return await create_once(store, scope, obj, options, attributes)
+            return await try_create(store, scope, obj, options, attributes)
         except KeyExists as error:
             raise taken(store, error, meta) from None
     # Each attempt uses a copy, since values that are derived from the name, such as labels, are derived again.
@@ -54,7 +52,7 @@ async def create(
         meta = obj["metadata"]
         meta["name"] = generate_name(base)
         try:
-            return await create_once(store, scope, obj, options, attributes)
+            return await try_create(store, scope, obj, options, attributes)
         except KeyExists as error:
             if attempt < NAME_ATTEMPTS - 1:
                 continue
@@ -62,8 +60,8 @@ async def create(
     raise AssertionError("the last attempt either returns or raises")
 
 
-def create_once(
-    store: StoredObjects, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
+def try_create(
+    store: StoreBase, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
 ) -> Awaitable[Record | JSONObject]:
     """
     Take an object with a name through all the steps of creation that follow mutating admission.
@@ -78,7 +76,7 @@ def create_once(
 
 async def _create_guarded(
     guard: AbstractContextManager[RequestScope],
-    store: StoredObjects,
+    store: StoreBase,
     obj: JSONObject,
     options: WriteOptions,
     attributes: AdmissionAttributes,
@@ -88,10 +86,10 @@ async def _create_guarded(
 
 
 async def _create(
-    store: StoredObjects, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
+    store: StoreBase, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
 ) -> Record | JSONObject:
     meta = obj["metadata"]
-    await store.permit(scope, obj, None, options)
+    await store.check_escalation(scope, obj, None, options)
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
         meta.pop(name, None)
     version = meta.pop("resourceVersion", "")
@@ -131,9 +129,9 @@ async def _create(
                     raise KeyExists(key)
                 hold.cancel()
                 return await store.dry_run_result(obj, scope)
-            draft = await store.drafted(obj, scope)
+            draft = await store.convert_and_encode(obj, scope)
             revision = await store.commit(key, draft, 0, hold, attributes.charges)
-        except TakenMeanwhile:
+        except AllocationConflict:
             hold.cancel()
             if attempt == HOLD_ATTEMPTS - 1:
                 raise APIStatusError.modified(store.group_resource, meta["name"]) from None
@@ -147,7 +145,7 @@ async def _create(
     raise AssertionError("the last attempt either returns or raises")
 
 
-def _prepared_creation(store: StoredObjects, obj: JSONObject, scope: RequestScope) -> list[FieldError]:
+def _prepared_creation(store: StoreBase, obj: JSONObject, scope: RequestScope) -> list[FieldError]:
     """Set the fields that creation sets in a new C{obj}; return the validation errors of the result."""
     store.strategy.prepare_for_create(obj)
     store.strategy.prepare_for_creator(obj, scope.user)
@@ -163,7 +161,7 @@ def _prepared_creation(store: StoredObjects, obj: JSONObject, scope: RequestScop
     return errors
 
 
-def validate_new_object(store: StoredObjects, obj: JSONObject) -> list[FieldError]:
+def validate_new_object(store: StoreBase, obj: JSONObject) -> list[FieldError]:
     """All that is wrong with a new object."""
     meta = obj["metadata"]
     found = store.checked(store.strategy.validate, obj)
@@ -186,7 +184,7 @@ def validate_new_object(store: StoredObjects, obj: JSONObject) -> list[FieldErro
     return errors
 
 
-def taken(store: StoredObjects, error: KeyExists, meta: JSONObject) -> APIStatusError:
+def taken(store: StoreBase, error: KeyExists, meta: JSONObject) -> APIStatusError:
     """The 409 for a name that is taken; it tells when its holder is on the way out."""
     taken = APIStatusError.already_exists(store.group_resource, meta["name"])
     if meta.get("generateName"):

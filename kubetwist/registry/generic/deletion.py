@@ -69,7 +69,7 @@ def check_first_preconditions(options: DeleteOptions, meta: JSONObject, resource
             raise APIStatusError.conflict(resource, name, why)
 
 
-def begin_grace(
+def before_delete(
     strategy: Strategy, obj: JSONObject, options: DeleteOptions, now: datetime
 ) -> tuple[bool, bool, int | None]:
     """
@@ -103,7 +103,7 @@ def begin_grace(
     return True, False, grace
 
 
-def mark_deleting(meta: JSONObject, now: datetime) -> None:
+def mark_as_deleting(meta: JSONObject, now: datetime) -> None:
     """Show in C{meta} that the object only waits for its finalizers."""
     if meta.get("deletionTimestamp") is None and meta.get("generation"):
         meta["generation"] += 1
@@ -113,7 +113,9 @@ def mark_deleting(meta: JSONObject, now: datetime) -> None:
     meta["deletionGracePeriodSeconds"] = 0
 
 
-def garbage_collection_finalizers(strategy: Strategy, meta: JSONObject, options: DeleteOptions) -> list[str] | None:
+def deletion_finalizers_for_garbage_collection(
+    strategy: Strategy, meta: JSONObject, options: DeleteOptions
+) -> list[str] | None:
     """The finalizers that the propagation policy leads to, or L{None} when those that are there will do."""
     present = meta.get("finalizers") or []
     orphan, foreground = _orphans(strategy, present, options), _foreground(present, options)
@@ -159,7 +161,7 @@ def _foreground(finalizers: list[str], options: DeleteOptions) -> bool:
     return False
 
 
-def ends_with_update(obj: JSONObject, old: JSONObject) -> bool:
+def should_delete_during_update(obj: JSONObject, old: JSONObject) -> bool:
     """Whether an update takes away the last thing that kept a deleted object."""
     meta, before = obj["metadata"], old["metadata"]
     return (

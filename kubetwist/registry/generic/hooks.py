@@ -19,7 +19,7 @@ from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...interfaces import IWatch, IWatchSink
 from . import deletion
-from .allocation import NOTHING, Hold
+from .allocation import NOTHING, Allocation
 
 _Result = TypeVar("_Result")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -39,7 +39,7 @@ def is_hook(method: object) -> bool:
 
 class StoreHooks:
     """
-    Hooks that do nothing by default. Further ones are in L{kubetwist.registry.generic.objects.StoredObjects}.
+    Hooks that do nothing by default. Further ones are in L{kubetwist.registry.generic.objects.StoreBase}.
 
     @cvar converts: Whether objects are converted for clients by L{converted}.
     @cvar interruptions: Errors of updates after which L{resume} makes another attempt possible.
@@ -57,7 +57,7 @@ class StoreHooks:
     @hook
     async def prepare(self, records: Iterable[Record]) -> None:
         """
-        Convert records, as far as that takes time, before L{StoredObjects.load} is called for them.
+        Convert records, as far as that takes time, before L{StoreBase.load} is called for them.
 
         @raise APIStatusError: The conversion failed.
         """
@@ -87,7 +87,9 @@ class StoreHooks:
         """
 
     @hook
-    async def permit(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions) -> None:
+    async def check_escalation(
+        self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions
+    ) -> None:
         """
         Check whether this user may write this content, for kinds that give power to others.
 
@@ -108,7 +110,7 @@ class StoreHooks:
         return None
 
     @hook
-    def reserve(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> Hold:
+    def reserve(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> Allocation:
         """
         Allocate what a valid object needs of something shared, and set it in the object.
 
@@ -148,9 +150,9 @@ class StoreHooks:
         return None
 
     @hook
-    def ends(self, obj: JSONObject, old: JSONObject) -> bool:
+    def should_delete_during_update(self, obj: JSONObject, old: JSONObject) -> bool:
         """Return whether an update removes the last reason to keep a deleted object."""
-        return deletion.ends_with_update(obj, old)
+        return deletion.should_delete_during_update(obj, old)
 
     @hook
     def deleted(self, obj: JSONObject) -> None:

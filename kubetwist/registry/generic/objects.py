@@ -39,7 +39,7 @@ from ...storage.errors import (
 )
 from ...storage.protobuf import is_protobuf
 from ...tracing.spans import Span, Unrecorded, here
-from .allocation import NOTHING, Hold
+from .allocation import NOTHING, Allocation
 from .conversion import convert
 from .environment import StoredResource, StoreEnvironment
 from .fieldmanager.manager import FieldManager, update_managed_fields
@@ -60,7 +60,7 @@ LONGEST: Final = 3 * 1024 * 1024
 ALWAYS_JSON: Final = ("apiextensions.k8s.io", "apiregistration.k8s.io")
 
 
-class StoredObjects(StoreHooks):
+class StoreBase(StoreHooks):
     """
     The objects of one resource; what L{kubetwist.registry.generic.store.Store} does with them stands on this.
 
@@ -152,7 +152,7 @@ class StoredObjects(StoreHooks):
         return obj
 
     @hook
-    async def drafted(self, obj: JSONObject, scope: RequestScope | None = None) -> Draft:
+    async def convert_and_encode(self, obj: JSONObject, scope: RequestScope | None = None) -> Draft:
         """
         Do the same as L{draft}, for conversions that take time.
 
@@ -243,7 +243,7 @@ class StoredObjects(StoreHooks):
 
     @hook
     async def commit(
-        self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING, charges: Sequence[Charge] = ()
+        self, key: str, draft: Draft | None, expected: int, hold: Allocation = NOTHING, charges: Sequence[Charge] = ()
     ) -> int:
         """
         Write one object, or delete it, with what comes along with it; the errors are storage's.
@@ -300,7 +300,7 @@ class StoredObjects(StoreHooks):
         )
 
     @hook
-    async def to_rewrite(self, key: str, obj: JSONObject, scope: RequestScope) -> bool:
+    async def needs_rewrite(self, key: str, obj: JSONObject, scope: RequestScope) -> bool:
         """
         Return whether an unchanged object must be written, since its stored form would differ.
 

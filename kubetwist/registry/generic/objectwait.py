@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @implementer(IWatchSink)
-class _Appearance:
+class _ObjectWaiter:
     """Tells, in a turn of its own, when there is something to look at."""
 
     def __init__(self, reactor: IReactorTime, seconds: float) -> None:
@@ -42,7 +42,7 @@ class _Appearance:
             self._call.cancel()
 
 
-async def appeared(cache: WatchCache, key: str, seconds: float, reactor: IReactorTime) -> Record | None:
+async def wait_for_object(cache: WatchCache, key: str, seconds: float, reactor: IReactorTime) -> Record | None:
     """
     An object, once it is there.
 
@@ -51,7 +51,7 @@ async def appeared(cache: WatchCache, key: str, seconds: float, reactor: IReacto
     found = cache.get(key)
     if found is not None:
         return found
-    appearance = _Appearance(reactor, seconds)
+    appearance = _ObjectWaiter(reactor, seconds)
     watch = cache.watch(key, sink=appearance)
     try:
         await appearance.told

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @implementer(IUpdater)
-class WritablePart:
+class SubresourceUpdater:
     """A part of an object that can be written but, by this path, not read: C{namespaces/finalize}."""
 
     def __init__(self, store: Store, rules: UpdateRules) -> None:
@@ -46,7 +46,7 @@ class WritablePart:
 
 
 @implementer(IPatcher)
-class Part(WritablePart):
+class SubresourceStore(SubresourceUpdater):
     """A part of an object that can be read, replaced and patched: C{status}."""
 
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:

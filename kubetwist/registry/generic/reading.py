@@ -25,11 +25,11 @@ from ...storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, St
 
 if TYPE_CHECKING:
     from ...api.requestscope import RequestScope
-    from .objects import StoredObjects
+    from .objects import StoreBase
     from .resourceinfo import ResourceInfo
 
 #: Seconds that a read waits for a revision that is not there yet.
-FRESH_ENOUGH = 3.0
+FRESHNESS_TIMEOUT = 3.0
 #: Longer selectors and namespaces are looked at every time: they would fill the memory.
 REMEMBERED_LENGTH: Final = 1024
 #: How many objects that can not be read a list tells of.
@@ -46,7 +46,7 @@ RecordMatcher = Callable[[Record], bool]
 
 
 class HasInfo(Protocol):
-    """What holds objects of one resource: a L{StoredObjects}, for one."""
+    """What holds objects of one resource: a L{StoreBase}, for one."""
 
     @property
     def info(self) -> ResourceInfo:
@@ -54,7 +54,7 @@ class HasInfo(Protocol):
 
 
 @frozen
-class Selection:
+class SelectionPredicate:
     """
     The selection of a list or watch.
 
@@ -72,7 +72,7 @@ class Selection:
     tests: int = 0
 
 
-def select(store: HasInfo, scope: RequestScope, options: ListOptions) -> Selection:
+def select(store: HasInfo, scope: RequestScope, options: ListOptions) -> SelectionPredicate:
     """
     Split the selectors into what keys tell and what has to be asked of each record.
 
@@ -85,7 +85,7 @@ def select(store: HasInfo, scope: RequestScope, options: ListOptions) -> Selecti
 
 def _selection(
     namespaced: bool, within: str, fields: tuple[tuple[str, str, bool], ...], labels: Matcher | None
-) -> Selection:
+) -> SelectionPredicate:
     namespace, name, nothing = within, "", False
     tests: list[RecordMatcher] = []
     unwanted: dict[str, set[str]] = {}
@@ -121,7 +121,7 @@ def _selection(
             key = prefix + name
         else:
             tests.append(_name_is(name))
-    return Selection(prefix, key, _all(tests), nothing, weight)
+    return SelectionPredicate(prefix, key, _all(tests), nothing, weight)
 
 
 _known_selection = lru_cache(maxsize=4096)(_selection)
@@ -181,17 +181,17 @@ def too_large(error: FutureRevision) -> APIStatusError:
     return failure
 
 
-async def get_at(store: StoredObjects, scope: RequestScope, name: str, options: GetOptions) -> Record:
+async def get_at(store: StoreBase, scope: RequestScope, name: str, options: GetOptions) -> Record:
     """One object, not older than asked."""
     try:
         revision = parse_revision(options.resource_version)
     except ValueError as error:
         raise APIStatusError.unknown(str(error)) from None
     await _fresh(store, revision)
-    return store.existing(scope, name) if store.cached else await get_stored(store, scope, name)
+    return store.existing(scope, name) if store.cached else await get_from_storage(store, scope, name)
 
 
-async def get_stored(store: StoredObjects, scope: RequestScope, name: str) -> Record:
+async def get_from_storage(store: StoreBase, scope: RequestScope, name: str) -> Record:
     """One object, from the backend and not from the cache."""
     key = store.requested_key(scope, name)
     began, failed = perf_counter(), True
@@ -209,15 +209,15 @@ async def get_stored(store: StoredObjects, scope: RequestScope, name: str) -> Re
     return record
 
 
-async def _fresh(store: StoredObjects, revision: int) -> None:
+async def _fresh(store: StoreBase, revision: int) -> None:
     if revision > store.cache.revision:
         try:
-            await store.cache.wait_until(revision, FRESH_ENOUGH)
+            await store.cache.wait_until(revision, FRESHNESS_TIMEOUT)
         except FutureRevision as error:
             raise too_large(error) from None
 
 
-def read_list(store: StoredObjects, scope: RequestScope, options: ListOptions) -> Listing | Awaitable[Listing]:
+def read_list(store: StoreBase, scope: RequestScope, options: ListOptions) -> Listing | Awaitable[Listing]:
     """A listing, or an awaitable of one when the asked revision is not there yet."""
     try:
         revision = parse_revision(options.resource_version)
@@ -226,17 +226,17 @@ def read_list(store: StoredObjects, scope: RequestScope, options: ListOptions) -
             raise APIStatusError.bad_request(_NOT_BOTH) from None
         raise APIStatusError.bad_request(f"invalid resource version: {error}") from None
     if revision > store.cache.revision:
-        return _list_later(store, scope, options, revision)
-    return _list_now(store, scope, options, revision)
+        return _list_when_fresh(store, scope, options, revision)
+    return _list_from_cache(store, scope, options, revision)
 
 
-async def _list_later(store: StoredObjects, scope: RequestScope, options: ListOptions, revision: int) -> Listing:
+async def _list_when_fresh(store: StoreBase, scope: RequestScope, options: ListOptions, revision: int) -> Listing:
     await _fresh(store, revision)
-    result = _list_now(store, scope, options, revision)
+    result = _list_from_cache(store, scope, options, revision)
     return result if isinstance(result, Listing) else await result
 
 
-def _refuse_unreadable(store: StoredObjects, found: Sequence[UnreadableValue]) -> None:
+def _refuse_unreadable(store: StoreBase, found: Sequence[UnreadableValue]) -> None:
     """
     Where what can not be read can be deleted, tell all that there is of it.
 
@@ -260,8 +260,8 @@ def _refuse_unreadable(store: StoredObjects, found: Sequence[UnreadableValue]) -
     raise APIStatusError(500, "StorageReadError", text, details)
 
 
-def _list_now(
-    store: StoredObjects, scope: RequestScope, options: ListOptions, revision: int
+def _list_from_cache(
+    store: StoreBase, scope: RequestScope, options: ListOptions, revision: int
 ) -> Listing | Awaitable[Listing]:
     selection = select(store, scope, options)
     limit = max(options.limit, 0)
@@ -288,7 +288,7 @@ def _list_now(
             return _single(store, selection)
         match = _only(selection)
     if from_storage:
-        return _list_old(store, scope, options, selection, match, limit, start_after, exact)
+        return _list_from_storage(store, scope, options, selection, match, limit, start_after, exact)
     if store.cache.unreadable and IUnreadableDeleter.providedBy(store):
         _refuse_unreadable(store, store.cache.unreadable.below(selection.prefix))
     pause = scope.pause
@@ -303,7 +303,7 @@ def _list_now(
         listing.cached = not _uncached_there(store)
         return listing
     except RevisionCompacted:
-        return _list_old(store, scope, options, selection, match, limit, start_after, exact)
+        return _list_from_storage(store, scope, options, selection, match, limit, start_after, exact)
     except FutureRevision as error:
         raise too_large(error) from None
 
@@ -339,11 +339,11 @@ async def _matched_in_slices(
     return Listing(found, whole.revision, "", None, whole.cached)
 
 
-async def _list_old(
-    store: StoredObjects,
+async def _list_from_storage(
+    store: StoreBase,
     scope: RequestScope,
     options: ListOptions,
-    selection: Selection,
+    selection: SelectionPredicate,
     match: RecordMatcher | None,
     limit: int,
     start_after: str,
@@ -357,7 +357,7 @@ async def _list_old(
         raise expired_list(options, start_after, _path_prefix(store.info.namespaced, scope)) from None
 
 
-def _uncached_there(store: StoredObjects) -> bool:
+def _uncached_there(store: StoreBase) -> bool:
     """
     Return whether the reference has no watch cache of a resource by default, so that its etcd store answers lists.
 
@@ -366,12 +366,12 @@ def _uncached_there(store: StoredObjects) -> bool:
     return store.info.resource == "events" and store.info.storage_group == ""
 
 
-def _only(selection: Selection) -> RecordMatcher:
+def _only(selection: SelectionPredicate) -> RecordMatcher:
     key, match = selection.key, selection.match
     return lambda record: record.key == key and (match is None or match(record))
 
 
-def _single(store: StoredObjects, selection: Selection) -> Listing:
+def _single(store: StoreBase, selection: SelectionPredicate) -> Listing:
     record = store.cache.get(selection.key or "")
     found = record is not None and (selection.match is None or selection.match(record))
     return Listing([record] if found and record is not None else [], store.cache.revision, "", None)
@@ -403,7 +403,7 @@ def expired_list(options: ListOptions, start_after: str, prefix: str) -> APIStat
     return failure
 
 
-async def await_first_state(store: StoredObjects, options: ListOptions) -> None:
+async def await_first_state(store: StoreBase, options: ListOptions) -> None:
     """
     Wait until the state that a watch is to begin with, not older than asked, is there.
 
@@ -417,7 +417,7 @@ async def await_first_state(store: StoredObjects, options: ListOptions) -> None:
         await _fresh(store, revision)
 
 
-def begin_watch(store: StoredObjects, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
+def begin_watch(store: StoreBase, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
     """
     Start a watch.
 

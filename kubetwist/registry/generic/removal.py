@@ -17,13 +17,19 @@ from ...api.record import (
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, JSONObject
 from ...storage.errors import KeyNotFound, RevisionConflict
-from .deletion import begin_grace, check_preconditions, garbage_collection_finalizers, mark_deleting, set_finalizers
-from .objects import StoredObjects
+from .deletion import (
+    before_delete,
+    check_preconditions,
+    deletion_finalizers_for_garbage_collection,
+    mark_as_deleting,
+    set_finalizers,
+)
+from .objects import StoreBase
 from .reading import read_list
 from .updates import changed
 
 
-async def delete(store: StoredObjects, scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Record, bool]:
+async def delete(store: StoreBase, scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Record, bool]:
     """See L{IGracefulDeleter.delete}; the state is L{None} where the reference answers with a Status only."""
     store.check_delete(name)
     key = store.requested_key(scope, name)
@@ -38,7 +44,7 @@ async def delete(store: StoredObjects, scope: RequestScope, name: str, options: 
             continue
 
 
-async def discard(store: StoredObjects, scope: RequestScope, name: str) -> None:
+async def discard(store: StoreBase, scope: RequestScope, name: str) -> None:
     """See L{kubetwist.interfaces.IUnreadableDeleter.discard}."""
     key = store.requested_key(scope, name)
     while True:
@@ -58,7 +64,7 @@ async def discard(store: StoredObjects, scope: RequestScope, name: str) -> None:
 
 
 async def delete_once(
-    store: StoredObjects, scope: RequestScope, key: str, record: Record, options: DeleteOptions
+    store: StoreBase, scope: RequestScope, key: str, record: Record, options: DeleteOptions
 ) -> tuple[Record, bool]:
     """Take the next step of a deletion from the state in C{record}; fails when that is not the newest any more."""
     begun = await store.begin_deletion(scope, key, record, options)
@@ -71,17 +77,17 @@ async def delete_once(
     await admit_deletion(store, scope, record, options)
     meta = obj["metadata"]
     now = times.utc_now()
-    graceful, pending, left = begin_grace(store.strategy, obj, options, now)
+    graceful, pending, left = before_delete(store.strategy, obj, options, now)
     if pending:
         return record, False
-    finalizers = garbage_collection_finalizers(store.strategy, meta, options)
+    finalizers = deletion_finalizers_for_garbage_collection(store.strategy, meta, options)
     if finalizers is not None:
         set_finalizers(meta, finalizers)
     waits = bool(meta.get("finalizers"))
     if waits and not graceful:
-        mark_deleting(meta, now)
+        mark_as_deleting(meta, now)
     if graceful or waits:
-        record = await put_back(store, key, obj, old, record, options.dry_run)
+        record = await commit_if_changed(store, key, obj, old, record, options.dry_run)
         if waits or (graceful and left):
             return record, False
     if not options.dry_run:
@@ -90,7 +96,7 @@ async def delete_once(
     return record, True
 
 
-async def admit_deletion(store: StoredObjects, scope: RequestScope, record: Record, options: DeleteOptions) -> None:
+async def admit_deletion(store: StoreBase, scope: RequestScope, record: Record, options: DeleteOptions) -> None:
     """
     Ask all plugins about the end of an object: mutating ones, too, which have nothing to change here.
 
@@ -104,20 +110,20 @@ async def admit_deletion(store: StoredObjects, scope: RequestScope, record: Reco
     await store.admission.validate(attributes)
 
 
-async def put_back(
-    store: StoredObjects, key: str, obj: JSONObject, old: JSONObject, record: Record, dry_run: bool
+async def commit_if_changed(
+    store: StoreBase, key: str, obj: JSONObject, old: JSONObject, record: Record, dry_run: bool
 ) -> Record:
     """Write a changed object; when nothing changed, or in a dry run, just show what it would be."""
     if obj == old:
         return record
-    draft = await store.drafted(obj)
+    draft = await store.convert_and_encode(obj)
     if dry_run:
         return Record.from_draft(key, record.revision, draft)
     return store.written(key, await store.commit(key, draft, record.revision), draft)
 
 
 async def delete_collection(
-    store: StoredObjects, scope: RequestScope, options: DeleteOptions, selection: ListOptions
+    store: StoreBase, scope: RequestScope, options: DeleteOptions, selection: ListOptions
 ) -> Listing:
     """
     See L{ICollectionDeleter.delete_collection}.
@@ -141,7 +147,7 @@ async def delete_collection(
 
 
 async def _delete_each(
-    store: StoredObjects, scope: RequestScope, records: Iterator[Record], options: DeleteOptions
+    store: StoreBase, scope: RequestScope, records: Iterator[Record], options: DeleteOptions
 ) -> None:
     """Delete the remaining C{records}, which other workers take from as well; all are in the scope's namespace."""
     for record in records:

@@ -14,7 +14,7 @@ from ...api.options import GetOptions, WriteOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupResource, GroupVersionKind, JSONObject
 from ...interfaces import IPatcher
-from .fieldmanager.scalehandler import from_scale, replicas_paths, to_scale
+from .fieldmanager.scalehandler import replicas_paths, to_parent, to_subresource
 from .scale import apply_scale, scale_of, validate_scale
 from .updates import AdmittedView, UpdateRules, parse_version
 
@@ -96,7 +96,7 @@ class ScaleStore:
             assert stored is not None, "scales do not create"
             entries = stored["metadata"].get("managedFields") or []
             before = self._scale(stored)
-            shown = to_scale(entries, self._paths)
+            shown = to_subresource(entries, self._paths)
             if shown:
                 before["metadata"]["managedFields"] = shown
             wanted = change(before)
@@ -107,7 +107,7 @@ class ScaleStore:
             check_scale(wanted, name)
             apply_scale(stored, wanted, self.info.group, self.info.kind)
             scaled = wanted["metadata"].get("managedFields") or []
-            stored["metadata"]["managedFields"] = from_scale(entries, scaled, self._api_version, self._paths)
+            stored["metadata"]["managedFields"] = to_parent(entries, scaled, self._api_version, self._paths)
             return stored
 
         strategy = store.strategy

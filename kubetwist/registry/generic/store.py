@@ -32,7 +32,7 @@ from ...interfaces import (
     IWatchSink,
 )
 from . import creation, reading, removal, updates
-from .objects import StoredObjects
+from .objects import StoreBase
 from .updates import UpdateRules
 
 #: How often one update may be interrupted, such as for conversions that find out who owns what: two and a few more for
@@ -41,7 +41,7 @@ INTERRUPTIONS: Final = 100
 
 
 @implementer(ICreator, IGetter, ILister, IWatcher, IPatcher, IGracefulDeleter, ICollectionDeleter)
-class Store(StoredObjects):
+class Store(StoreBase):
     """The objects of one resource, and all that clients do with them."""
 
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
@@ -50,7 +50,7 @@ class Store(StoredObjects):
         if options.resource_version:
             found = reading.get_at(self, scope, name, options)
         elif scope.from_storage or not self.cached:
-            found = reading.get_stored(self, scope, name)
+            found = reading.get_from_storage(self, scope, name)
         else:
             found = self.existing(scope, name)
         return self.converted(found) if self.converts else found

@@ -18,12 +18,12 @@ from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, GroupVersionKind, JSONObject
 from ...cel.sparing import compute_rules
 from ...storage.errors import KeyExists, KeyNotFound, RevisionConflict
-from .allocation import NOTHING, TakenMeanwhile
-from .creation import create_once
+from .allocation import NOTHING, AllocationConflict
+from .creation import try_create
 from .empties import as_sent, put_back, take_away
-from .fieldmanager.manager import keep_times
+from .fieldmanager.manager import ignore_managed_fields_timestamps
 from .floats import put_floats, take_floats
-from .objects import StoredObjects
+from .objects import StoreBase
 from .owners import drop_repeated_owners
 
 #: How often an update that named no resourceVersion is repeated when others write in between.
@@ -67,7 +67,7 @@ class UpdateRules:
 
 
 async def update(
-    store: StoredObjects,
+    store: StoreBase,
     scope: RequestScope,
     name: str,
     change: Callable[[JSONObject | None], JSONObject],
@@ -105,10 +105,10 @@ async def update(
         await store.prepare((record,))
         old, obj = await scope.compute(len(record.item), changed, store, record, change)
         drop_repeated_owners(scope, obj["metadata"], patched=patching)
-        named_version = check_version(store, obj, record, patching)
+        named_version = check_resource_version(store, obj, record, patching)
         try:
-            return await update_once(store, scope, key, record, obj, old, options, rules), False
-        except TakenMeanwhile:
+            return await try_update(store, scope, key, record, obj, old, options, rules), False
+        except AllocationConflict:
             continue
         except (RevisionConflict, KeyNotFound):
             if named_version:
@@ -117,14 +117,14 @@ async def update(
 
 
 def changed(
-    store: StoredObjects, record: Record, change: Callable[[JSONObject], JSONObject]
+    store: StoreBase, record: Record, change: Callable[[JSONObject], JSONObject]
 ) -> tuple[JSONObject, JSONObject]:
     """Return an object as stored, and after the change of an update."""
     return store.load(record), change(store.load(record))
 
 
 async def create_by_update(
-    store: StoredObjects,
+    store: StoreBase,
     scope: RequestScope,
     key: str,
     change: Callable[[JSONObject | None], JSONObject],
@@ -139,16 +139,16 @@ async def create_by_update(
         if patching:
             why = f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing object was found"
             raise APIStatusError.conflict(store.group_resource, meta["name"], why)
-        raise other_uid(store, key, meta, {}, dry_run=options.dry_run)
+        raise uid_mismatch_error(store, key, meta, {}, dry_run=options.dry_run)
     attributes = store.attributes("CREATE", scope, meta.get("name", ""), obj, None, options)
     await store.admit_whole(scope, attributes)
     obj["metadata"].pop("resourceVersion", None)
     drop_repeated_owners(scope, obj["metadata"], patched=True)
-    return await create_once(store, scope, obj, options, attributes)
+    return await try_create(store, scope, obj, options, attributes)
 
 
-def update_once(
-    store: StoredObjects,
+def try_update(
+    store: StoreBase,
     scope: RequestScope,
     key: str,
     record: Record,
@@ -166,7 +166,7 @@ def update_once(
 
 async def _update_guarded(
     guard: AbstractContextManager[RequestScope],
-    store: StoredObjects,
+    store: StoreBase,
     key: str,
     record: Record,
     obj: JSONObject,
@@ -179,7 +179,7 @@ async def _update_guarded(
 
 
 async def _update(
-    store: StoredObjects,
+    store: StoreBase,
     scope: RequestScope,
     key: str,
     record: Record,
@@ -192,7 +192,7 @@ async def _update(
     attributes = await admit_update(store, scope, record, obj, options, rules)
     meta, before = obj["metadata"], old["metadata"]
     if rules.main:
-        await store.permit(scope, obj, old, options)
+        await store.check_escalation(scope, obj, old, options)
     size = len(record.item)
     errors = await compute_rules(scope, size, _prepare_and_validate, store, obj, old, rules, scope)
     if errors:
@@ -207,20 +207,20 @@ async def _update(
             attributes.object = rules.view.of(obj)
         await store.admission.validate(attributes)
     meta["resourceVersion"] = before["resourceVersion"]
-    if store.ends(obj, old):
+    if store.should_delete_during_update(obj, old):
         if not options.dry_run:
             await store.commit(key, None, record.revision)
             store.deleted(old)
-        return Record.from_draft(key, record.revision, await store.drafted(obj, scope))
+        return Record.from_draft(key, record.revision, await store.convert_and_encode(obj, scope))
     hold = NOTHING
     if rules.main:
         hold = store.reserve(obj, old, options.dry_run)
     try:
         unchanged = await scope.compute(size, _completed, store, obj, old)
-        if unchanged and (options.dry_run or not await store.to_rewrite(key, obj, scope)):
+        if unchanged and (options.dry_run or not await store.needs_rewrite(key, obj, scope)):
             hold.cancel()
             return record
-        draft = await store.drafted(obj, scope)
+        draft = await store.convert_and_encode(obj, scope)
         if options.dry_run:
             hold.cancel()
             return Record.from_draft(key, record.revision, draft)
@@ -234,7 +234,7 @@ async def _update(
 
 
 def _prepare_and_validate(
-    store: StoredObjects, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope
+    store: StoreBase, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope
 ) -> list[FieldError]:
     """
     Restore the fields of C{old} that updates may not change in an admitted C{obj}; return the validation errors.
@@ -254,11 +254,11 @@ def _prepare_and_validate(
 
 
 def _checked_update(
-    store: StoredObjects, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope
+    store: StoreBase, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope
 ) -> list[FieldError]:
     """Run L{_prepare_and_validate}, with the empty containers and floats of the request restored."""
     meta, before = obj["metadata"], old["metadata"]
-    keep_identity(meta, before)
+    preserve_system_metadata(meta, before)
     rules.prepare(obj, old)
     if rules.main and store.strategy.has_generation and store.strategy.generation_changes(obj, old):
         meta["generation"] = (before.get("generation") or 0) + 1
@@ -277,9 +277,7 @@ def _checked_update(
     return as_sent(errors, obj, sent, lambda: validate_changed_object(store, obj, old, rules)) if errors else errors
 
 
-def validate_changed_object(
-    store: StoredObjects, obj: JSONObject, old: JSONObject, rules: UpdateRules
-) -> list[FieldError]:
+def validate_changed_object(store: StoreBase, obj: JSONObject, old: JSONObject, rules: UpdateRules) -> list[FieldError]:
     """Return all validation errors of a changed and prepared object."""
     return objectmeta.validate_metadata_on_update(
         obj["metadata"],
@@ -292,15 +290,15 @@ def validate_changed_object(
     )
 
 
-def _completed(store: StoredObjects, obj: JSONObject, old: JSONObject) -> bool:
+def _completed(store: StoreBase, obj: JSONObject, old: JSONObject) -> bool:
     """Complete a valid C{obj}; return whether it equals C{old}."""
     store.complete(obj)
-    keep_times(old, obj)
+    ignore_managed_fields_timestamps(old, obj)
     return same(obj, old)
 
 
 async def admit_update(
-    store: StoredObjects,
+    store: StoreBase,
     scope: RequestScope,
     record: Record,
     obj: JSONObject,
@@ -320,7 +318,7 @@ async def admit_update(
         attributes = store.attributes("UPDATE", scope, record.name, obj, record, options, rules.subresource)
         await store.admit_whole(scope, attributes)
         if obj["metadata"].get("resourceVersion") != version:
-            check_version(store, obj, record, True)
+            check_resource_version(store, obj, record, True)
     else:
         shown = view.of(obj)
         attributes = store.attributes(
@@ -332,7 +330,7 @@ async def admit_update(
     return attributes
 
 
-def check_version(store: StoredObjects, obj: JSONObject, record: Record, patching: bool) -> bool:
+def check_resource_version(store: StoreBase, obj: JSONObject, record: Record, patching: bool) -> bool:
     """
     Compare the resourceVersion that an update names with the newest.
 
@@ -352,7 +350,7 @@ def check_version(store: StoredObjects, obj: JSONObject, record: Record, patchin
     return False
 
 
-def check_uid(store: StoredObjects, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
+def check_uid(store: StoreBase, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
     """
     Compare the uid that a PUT names with the one that is there.
 
@@ -362,11 +360,11 @@ def check_uid(store: StoredObjects, scope: RequestScope, obj: JSONObject, old: J
     uid = meta.get("uid")
     if uid and uid != old["metadata"].get("uid"):
         key = store.key(scope.namespace, old["metadata"]["name"])
-        raise other_uid(store, key, meta, old["metadata"], dry_run=scope.dry_run)
+        raise uid_mismatch_error(store, key, meta, old["metadata"], dry_run=scope.dry_run)
 
 
-def other_uid(
-    store: StoredObjects, key: str, meta: JSONObject, before: JSONObject, *, dry_run: bool = False
+def uid_mismatch_error(
+    store: StoreBase, key: str, meta: JSONObject, before: JSONObject, *, dry_run: bool = False
 ) -> APIStatusError:
     """The 409 for a uid that is not the object's."""
     name, found = meta.get("name", ""), before.get("uid", "")
@@ -374,7 +372,7 @@ def other_uid(
 
 
 def failed_precondition(
-    store: StoredObjects, key: str, name: str, what: str, wanted: str, found: str, *, dry_run: bool = False
+    store: StoreBase, key: str, name: str, what: str, wanted: str, found: str, *, dry_run: bool = False
 ) -> APIStatusError:
     """
     Return the 409 for an object whose preconditions are not met.
@@ -390,7 +388,7 @@ def failed_precondition(
     return APIStatusError.conflict(store.group_resource, name, why)
 
 
-def keep_identity(meta: JSONObject, before: JSONObject) -> None:
+def preserve_system_metadata(meta: JSONObject, before: JSONObject) -> None:
     """Carry over what no update may change and clients may leave out or get wrong without harm."""
     for name in ("generation", "creationTimestamp"):
         if name in before:

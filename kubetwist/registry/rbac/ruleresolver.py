@@ -64,22 +64,22 @@ class Binding:
         """Where those find it whom it concerns."""
         return {place for subject in self.subjects if (place := _place(subject, self.namespace))}
 
-    def subject_of(self, user: UserInfo) -> JSONObject | None:
+    def matching_subject(self, user: UserInfo) -> JSONObject | None:
         """The first of its subjects that a user is; L{None} when it is about others."""
         for subject in self.subjects:
             if _is_user(subject, self.namespace, user):
                 return subject
         return None
 
-    def described_for(self, user: UserInfo) -> str:
+    def describe_for(self, user: UserInfo) -> str:
         """The binding, and the first of its subjects that is C{user}, as the reference tells it."""
         kind, name = ("RoleBinding", f"{self.name}/{self.namespace}") if self.namespace else (CLUSTER, self.name)
         text = f"{kind} {quoted(name)} of {self.role[0]} {quoted(self.role[1])}"
-        subject = self.subject_of(user)
+        subject = self.matching_subject(user)
         return text if subject is None else f"{text} to {_described_subject(subject, self.namespace)}"
 
 
-class UnknownRole(Exception):
+class RoleNotFound(Exception):
     """
     A binding's role is not there.
 
@@ -121,10 +121,10 @@ def _described_subject(subject: JSONObject, namespace: str) -> str:
 
 
 @implementer(IWatchSink)
-class _Follower:
+class _ChangeSink:
     """Passes on the changes of one cache."""
 
-    def __init__(self, grants: Grants, changed: Callable[[str, Record], None]) -> None:
+    def __init__(self, grants: RuleResolver, changed: Callable[[str, Record], None]) -> None:
         self._grants = grants
         self._changed = changed
 
@@ -141,7 +141,7 @@ class _Follower:
         self._grants.stop()
 
 
-class Grants:
+class RuleResolver:
     """
     What roles and bindings say at this moment.
 
@@ -166,7 +166,7 @@ class Grants:
         @raise StorageUnavailable: They were never filled. Later, while one fills anew, what is known goes on to hold.
         """
         if not self._watches:
-            self._follow()
+            self._start_watches()
         return self.generation
 
     async def seen(self, revision: int) -> None:
@@ -219,7 +219,7 @@ class Grants:
 
         @param role: Its kind and name.
         @param namespace: That of the binding.
-        @raise UnknownRole: It is not there.
+        @raise RoleNotFound: It is not there.
         """
         self.current()
         key = _role_key(role, namespace)
@@ -227,21 +227,21 @@ class Grants:
         if rules is None:
             kind, name = role
             if kind not in ("Role", "ClusterRole"):
-                raise UnknownRole(kind, name, namespace)
+                raise RoleNotFound(kind, name, namespace)
             record = self.stores.get(GROUP, f"{kind.lower()}s").cache.get(key[1])
             if record is None:
-                raise UnknownRole(kind, name, namespace)
+                raise RoleNotFound(kind, name, namespace)
             rules = self._roles[key] = RoleRules(orjson.loads(record.item).get("rules") or ())
         return rules
 
-    def rules_for(self, user: UserInfo, namespace: str) -> tuple[list[Rule], list[UnknownRole]]:
+    def rules_for(self, user: UserInfo, namespace: str) -> tuple[list[Rule], list[RoleNotFound]]:
         """All rules that a user holds in a namespace, C{""} for those that hold everywhere; and roles not found."""
         rules: list[Rule] = []
-        errors: list[UnknownRole] = []
+        errors: list[RoleNotFound] = []
         for binding in self.bindings_of(user, namespace):
             try:
                 rules += self.role(binding.role, binding.namespace).rules
-            except UnknownRole as error:
+            except RoleNotFound as error:
                 errors.append(error)
         return rules, errors
 
@@ -260,7 +260,7 @@ class Grants:
     def _caches(self) -> dict[str, WatchCache]:
         return {resource: self.stores.get(GROUP, resource).cache for resource in (*ROLES, *BINDINGS)}
 
-    def _follow(self) -> None:
+    def _start_watches(self) -> None:
         caches = self._caches()
         if not all(cache.ready for cache in caches.values()):
             if self._filled:
@@ -271,7 +271,7 @@ class Grants:
             derived.clear()
         for resource, cache in caches.items():
             bindings = resource in BINDINGS
-            sink = _Follower(self, self._binding_changed if bindings else self._role_changed)
+            sink = _ChangeSink(self, self._binding_changed if bindings else self._role_changed)
             self._watches.append(cache.watch("", sink=sink, initial=bindings))
         self.changed()
 

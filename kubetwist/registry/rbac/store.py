@@ -20,24 +20,24 @@ from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...api.users import MASTERS
 from ...interfaces import IAuthorizer
-from ..generic.allocation import NOTHING, Hold
+from ..generic.allocation import NOTHING, Allocation
 from ..generic.environment import StoredResource, StoreEnvironment
 from ..generic.keys import check_key
 from ..generic.store import Store
-from .ruleresolver import GROUP, Grants, UnknownRole
+from .ruleresolver import GROUP, RoleNotFound, RuleResolver
 
 #: What the garbage collector changes, and what changes with it: nothing of this gives anything to anyone.
 _HARMLESS: Final = ("ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion")
 
 
-class GrantingStore(Store):
+class EscalationCheckedStore(Store):
     """What roles and bindings have in common."""
 
     def __init__(
         self,
         resource: StoredResource,
         environment: StoreEnvironment,
-        grants: Grants,
+        grants: RuleResolver,
         authorizer: IAuthorizer | None,
     ) -> None:
         """
@@ -48,20 +48,22 @@ class GrantingStore(Store):
         self._authorizer = authorizer
         super().__init__(resource, environment)
 
-    async def commit(self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING, *more: Any) -> int:
+    async def commit(self, key: str, draft: Draft | None, expected: int, hold: Allocation = NOTHING, *more: Any) -> int:
         """See L{Store.commit}; whoever is answered then has what the write gives, and lacks what it takes away."""
         revision = await super().commit(key, draft, expected, hold, *more)
         await self._grants.seen(revision)
         return revision
 
-    async def permit(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions) -> None:
-        """See L{kubetwist.registry.generic.hooks.StoreHooks.permit}."""
+    async def check_escalation(
+        self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions
+    ) -> None:
+        """See L{kubetwist.registry.generic.hooks.StoreHooks.check_escalation}."""
         if MASTERS in scope.user.groups or (old is not None and content(obj) == content(old)):
             return
         created = isinstance(options, CreateOptions)
-        await self.check_grant(scope, obj, old, "" if created else obj["metadata"].get("name", ""))
+        await self.authorize_grant(scope, obj, old, "" if created else obj["metadata"].get("name", ""))
 
-    async def check_grant(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, name: str) -> None:
+    async def authorize_grant(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, name: str) -> None:
         """
         Look at what a write gives away.
 
@@ -70,7 +72,7 @@ class GrantingStore(Store):
         """
         raise NotImplementedError
 
-    def check_held(self, scope: RequestScope, obj: JSONObject, rules: Sequence[Rule]) -> None:
+    def confirm_no_escalation(self, scope: RequestScope, obj: JSONObject, rules: Sequence[Rule]) -> None:
         """
         Compare with what the writer has where the object is.
 
@@ -86,7 +88,7 @@ class GrantingStore(Store):
                 why += f"; resolution errors: [{texts[0] if len(texts) == 1 else '[' + ', '.join(texts) + ']'}]"
             raise self.forbidden(obj, why)
 
-    def role_not_found(self, error: UnknownRole) -> APIStatusError:
+    def role_not_found(self, error: RoleNotFound) -> APIStatusError:
         """
         The error for a role: there can not be one by that name (400), or is none (404).
 
@@ -114,24 +116,24 @@ class GrantingStore(Store):
         return verdict.decision is Decision.ALLOW
 
 
-class RoleStore(GrantingStore):
+class RoleStore(EscalationCheckedStore):
     """Roles and cluster roles."""
 
-    async def check_grant(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, name: str) -> None:
+    async def authorize_grant(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, name: str) -> None:
         """Hold all rules, or be allowed to C{escalate}."""
         if await self.allowed(scope, "escalate", GROUP, self.info.resource, name):
             return
-        self.check_held(scope, obj, obj.get("rules") or ())
+        self.confirm_no_escalation(scope, obj, obj.get("rules") or ())
         if obj.get("aggregationRule") or (old is not None and old.get("aggregationRule")):
             held, _ = self._grants.rules_for(scope.user, scope.namespace)
             if uncovered(held, FULL_AUTHORITY):
                 raise self.forbidden(obj, "must have cluster-admin privileges to use the aggregationRule")
 
 
-class BindingStore(GrantingStore):
+class BindingStore(EscalationCheckedStore):
     """Role bindings and cluster role bindings."""
 
-    async def check_grant(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, name: str) -> None:
+    async def authorize_grant(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, name: str) -> None:
         """Hold all rules of the role, or be allowed to C{bind} it."""
         reference = obj.get("roleRef") or {}
         kind, role = reference.get("kind", ""), reference.get("name", "")
@@ -140,11 +142,11 @@ class BindingStore(GrantingStore):
             return
         try:
             rules = self._grants.role((kind, role), scope.namespace).rules
-        except UnknownRole as error:
+        except RoleNotFound as error:
             if not known:
                 raise APIStatusError.unknown(str(error)) from None
             raise self.role_not_found(error) from None
-        self.check_held(scope, obj, rules)
+        self.confirm_no_escalation(scope, obj, rules)
 
 
 def content(obj: JSONObject) -> JSONObject:

@@ -31,7 +31,7 @@ class ClaimStore(Store):
         super().__init__(resource, environment)
 
     def checked(self, validate: Callable[..., Sequence[FieldError]], *objects: JSONObject) -> Sequence[FieldError]:
-        """See L{kubetwist.registry.generic.objects.StoredObjects.checked}; access is looked at first."""
+        """See L{kubetwist.registry.generic.objects.StoreBase.checked}; access is looked at first."""
         path = _asked(*objects)
         found = super().checked(validate, *objects)
         if not path or self._is_labelled(objects[0]["metadata"].get("namespace") or ""):

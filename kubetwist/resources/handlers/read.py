@@ -126,10 +126,10 @@ class ReadHandlers:
         scope = endpoint.scope(request, namespace)
         result = self._storage.list(scope, options)
         if hasattr(result, "__await__"):
-            return self._list_later(request, scope, output, result)
+            return self._list_when_fresh(request, scope, output, result)
         return self.respond_list(request, output, result, continue_token(result, scope, endpoint.info.namespaced))
 
-    async def _list_later(
+    async def _list_when_fresh(
         self, request: KubeRequest, scope: RequestScope, output: AnyOutputFormat, result: Awaitable[Listing]
     ) -> None:
         listing = await result

@@ -36,7 +36,7 @@ from .types import (
 Changed = Mapping[str, tuple[FieldSet, FieldSet]]
 
 #: What nobody owns, since it is no part of what clients want.
-NOBODYS: FieldSet = of_paths(
+UNMANAGED_FIELDS: FieldSet = of_paths(
     [
         ("f:apiVersion",),
         ("f:kind",),
@@ -245,7 +245,7 @@ class Ownership:
         changed, removed = self.compare(old, new, self.version)
         if managers:
             self._release(managers, self._changes(managers, old, new, (changed, removed)))
-        own = difference(changed, NOBODYS)
+        own = difference(changed, UNMANAGED_FIELDS)
         if own:
             previous = managers.get(manager)
             if previous is not None:
@@ -325,7 +325,7 @@ class Ownership:
         if not force:
             self._check_conflicts(managers, changes, manager)
         self._release(managers, changes, manager)
-        own = difference(own, NOBODYS)
+        own = difference(own, UNMANAGED_FIELDS)
         unchanged = same_value(live, merged)
         if not own:
             managers.pop(manager, None)

@@ -7,7 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
-from kubetwist.registry.customresources.conversion import Conversion
+from kubetwist.registry.customresources.conversion import CRConverter
 from tests.admission_plugins.webhooks.webhookserver import Outgoing, patch, webhook
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
 from tests.resources.server import configured
@@ -34,7 +34,7 @@ class CustomWebhookTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Clients use v2, webhooks want v1."""
         clock: list[Any] = []
-        conversion = lambda crd: Conversion("test", convert, clock[0])  # noqa: E731
+        conversion = lambda crd: CRConverter("test", convert, clock[0])  # noqa: E731
         self.outgoing = Outgoing()
         self.server = CustomServer(
             "mutatingwebhookconfigurations",

@@ -7,7 +7,7 @@ from typing import Any
 from kubetwist.api.authorization import Decision, Verdict
 from kubetwist.controllers.csr.csrapproving import RETRY, CSRApprovingController
 from kubetwist.controllers.csr.requests import GROUP, KUBELET_CLIENT
-from kubetwist.registry.rbac.ruleresolver import Grants
+from kubetwist.registry.rbac.ruleresolver import RuleResolver
 from tests.controllers.csr.requestcase import NAME, SigningRequestTestCase
 
 
@@ -39,7 +39,7 @@ class RequestApprovingTests(SigningRequestTestCase):
         self.authorizer = Authorizer()
         super().setUp()
 
-    def authorizer_over(self, grants: Grants) -> Any:
+    def authorizer_over(self, grants: RuleResolver) -> Any:
         """That one."""
         return self.authorizer
 

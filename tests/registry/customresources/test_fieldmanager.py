@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubetwist.client.factory import Outgoing
-from kubetwist.registry.customresources.conversion import Conversions
+from kubetwist.registry.customresources.conversion import CRConverterFactory
 from tests.resources.customapply import OLD, TEXT, CustomApplyTestCase, struct
 from tests.resources.hostandport import HostAndPort, two_versions
 
@@ -71,7 +71,7 @@ class ConvertedElsewhereTests(CustomApplyTestCase):
     def test_same_version(self) -> None:
         """Applies in the storage version that all managers use convert nothing."""
         plugin = HostAndPort()
-        self.server.custom._conversion_of = Conversions(
+        self.server.custom._conversion_of = CRConverterFactory(
             Outgoing(None, lambda namespace, name: None), self.server.clock, [plugin]
         )
         self.server.define(self.client, two_versions())

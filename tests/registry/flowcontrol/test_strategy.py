@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.flowcontrol.bootstrap import FLOWS
+from kubetwist.registry.flowcontrol.bootstrap import FLOW_SCHEMAS
 from kubetwist.registry.strategies import strategy_for
 
 
@@ -16,7 +16,7 @@ class FixedFlowSchemaTests(SynchronousTestCase):
     def test_fixed(self) -> None:
         """What the server makes is what it demands; another precedence is refused."""
         strategy = strategy_for("flowcontrol.apiserver.k8s.io", "FlowSchema")
-        for flow in FLOWS:
+        for flow in FLOW_SCHEMAS:
             obj: dict[str, Any] = {"metadata": {"name": flow.name}, "spec": flow.spec()}
             strategy.default(obj)
             self.assertEqual(list(strategy.validate(obj)), [], flow.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.generic.allocation import NOTHING, TakenMeanwhile
+from kubetwist.registry.generic.allocation import NOTHING, AllocationConflict
 from kubetwist.storage.errors import RevisionConflict
 
 
@@ -22,4 +22,4 @@ class HoldTests(SynchronousTestCase):
 
     def test_repeated(self) -> None:
         """A write that lost what it was to take begins again like one that lost its revision."""
-        self.assertIsInstance(TakenMeanwhile("/k", 3), RevisionConflict)
+        self.assertIsInstance(AllocationConflict("/k", 3), RevisionConflict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubetwist.registry.core.namespace.bootstrap import SYSTEM_NAMESPACES
 from kubetwist.registry.core.service.bootstrap import kubernetes_service
-from kubetwist.registry.flowcontrol.bootstrap import FAIRNESS_TELLER, FLOWS
+from kubetwist.registry.flowcontrol.bootstrap import APF_CONFIG_CONSUMER, FLOW_SCHEMAS
 from tests.registry.generic.bootstrapcase import BootstrapTestCase
 from tests.resources.server import Server
 
@@ -19,7 +19,7 @@ class BootstrapTests(BootstrapTestCase):
             self.assertEqual(self.found("", "namespaces", name)["status"], {"phase": "Active"})
         critical = self.found("scheduling.k8s.io", "priorityclasses", "system-node-critical")
         self.assertEqual(critical["value"], 2000001000)
-        for flow in FLOWS:
+        for flow in FLOW_SCHEMAS:
             schema = self.found("flowcontrol.apiserver.k8s.io", "flowschemas", flow.name)
             level = schema["spec"]["priorityLevelConfiguration"]["name"]
             self.found("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", level)
@@ -34,7 +34,7 @@ class BootstrapTests(BootstrapTestCase):
         """How flow schemas and ranges of services are is applied by those who see to it."""
         self.successResultOf(self.everything(self.stores))
         for group, resource, name, teller in (
-            ("flowcontrol.apiserver.k8s.io", "flowschemas", "exempt", FAIRNESS_TELLER),
+            ("flowcontrol.apiserver.k8s.io", "flowschemas", "exempt", APF_CONFIG_CONSUMER),
             ("networking.k8s.io", "servicecidrs", "kubernetes", "kubernetes-service-cidr-controller"),
         ):
             entries = self.found(group, resource, name)["metadata"]["managedFields"]

@@ -22,18 +22,18 @@ class Graceful(Strategy):
 
 
 class BeginGraceTests(SynchronousTestCase):
-    """Tests for L{deletion.begin_grace}."""
+    """Tests for L{deletion.before_delete}."""
 
     def test_kinds_without_grace(self) -> None:
         """Most kinds do not end gracefully, and nothing is written into them."""
         obj = {"metadata": {"name": "a"}}
-        self.assertEqual(deletion.begin_grace(Strategy(), obj, DeleteOptions(), NOW), (False, False, None))
+        self.assertEqual(deletion.before_delete(Strategy(), obj, DeleteOptions(), NOW), (False, False, None))
         self.assertEqual(obj, {"metadata": {"name": "a"}})
 
     def test_first_deletion(self) -> None:
         """The first DELETE says when the object will end, and is a new generation of it."""
         obj = {"metadata": {"name": "a", "generation": 4}}
-        self.assertEqual(deletion.begin_grace(Graceful(), obj, DeleteOptions(), NOW), (True, False, 30))
+        self.assertEqual(deletion.before_delete(Graceful(), obj, DeleteOptions(), NOW), (True, False, 30))
         self.assertEqual(
             obj["metadata"],
             {
@@ -57,29 +57,31 @@ class BeginGraceTests(SynchronousTestCase):
             DeleteOptions(grace_period_seconds=60),
         ):
             obj = self.ending()
-            self.assertEqual(deletion.begin_grace(Graceful(), obj, options, NOW), (False, True, None))
+            self.assertEqual(deletion.before_delete(Graceful(), obj, options, NOW), (False, True, None))
             self.assertEqual(obj, self.ending())
 
     def test_grace_shrinks(self) -> None:
         """A later DELETE can take time away; it counts from the first one."""
         obj = self.ending()
         options = DeleteOptions(grace_period_seconds=10)
-        self.assertEqual(deletion.begin_grace(Graceful(), obj, options, NOW), (True, False, 10))
+        self.assertEqual(deletion.before_delete(Graceful(), obj, options, NOW), (True, False, 10))
         self.assertEqual(obj["metadata"]["deletionTimestamp"], "2026-01-02T03:04:15Z")
 
     def test_negative_grace_is_one_second(self) -> None:
         """A negative grace period is the shortest there is, not none."""
         obj = self.ending()
         options = DeleteOptions(grace_period_seconds=-5)
-        self.assertEqual(deletion.begin_grace(Graceful(), obj, options, NOW), (True, False, 1))
+        self.assertEqual(deletion.before_delete(Graceful(), obj, options, NOW), (True, False, 1))
 
 
 class PropagationTests(SynchronousTestCase):
-    """Tests for L{deletion.garbage_collection_finalizers}."""
+    """Tests for L{deletion.deletion_finalizers_for_garbage_collection}."""
 
     def wanted(self, present, **options):
         """The finalizers that a DELETE leads to."""
-        return deletion.garbage_collection_finalizers(Strategy(), {"finalizers": present}, DeleteOptions(**options))
+        return deletion.deletion_finalizers_for_garbage_collection(
+            Strategy(), {"finalizers": present}, DeleteOptions(**options)
+        )
 
     def test_policies(self) -> None:
         """Each policy has its finalizer, and background has none."""
@@ -102,7 +104,7 @@ class PropagationTests(SynchronousTestCase):
         """Some old kinds orphan their dependents unless told otherwise."""
         strategy = Strategy()
         strategy.default_garbage_collection = "orphan"
-        self.assertEqual(deletion.garbage_collection_finalizers(strategy, {}, DeleteOptions()), ["orphan"])
+        self.assertEqual(deletion.deletion_finalizers_for_garbage_collection(strategy, {}, DeleteOptions()), ["orphan"])
 
 
 class PreconditionTests(SynchronousTestCase):
@@ -128,16 +130,16 @@ class PreconditionTests(SynchronousTestCase):
 
 
 class EndTests(SynchronousTestCase):
-    """Tests for L{deletion.ends_with_update}."""
+    """Tests for L{deletion.should_delete_during_update}."""
 
     def test_last_finalizer(self) -> None:
         """An update that takes the last finalizer from a deleted object ends it."""
         old = {"metadata": {"deletionTimestamp": "2026-01-02T03:04:05Z", "finalizers": ["a/b"]}}
-        self.assertTrue(deletion.ends_with_update({"metadata": {}}, old))
-        self.assertFalse(deletion.ends_with_update({"metadata": {"finalizers": ["a/c"]}}, old))
-        self.assertFalse(deletion.ends_with_update({"metadata": {}}, {"metadata": {"finalizers": ["a/b"]}}))
+        self.assertTrue(deletion.should_delete_during_update({"metadata": {}}, old))
+        self.assertFalse(deletion.should_delete_during_update({"metadata": {"finalizers": ["a/c"]}}, old))
+        self.assertFalse(deletion.should_delete_during_update({"metadata": {}}, {"metadata": {"finalizers": ["a/b"]}}))
 
     def test_grace_left(self) -> None:
         """An object that still has time is not ended by an update."""
         meta = {"deletionTimestamp": "2026-01-02T03:04:05Z", "deletionGracePeriodSeconds": 30}
-        self.assertFalse(deletion.ends_with_update({"metadata": {}}, {"metadata": meta}))
+        self.assertFalse(deletion.should_delete_during_update({"metadata": {}}, {"metadata": meta}))

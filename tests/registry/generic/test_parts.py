@@ -8,7 +8,7 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.api.options import GetOptions, UpdateOptions
 from kubetwist.interfaces import IPatcher
-from kubetwist.registry.generic.parts import Part, status_rules
+from kubetwist.registry.generic.parts import SubresourceStore, status_rules
 from tests.registry.generic.updatetools import ViewTestCase, deployment
 from tests.registry.storetools import content
 
@@ -28,7 +28,7 @@ class PartTests(ViewTestCase):
 
     def test_status_leaves_the_rest(self) -> None:
         """The status subresource writes the status alone."""
-        part = Part(self.deployments, status_rules(self.deployments))
+        part = SubresourceStore(self.deployments, status_rules(self.deployments))
         verifyObject(IPatcher, part)
 
         def change(obj: Any) -> Any:
@@ -47,6 +47,6 @@ class PartTests(ViewTestCase):
 
     def test_status_makes_nothing(self) -> None:
         """A PUT on the status of what is not there is a 404, also for kinds that PUT makes."""
-        part = Part(self.deployments, status_rules(self.deployments))
+        part = SubresourceStore(self.deployments, status_rules(self.deployments))
         error = self.refused(part.update(self.scope, "none", lambda old: deployment("none"), UpdateOptions()))
         self.assertEqual(error.code, 404)

@@ -17,11 +17,11 @@ from kubetwist.api.record import (
 )
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.registry.generic import reading
-from kubetwist.registry.generic.reading import REMEMBERED_LENGTH, Selection, read_list, select
+from kubetwist.registry.generic.reading import REMEMBERED_LENGTH, SelectionPredicate, read_list, select
 from tests.registry.storetools import StoreTestCase
 
 
-def selected(namespace: str = "default", **query: str) -> Selection:
+def selected(namespace: str = "default", **query: str) -> SelectionPredicate:
     """What a query selects among objects in namespaces."""
     store: Any = SimpleNamespace(info=SimpleNamespace(namespaced=True))
     options = list_options({name: [value] for name, value in query.items()})

@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import GetOptions
 from kubetwist.api.storage import Write
-from kubetwist.registry.core.service.portregistry import decoded, encoded, ports_in
+from kubetwist.registry.core.service.portregistry import decode_bitmap, decoded, encoded
 from kubetwist.registry.generic.objects import ALWAYS_JSON
 from kubetwist.registry.generic.storedprotobuf import decode_stored, encode_stored
 from kubetwist.registry.kinds import kinds_for
@@ -204,7 +204,7 @@ class WritingTests(SharedStoresTestCase):
             )
             value = self.value("ranges/servicenodeports")
             self.assertEqual(is_protobuf(value), stores is self.one)
-            self.assertEqual(ports_in(*decoded(value)), self.allocators(self.one).services.ports.held())
+            self.assertEqual(decode_bitmap(*decoded(value)), self.allocators(self.one).services.ports.held())
         self.assertEqual(len(self.allocators(self.other).services.ports.held()), 3)
 
     def test_definitions(self) -> None:
@@ -233,7 +233,7 @@ class FormatTests(SynchronousTestCase):
         meta = "0a0012001a0022002a00320038004200"
         expected += "12230a10" + meta + "120b" + b"30000-32767".hex() + "1a0202011a002200"
         self.assertEqual(value.hex(), b"k8s\0".hex() + expected)
-        self.assertEqual(ports_in(*decoded(value)), {30000, 30009})
+        self.assertEqual(decode_bitmap(*decoded(value)), {30000, 30009})
 
     def test_foreign_ports(self) -> None:
         """What is no range is refused, however it is made."""

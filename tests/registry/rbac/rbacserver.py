@@ -13,7 +13,7 @@ from kubetwist.authentication.union import TokenFinding
 from kubetwist.authorization.rbac import RBAC
 from kubetwist.authorization.union import AuthorizerUnion, PrivilegedGroup
 from kubetwist.interfaces import IAuthenticator
-from kubetwist.registry.rbac.ruleresolver import GROUP, Grants
+from kubetwist.registry.rbac.ruleresolver import GROUP, RuleResolver
 from kubetwist.registry.stores import Stores
 from tests.resources.server import Server
 
@@ -77,7 +77,7 @@ class RBACServer(Server):
         """
         @param authorizer: Decides instead of RBAC.
         """
-        self.grants = Grants(Stores())
+        self.grants = RuleResolver(Stores())
         self.rbac = RBAC(self.grants)
         super().__init__(
             *RESOURCES,

@@ -13,7 +13,7 @@ from kubetwist.authentication.serviceaccounts import make
 from kubetwist.authentication.union import AuthenticatorUnion
 from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys
 from kubetwist.registry.core.serviceaccount.tokens import TokenIssuer
-from kubetwist.registry.rbac.ruleresolver import Grants
+from kubetwist.registry.rbac.ruleresolver import RuleResolver
 from kubetwist.registry.stores import Stores
 from tests.registry.rbac.rbacserver import Tokens
 from tests.resources.server import Server
@@ -39,7 +39,7 @@ class TokenServer(Server):
             "tokenreviews",
             "selfsubjectreviews",
             authenticator=union,
-            grants=Grants(self.stores),
+            grants=RuleResolver(self.stores),
             user_of_token=union.user_of_token,
             token_issuer=TokenIssuer.load(key, HERE, [HERE]),
         )

@@ -53,7 +53,7 @@ def validate_job_status_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
     _conditions(now, was, errors)
     _finished(spec, now, was, errors)
     _indexes(spec, now, was, errors)
-    _none_left("terminating", now, was, errors)
+    _update_disruption_allowed_condition("terminating", now, was, errors)
     changed = now["ready"] != was["ready"] or now["active"] != was["active"]
     if changed and now["ready"] is not None and now.count("ready") > now.count("active"):
         errors.append(invalid("status.ready", now["ready"], "cannot set more ready pods than active"))
@@ -106,7 +106,7 @@ def _finished(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> No
     if not now.finished:
         return
     ends = not was.finished
-    _none_left("active", now, was, errors)
+    _update_disruption_allowed_condition("active", now, was, errors)
     never_began = spec.get("suspend") and spec.get("completions") == 0
     if (ends or now["startTime"] != was["startTime"]) and now["startTime"] is None and not never_began:
         errors.append(required("status.startTime", "startTime is required for finished job"))
@@ -118,7 +118,7 @@ def _finished(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> No
             errors.append(invalid_shown(path, go_json(pods), "must be empty for finished job"))
 
 
-def _none_left(name: str, now: _View, was: _View, errors: ErrorList) -> None:
+def _update_disruption_allowed_condition(name: str, now: _View, was: _View, errors: ErrorList) -> None:
     """A job that is finished has no pods of some sort."""
     if now.finished and (not was.finished or now[name] != was[name]) and now.count(name) > 0:
         errors.append(invalid(f"status.{name}", now[name], f"{name}>0 is invalid for finished job"))

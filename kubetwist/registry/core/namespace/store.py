@@ -36,16 +36,16 @@ class NamespaceStore(Store):
             obj = orjson.loads(record.item)
             meta = obj["metadata"]
             meta["deletionTimestamp"] = times.now()
-            finalizers = deletion.garbage_collection_finalizers(self.strategy, meta, options)
+            finalizers = deletion.deletion_finalizers_for_garbage_collection(self.strategy, meta, options)
             if finalizers is not None:
                 deletion.set_finalizers(meta, finalizers)
             obj.setdefault("status", {})["phase"] = "Terminating"
-            return await removal.put_back(self, key, obj, old, record, options.dry_run), False
+            return await removal.commit_if_changed(self, key, obj, old, record, options.dry_run), False
         return (record, False) if held(old) else None
 
-    def ends(self, obj: JSONObject, old: JSONObject) -> bool:
+    def should_delete_during_update(self, obj: JSONObject, old: JSONObject) -> bool:
         """An update lets a namespace go only when its C{spec.finalizers} are gone, too."""
-        return not held(obj) and super().ends(obj, old)
+        return not held(obj) and super().should_delete_during_update(obj, old)
 
 
 def held(namespace: JSONObject) -> bool:

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 Vertex = tuple[str, str, str]
 
 #: Objects that are read in one go, when the graph is made: a few milliseconds' worth.
-SLICE: Final = 50
+BATCH_SIZE: Final = 50
 
 _log = Logger()
 
 
-class _Need:
+class _VertexUse:
     """
     An object that pods need.
 
@@ -66,18 +66,18 @@ class NodeGraph:
         self._filling: Iterator[None] | None = None
         self._filled = False
         self._waiting: list[Deferred[None]] = []
-        self._needed: dict[Vertex, _Need] = {}
+        self._needed: dict[Vertex, _VertexUse] = {}
         #: By key: the node of a pod, and what the pod needs.
-        self._pods: dict[str, tuple[str, tuple[_Need, ...]]] = {}
+        self._pods: dict[str, tuple[str, tuple[_VertexUse, ...]]] = {}
         #: By name: the claim that a volume is bound to, and its secrets.
         self._volumes: dict[str, tuple[Vertex, frozenset[Vertex]]] = {}
         #: By secret: of which volumes.
         self._volume_secrets: dict[Vertex, set[str]] = {}
         #: By kind and key: the node of what is about one node alone.
-        self._owned: dict[tuple[str, str], str] = {}
+        self._node_of: dict[tuple[str, str], str] = {}
 
     def __len__(self) -> int:
-        return len(self._needed) + len(self._volumes) + len(self._owned)
+        return len(self._needed) + len(self._volumes) + len(self._node_of)
 
     def ready(self) -> Deferred[None] | None:
         """
@@ -87,7 +87,7 @@ class NodeGraph:
         @raise StorageUnavailable: They were never filled. Later, while one fills anew, what is known goes on to hold.
         """
         if not self._watches:
-            self._follow()
+            self._start_watches()
         if self._filling is None:
             return None
         waiting: Deferred[None] = Deferred()
@@ -100,9 +100,9 @@ class NodeGraph:
 
         @param kind: The plural.
         """
-        if kind in _ONE_NODE:
+        if kind in _NODE_OBJECTS:
             key = f"{namespace}/{name}" if namespace else name
-            return self._owned.get((kind, key)) == node
+            return self._node_of.get((kind, key)) == node
         if kind == "pods":
             pod = self._pods.get(f"{namespace}/{name}")
             return pod is not None and pod[0] == node
@@ -145,7 +145,7 @@ class NodeGraph:
 
     # --- following
 
-    def _follow(self) -> None:
+    def _start_watches(self) -> None:
         found = [(kind, store) for kind, group in _FOLLOWED if (store := self._stores.find(group, kind)) is not None]
         if not all(store.cache.ready for _, store in found):
             if self._filled:
@@ -157,12 +157,12 @@ class NodeGraph:
             self._pods,
             self._volumes,
             self._volume_secrets,
-            self._owned,
+            self._node_of,
         ):
             derived.clear()
         there: list[tuple[str, Any, list[Record]]] = []
         for kind, store in found:
-            self._watches.append(store.cache.watch("", sink=_Follower(self, kind)))
+            self._watches.append(store.cache.watch("", sink=_ChangeSink(self, kind)))
             there.append((kind, store.cache, store.cache.list().records))
         self._filling = self._fill(there)
         self._proceed(self._filling)
@@ -173,7 +173,7 @@ class NodeGraph:
                 # What has changed since has come to us already.
                 if cache.get(record.key) is record:
                     self.changed(kind, record)
-                if not number % SLICE:
+                if not number % BATCH_SIZE:
                     yield
         self._filling = None
         self._filled = True
@@ -200,20 +200,20 @@ class NodeGraph:
 
     def changed(self, kind: str, record: Record, deleted: bool = False) -> None:
         """An object is there, is another, or is gone."""
-        if kind in _ONE_NODE:
-            self._own(kind, record, deleted)
+        if kind in _NODE_OBJECTS:
+            self._node_object_changed(kind, record, deleted)
         elif kind == "pods":
             # Nothing follows from a pod that is nowhere: it needs no decoding.
             self._pod_changed(record, deleted or record.fields.get("spec.nodeName") == "")
         else:
             self._volume_changed(record, deleted)
 
-    def _own(self, kind: str, record: Record, deleted: bool) -> None:
+    def _node_object_changed(self, kind: str, record: Record, deleted: bool) -> None:
         node = None if deleted else (orjson.loads(record.item).get("spec") or {}).get("nodeName")
         if node:
-            self._owned[kind, record.key] = node
+            self._node_of[kind, record.key] = node
         else:
-            self._owned.pop((kind, record.key), None)
+            self._node_of.pop((kind, record.key), None)
 
     def _pod_changed(self, record: Record, deleted: bool) -> None:
         before = self._pods.pop(record.key, None)
@@ -229,14 +229,14 @@ class NodeGraph:
             for need in needs:
                 self._need_no_more(need, node)
 
-    def _need(self, vertex: Vertex, node: str) -> _Need:
+    def _need(self, vertex: Vertex, node: str) -> _VertexUse:
         need = self._needed.get(vertex)
         if need is None:
-            need = self._needed[vertex] = _Need(vertex)
+            need = self._needed[vertex] = _VertexUse(vertex)
         need.nodes[node] = need.nodes.get(node, 0) + 1
         return need
 
-    def _need_no_more(self, need: _Need, node: str) -> None:
+    def _need_no_more(self, need: _VertexUse, node: str) -> None:
         nodes = need.nodes
         nodes[node] -= 1
         if not nodes[node]:
@@ -265,7 +265,7 @@ class NodeGraph:
 
 
 #: Objects that concern the one node that their C{spec.nodeName} names.
-_ONE_NODE: Final = frozenset(("volumeattachments", "resourceslices", "podcertificaterequests"))
+_NODE_OBJECTS: Final = frozenset(("volumeattachments", "resourceslices", "podcertificaterequests"))
 
 #: What is followed, with its group.
 _FOLLOWED: Final = (
@@ -278,7 +278,7 @@ _FOLLOWED: Final = (
 
 
 @implementer(IWatchSink)
-class _Follower:
+class _ChangeSink:
     """Passes on the changes of one cache."""
 
     def __init__(self, graph: NodeGraph, kind: str) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ADDRESS_TYPES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 PORT: Final = 10250
 #: The container runtime of nodes that are there in appearance only; what it says of itself begins so.
-PRETENDED: Final = "pretend://"
+SIMULATED_RUNTIME_PREFIX: Final = "pretend://"
 
 
 @frozen
@@ -39,7 +39,7 @@ class ConnectionRules:
 
 
 @frozen
-class Kubelet:
+class KubeletConnectionInfo:
     """
     A kubelet.
 
@@ -65,7 +65,9 @@ class Kubelet:
         )
 
 
-def kubelet_of(stores: Stores, rules: ConnectionRules, name: str, resource: str = "nodes") -> Kubelet:
+def get_connection_info(
+    stores: Stores, rules: ConnectionRules, name: str, resource: str = "nodes"
+) -> KubeletConnectionInfo:
     """
     Return the kubelet of a node.
 
@@ -77,14 +79,14 @@ def kubelet_of(stores: Stores, rules: ConnectionRules, name: str, resource: str 
     if node is None:
         raise APIStatusError.not_found(GroupResource("", resource), name)
     status = node.get("status") or {}
-    _check_real(name, status)
+    _check_node_not_simulated(name, status)
     endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
     port = endpoint.get("Port") or 0
-    host = node_host(node, rules.address_types)
-    return Kubelet(host, port if port > 0 else rules.port, tuple(status.get("declaredFeatures") or ()))
+    host = preferred_node_address(node, rules.address_types)
+    return KubeletConnectionInfo(host, port if port > 0 else rules.port, tuple(status.get("declaredFeatures") or ()))
 
 
-def check_runs(stores: Stores, pod: JSONObject) -> None:
+def check_not_simulated(stores: Stores, pod: JSONObject) -> None:
     """
     Refuse pods that run in appearance only: their addresses may well be those of something else.
 
@@ -93,17 +95,17 @@ def check_runs(stores: Stores, pod: JSONObject) -> None:
     name = (pod.get("spec") or {}).get("nodeName") or ""
     node = stores.view("", "nodes", "", name) if name else None
     if node is not None:
-        _check_real(name, node.get("status") or {})
+        _check_node_not_simulated(name, node.get("status") or {})
 
 
-def _check_real(name: str, status: JSONObject) -> None:
+def _check_node_not_simulated(name: str, status: JSONObject) -> None:
     runtime = (status.get("nodeInfo") or {}).get("containerRuntimeVersion") or ""
-    if runtime.startswith(PRETENDED):
+    if runtime.startswith(SIMULATED_RUNTIME_PREFIX):
         told = f"{name} is a pretend node: it has no kubelet, and no container runs on it"
         raise APIStatusError.service_unavailable(told)
 
 
-def node_host(node: JSONObject, types: tuple[str, ...]) -> str:
+def preferred_node_address(node: JSONObject, types: tuple[str, ...]) -> str:
     """
     The address of a node, or a name that it has.
 
@@ -118,7 +120,7 @@ def node_host(node: JSONObject, types: tuple[str, ...]) -> str:
     raise APIStatusError.unknown(f"no preferred addresses found; known addresses: [{shown}]")
 
 
-def check_proxied(text: str, rules: ConnectionRules) -> None:
+def check_proxyable_ip(text: str, rules: ConnectionRules) -> None:
     """
     Refuse addresses that must not be reached through this server: its own, its link's, metadata services.
 

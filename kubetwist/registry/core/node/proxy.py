@@ -9,11 +9,11 @@ from ....api.targets import (
     clean_path,
     split_name,
 )
-from ..connection import Connection, proxy_target
-from .kubelets import check_proxied, kubelet_of
+from ..connection import ConnectSubresource, proxy_target
+from .kubelets import check_proxyable_ip, get_connection_info
 
 
-class NodeProxy(Connection):
+class NodeProxy(ConnectSubresource):
     """C{nodes/proxy}: the kubelet, or another port of its node."""
 
     subpaths = True
@@ -21,8 +21,8 @@ class NodeProxy(Connection):
     def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
         """See L{Connection.target}."""
         scheme, name, port = split_name(name, "node")
-        kubelet = kubelet_of(self._stores, self._rules, name)
-        check_proxied(kubelet.host, self._rules)
+        kubelet = get_connection_info(self._stores, self._rules, name)
+        check_proxyable_ip(kubelet.host, self._rules)
         if not port or port == str(kubelet.port):
             return kubelet.target(clean_path(options.get("path", "")), options=options)
         return proxy_target(scheme, kubelet.host, port, options)

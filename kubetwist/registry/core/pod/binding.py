@@ -72,7 +72,7 @@ class PodBinding:
 
         await self._pods.admission.validate(attributes)
         rules = UpdateRules("binding", lambda obj, old: None, lambda obj, old: ())
-        inner = scope.carrying_out()
+        inner = scope.without_admission()
         await self._pods.update(inner, name, bound, UpdateOptions(dry_run=options.dry_run), rules, patching=True)
         return success(201)
 

@@ -18,8 +18,8 @@ from ....api.targets import (
     Target,
     split_name,
 )
-from ..connection import Connection, Query, proxy_target
-from ..node.kubelets import check_proxied, check_runs, kubelet_of
+from ..connection import ConnectSubresource, Query, proxy_target
+from ..node.kubelets import check_not_simulated, check_proxyable_ip, get_connection_info
 from ..service.backends import pod_addresses
 from .logoptions import log_options
 
@@ -27,7 +27,7 @@ from .logoptions import log_options
 _SWITCHES: Final = (("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty"))
 
 
-class PodLog(Connection):
+class PodLog(ConnectSubresource):
     """C{pods/log}: text from the kubelet; a pod that is on no node has none."""
 
     async def connect(self, scope: RequestScope, name: str, path: str, query: Query) -> Target | None:
@@ -40,13 +40,13 @@ class PodLog(Connection):
         node = (pod.get("spec") or {}).get("nodeName")
         if not node:
             return None
-        kubelet = kubelet_of(self._stores, self._rules, node, "pods")
+        kubelet = get_connection_info(self._stores, self._rules, node, "pods")
         path = f"/containerLogs/{scope.namespace}/{name}/{container}"
         wanted = asked.kubelet_query(split_streams=rules.split_streams)
         return kubelet.target(path, wanted, insecure=asked.insecure, options={})
 
 
-class PodStream(Connection):
+class PodStream(ConnectSubresource):
     """C{pods/exec}, C{pods/attach} and C{pods/portforward}: bytes both ways, through the kubelet."""
 
     def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
@@ -66,10 +66,10 @@ class PodStream(Connection):
             raise APIStatusError.bad_request(f"pod {name} does not have a host assigned")
         # Sorted by name, as Go has it; of one name in their order.
         query = urlencode(sorted(asked, key=lambda one: one[0]))
-        return kubelet_of(self._stores, self._rules, node, "pods").target(path, query, options=options)
+        return get_connection_info(self._stores, self._rules, node, "pods").target(path, query, options=options)
 
 
-class PodProxy(Connection):
+class PodProxy(ConnectSubresource):
     """C{pods/proxy}: a port of a pod."""
 
     subpaths = True
@@ -78,13 +78,13 @@ class PodProxy(Connection):
         """See L{Connection.target}."""
         scheme, name, port = split_name(name, "pod")
         pod = self.pod(scope, name)
-        check_runs(self._stores, pod)
+        check_not_simulated(self._stores, pod)
         if not port:
             port = _first_port(pod)
         elif not port.isdigit():
             port = _named_port(pod, port)
         address = next(iter(pod_addresses(pod)), "")
-        check_proxied(address, self._rules)
+        check_proxyable_ip(address, self._rules)
         return proxy_target(scheme, address, port, options)
 
 

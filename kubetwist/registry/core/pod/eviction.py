@@ -57,10 +57,10 @@ class PodEviction:
         await self._pods.admission.validate(attributes)
         record = self._pods.existing(scope, name)
         # What follows is one act: nobody is asked about its parts.
-        scope = scope.carrying_out()
+        scope = scope.without_admission()
         pod = orjson.loads(record.item)
-        if self._budgets is not None and not ignores_budgets(pod):
-            await self._spend_budget(self._budgets, scope, pod, delete_options.dry_run)
+        if self._budgets is not None and not can_ignore_pdb(pod):
+            await self._decrement_pdb(self._budgets, scope, pod, delete_options.dry_run)
         # What was spent is not given back when the pod turns out to be another one; neither is it in the reference.
         deletion.check_preconditions(delete_options, pod["metadata"], self._pods.group_kind, name)
         if not delete_options.dry_run:
@@ -109,7 +109,7 @@ class PodEviction:
         found.dry_run = found.dry_run or options.dry_run
         return found
 
-    async def _spend_budget(self, budgets: Store, scope: RequestScope, pod: JSONObject, dry_run: bool) -> None:
+    async def _decrement_pdb(self, budgets: Store, scope: RequestScope, pod: JSONObject, dry_run: bool) -> None:
         labels = pod["metadata"].get("labels") or {}
         matching = []
         for record in budgets.cache.list(f"{scope.namespace}/").records:
@@ -142,7 +142,7 @@ class PodEviction:
         await budgets.update(server, matching[0], spent, UpdateOptions(dry_run=dry_run), rules, patching=True)
 
 
-def ignores_budgets(pod: JSONObject) -> bool:
+def can_ignore_pdb(pod: JSONObject) -> bool:
     """Whether the end of a pod disrupts nothing: it has ended, not begun, or is ending."""
     phase = (pod.get("status") or {}).get("phase", "")
     return phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]
@@ -183,7 +183,7 @@ def spend(budget: JSONObject, pod: str) -> None:
     now = times.now()
     status["disruptionsAllowed"] = allowed - 1
     if allowed == 1:
-        _none_left(status, now)
+        _update_disruption_allowed_condition(status, now)
     disrupted[pod] = now
 
 
@@ -203,7 +203,7 @@ def _why_not(name: str, status: JSONObject) -> str:
     return f"{refused} ({reason}): {text}" if text else refused
 
 
-def _none_left(status: JSONObject, now: str) -> None:
+def _update_disruption_allowed_condition(status: JSONObject, now: str) -> None:
     """Have the budget's condition say so; its time is that of the change."""
     conditions = status.setdefault("conditions", [])
     condition = next((one for one in conditions if one.get("type") == "DisruptionAllowed"), None)

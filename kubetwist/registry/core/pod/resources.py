@@ -8,15 +8,15 @@ from typing import Literal
 from ....api.quantity import Quantity
 from ....api.resource import JSONObject
 
-Amounts = dict[str, Quantity]
+ResourceList = dict[str, Quantity]
 
 
-def amounts(values: Mapping[str, object] | None) -> Amounts:
+def amounts(values: Mapping[str, object] | None) -> ResourceList:
     """Named quantities, parsed."""
     return {name: Quantity.parse(value) for name, value in (values or {}).items()}
 
 
-def pod_amounts(spec: JSONObject, which: Literal["requests", "limits"]) -> Amounts:
+def pod_resources(spec: JSONObject, which: Literal["requests", "limits"]) -> ResourceList:
     """
     The requests or the limits of a whole pod.
 
@@ -25,7 +25,7 @@ def pod_amounts(spec: JSONObject, which: Literal["requests", "limits"]) -> Amoun
 
     @see: kubernetes, C{component-helpers/resource/helpers.go}.
     """
-    total = container_amounts(spec, which)
+    total = aggregate_container_resources(spec, which)
     total.update(amounts((spec.get("resources") or {}).get(which)))
     for name, amount in amounts(spec.get("overhead")).items():
         # What has no limit does not get one by its overhead.
@@ -34,13 +34,13 @@ def pod_amounts(spec: JSONObject, which: Literal["requests", "limits"]) -> Amoun
     return total
 
 
-def container_amounts(spec: JSONObject, which: Literal["requests", "limits"]) -> Amounts:
+def aggregate_container_resources(spec: JSONObject, which: Literal["requests", "limits"]) -> ResourceList:
     """The same as the containers of a pod have it, whatever is said for it as a whole."""
-    total: Amounts = {}
+    total: ResourceList = {}
     for container in spec.get("containers") or ():
         _add(total, _of(container, which))
-    beside: Amounts = {}
-    peak: Amounts = {}
+    beside: ResourceList = {}
+    peak: ResourceList = {}
     for container in spec.get("initContainers") or ():
         wanted = _of(container, which)
         if container.get("restartPolicy") == "Always":
@@ -54,16 +54,16 @@ def container_amounts(spec: JSONObject, which: Literal["requests", "limits"]) ->
     return total
 
 
-def _of(container: JSONObject, which: str) -> Amounts:
+def _of(container: JSONObject, which: str) -> ResourceList:
     return amounts((container.get("resources") or {}).get(which))
 
 
-def _add(total: Amounts, more: Amounts) -> None:
+def _add(total: ResourceList, more: ResourceList) -> None:
     for name, amount in more.items():
         total[name] = total[name] + amount if name in total else amount
 
 
-def _raise_to(total: Amounts, least: Amounts) -> None:
+def _raise_to(total: ResourceList, least: ResourceList) -> None:
     for name, amount in least.items():
         if name not in total or total[name] < amount:
             total[name] = amount

@@ -13,7 +13,7 @@ from ....api.podspecs import declared
 from ....api.quantity import Quantity
 from ....api.resource import JSONObject
 from ..pod.qos import qos_class
-from ..pod.resources import Amounts, amounts, pod_amounts
+from ..pod.resources import ResourceList, amounts, pod_resources
 
 _ONE: Final = Quantity.parse("1")
 _ZERO: Final = Quantity.parse("0")
@@ -61,7 +61,7 @@ def measured(group: str, resource: str) -> bool:
     return (group, resource) in _MEASURES
 
 
-def usage(group: str, resource: str, obj: JSONObject) -> Amounts:
+def usage(group: str, resource: str, obj: JSONObject) -> ResourceList:
     """What an object uses, by the names that quotas have for it."""
     used = {f"count/{resource}.{group}" if group else f"count/{resource}": _ONE}
     if not group and resource in _NAMED:
@@ -72,15 +72,15 @@ def usage(group: str, resource: str, obj: JSONObject) -> Amounts:
     return used
 
 
-def _pod_usage(pod: JSONObject) -> Amounts:
+def _pod_usage(pod: JSONObject) -> ResourceList:
     if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return {}
     spec = pod["spec"]
-    return {"pods": _ONE, **_compute(pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))}
+    return {"pods": _ONE, **_compute(pod_resources(spec, "requests"), pod_resources(spec, "limits"))}
 
 
-def _compute(requests: Amounts, limits: Amounts) -> Amounts:
-    used: Amounts = {}
+def _compute(requests: ResourceList, limits: ResourceList) -> ResourceList:
+    used: ResourceList = {}
     for name, amount in requests.items():
         if name in _POD_RESOURCES or name.startswith("hugepages-"):
             used[name] = used[f"requests.{name}"] = amount
@@ -92,7 +92,7 @@ def _compute(requests: Amounts, limits: Amounts) -> Amounts:
     return used
 
 
-def _service_usage(service: JSONObject) -> Amounts:
+def _service_usage(service: JSONObject) -> ResourceList:
     spec = service["spec"]
     ports, kind = spec.get("ports") or (), spec.get("type")
     balanced = kind == "LoadBalancer"
@@ -107,7 +107,7 @@ def _service_usage(service: JSONObject) -> Amounts:
     }
 
 
-def _claim_usage(claim: JSONObject) -> Amounts:
+def _claim_usage(claim: JSONObject) -> ResourceList:
     used = {"persistentvolumeclaims": _ONE}
     annotated = (claim["metadata"].get("annotations") or {}).get(_OLD_CLASS)
     storage_class = annotated or claim["spec"].get("storageClassName")
@@ -132,13 +132,13 @@ def _claimed(claim: JSONObject) -> Quantity | None:
     return most if whole == most else whole
 
 
-def _device_usage(claim: JSONObject) -> Amounts:
+def _device_usage(claim: JSONObject) -> ResourceList:
     """The devices of each class that a claim may get at the most."""
-    used: Amounts = {}
+    used: ResourceList = {}
     for request in (claim["spec"].get("devices") or {}).get("requests") or ():
         # Of several that will do, it gets one: the largest of each class counts.
         ways = request.get("firstAvailable") or [request.get("exactly") or request]
-        most: Amounts = {}
+        most: ResourceList = {}
         for way in ways:
             devices = _MOST_DEVICES if way.get("allocationMode") == "All" else way.get("count") or 1
             name = f"{way.get('deviceClassName') or ''}{_DEVICES}"
@@ -148,7 +148,7 @@ def _device_usage(claim: JSONObject) -> Amounts:
     return used
 
 
-_MEASURES: Final[dict[tuple[str, str], Callable[[JSONObject], Amounts]]] = {
+_MEASURES: Final[dict[tuple[str, str], Callable[[JSONObject], ResourceList]]] = {
     ("", "pods"): _pod_usage,
     ("", "services"): _service_usage,
     ("", "persistentvolumeclaims"): _claim_usage,
@@ -156,7 +156,7 @@ _MEASURES: Final[dict[tuple[str, str], Callable[[JSONObject], Amounts]]] = {
 }
 
 
-def countable(group: str, resource: str, names: Iterable[str]) -> set[str]:
+def matching_resources(group: str, resource: str, names: Iterable[str]) -> set[str]:
     """Which of the resources that a quota names are about this kind."""
     own = {f"count/{resource}.{group}" if group else f"count/{resource}"}
     if not group and (resource in _NAMED or (group, resource) in _MEASURES):
@@ -184,7 +184,7 @@ def _is_of_pods(name: str) -> bool:
     return kind == "requests" and what != "storage" and (what in _POD_RESOURCES or "hugepages-" in what or "/" in what)
 
 
-def unsaid(pod: JSONObject, names: Iterable[str]) -> str:
+def missing_constraints(pod: JSONObject, names: Iterable[str]) -> str:
     """Which containers do not say what these quota resources need, as a text; C{""} when all do."""
     needed = _MUST_SAY.intersection(names)
     spec = pod["spec"]
@@ -281,6 +281,6 @@ def _crosses_namespaces(spec: JSONObject) -> bool:
     return False
 
 
-def in_text(used: Amounts, names: Iterable[str]) -> str:
+def in_text(used: ResourceList, names: Iterable[str]) -> str:
     """Amounts as messages list them."""
     return ",".join(f"{name}={used.get(name, _ZERO)}" for name in sorted(names))

@@ -30,7 +30,7 @@ _SERVICE: Final = GroupKind("", "Service")
 
 
 @frozen
-class Holdings:
+class ObservedAllocations:
     """
     The numbers that something stored holds, each once.
 
@@ -42,18 +42,18 @@ class Holdings:
     ranges: tuple[AddressRange, ...] = ()
 
 
-NO_HOLDINGS: Final = Holdings()
+NO_ALLOCATIONS: Final = ObservedAllocations()
 
 
-def holdings(service: JSONObject) -> Holdings:
+def holdings(service: JSONObject) -> ObservedAllocations:
     """What a service holds."""
     spec = service.get("spec") or {}
-    return Holdings(tuple(dict.fromkeys(_ips(spec))), tuple(dict.fromkeys(_node_ports(spec))))
+    return ObservedAllocations(tuple(dict.fromkeys(_ips(spec))), tuple(dict.fromkeys(_node_ports(spec))))
 
 
-def added_ranges(service_cidr: JSONObject) -> Holdings:
+def added_ranges(service_cidr: JSONObject) -> ObservedAllocations:
     """What a ServiceCIDR adds."""
-    return Holdings(ranges=tuple(AddressRange.read(cidr) for cidr in usable_ranges(service_cidr)))
+    return ObservedAllocations(ranges=tuple(AddressRange.read(cidr) for cidr in usable_ranges(service_cidr)))
 
 
 @define
@@ -84,7 +84,7 @@ class ServiceAllocator:
 
     # --- knowing
 
-    def change(self, before: Holdings, now: Holdings) -> None:
+    def change(self, before: ObservedAllocations, now: ObservedAllocations) -> None:
         """Something that is stored holds other numbers than before; none before it was there, and when it is gone."""
         for allocator in self.ips.values():
             for more in now.ranges:
@@ -93,14 +93,14 @@ class ServiceAllocator:
                 allocator.remove(more)
             for text in now.addresses:
                 if (number := allocator.number(text)) is not None:
-                    allocator.learn_number(number)
+                    allocator.add_reference(number)
             for text in before.addresses:
                 if (number := allocator.number(text)) is not None:
-                    allocator.release_number(number)
+                    allocator.drop_reference(number)
         for port in now.ports:
-            self.ports.learn_number(port)
+            self.ports.add_reference(port)
         for port in before.ports:
-            self.ports.release_number(port)
+            self.ports.drop_reference(port)
 
     # --- writing
 
@@ -199,7 +199,7 @@ class ServiceAllocator:
     ) -> None:
         try:
             if dry_run:
-                allocator.try_out(address)
+                allocator.check_in_range(address)
             else:
                 allocator.allocate(address)
         except AllocationError as error:

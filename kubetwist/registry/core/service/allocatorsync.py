@@ -17,14 +17,14 @@ from ....interfaces import IWatchSink
 from ....storage.cache.watchcache import WatchCache
 from ....storage.cache.window import DELETED
 from ....storage.errors import StorageUnavailable
-from .allocator import NO_HOLDINGS, Holdings, ServiceAllocator
+from .allocator import NO_ALLOCATIONS, ObservedAllocations, ServiceAllocator
 
 #: Seconds between two looks whether a cache that lost its place is filled again.
 RETRY: Final = 0.5
 
 
 @implementer(IWatchSink)
-class Following:
+class AllocatorSync:
     """Tells an allocator of the holdings of one resource's objects."""
 
     _log = Logger()
@@ -33,7 +33,7 @@ class Following:
         self,
         cache: WatchCache,
         allocator: ServiceAllocator,
-        holdings: Callable[[JSONObject], Holdings],
+        holdings: Callable[[JSONObject], ObservedAllocations],
         clock: IReactorTime,
     ) -> None:
         self._cache = cache
@@ -41,7 +41,7 @@ class Following:
         self._holdings = holdings
         self._clock = clock
         #: What each object holds that holds anything, by its key.
-        self._known: dict[str, Holdings] = {}
+        self._known: dict[str, ObservedAllocations] = {}
         self._retry: IDelayedCall | None = None
 
     def start(self) -> None:
@@ -55,23 +55,23 @@ class Following:
         # What has gone while nobody told of it.
         for key in before:
             if self._cache.get(key) is None:
-                self._put(key, NO_HOLDINGS)
+                self._put(key, NO_ALLOCATIONS)
 
     def stop(self) -> None:
         """Look no longer."""
         if self._retry is not None and self._retry.active():
             self._retry.cancel()
 
-    def _put(self, key: str, now: Holdings) -> None:
-        before = self._known.pop(key, NO_HOLDINGS)
-        if now != NO_HOLDINGS:
+    def _put(self, key: str, now: ObservedAllocations) -> None:
+        before = self._known.pop(key, NO_ALLOCATIONS)
+        if now != NO_ALLOCATIONS:
             self._known[key] = now
         if now != before:
             self._allocator.change(before, now)
 
     def send(self, kind: str, record: Record, event: object) -> None:
         """See L{IWatchSink.send}."""
-        found = NO_HOLDINGS
+        found = NO_ALLOCATIONS
         if kind != DELETED:
             try:
                 found = self._holdings(orjson.loads(record.item))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ....api.errors import APIStatusError
 from ....api.listoptions import parse_int64
 from ....api.resource import JSONObject
-from ..node.kubelets import check_runs
+from ..node.kubelets import check_not_simulated
 
 if TYPE_CHECKING:
     from ...stores import Stores
@@ -53,7 +53,7 @@ def service_backend(
                 address = addresses[(start + step) % len(addresses)]
                 pod = _pod_at(stores, namespace, address)
                 if pod is not None:
-                    check_runs(stores, pod)
+                    check_not_simulated(stores, pod)
                     return str(address["ip"]), int(one["port"])
     raise _nobody(whole)
 

@@ -17,7 +17,7 @@ from ....storage.errors import KeyExists
 from ....storage.wrappers import shared_storage
 from ...generic.environment import StoredResource, StoreEnvironment
 from ...generic.store import Store
-from .allocator import Holdings
+from .allocator import ObservedAllocations
 from .serverallocators import ServiceAllocators
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class IPAddressStore(Store):
 
     def loaded(self) -> None:
         """None of these is free."""
-        self._allocators.follow(self.cache, lambda obj: Holdings((obj["metadata"]["name"],)))
+        self._allocators.follow(self.cache, lambda obj: ObservedAllocations((obj["metadata"]["name"],)))
 
     def _held(self, obj: JSONObject) -> bool:
         parent = (obj.get("spec") or {}).get("parentRef") or {}

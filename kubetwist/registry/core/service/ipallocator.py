@@ -5,10 +5,10 @@ from __future__ import annotations
 from ipaddress import ip_address
 
 from .addressranges import AddressRange
-from .numberallocator import AllocationError, Numbers
+from .numberallocator import AllocationError, NumberAllocator
 
 
-class ClusterIPAllocator(Numbers):
+class ClusterIPAllocator(NumberAllocator):
     """
     The addresses of one family, for services.
 
@@ -50,7 +50,7 @@ class ClusterIPAllocator(Numbers):
         """
         self.allocations.count("static", lambda: self._allocate(text))
 
-    def try_out(self, text: str) -> None:
+    def check_in_range(self, text: str) -> None:
         """
         Look whether an address could be taken, for a dry run: who has it is not asked then.
 

@@ -18,7 +18,7 @@ class AllocationError(Exception):
     """A number can not be had; the text tells why."""
 
 
-class Allocations:
+class AllocatorMetrics:
     """
     How often numbers were wanted.
 
@@ -49,7 +49,7 @@ class Allocations:
         return taken
 
 
-class Numbers:
+class NumberAllocator:
     """
     Which numbers are in use, and why: what is stored holds them, or a write that is under way.
 
@@ -57,7 +57,7 @@ class Numbers:
     """
 
     def __init__(self) -> None:
-        self.allocations = Allocations()
+        self.allocations = AllocatorMetrics()
         #: How many hold each: a service, and the object of its address.
         self._held: dict[int, int] = {}
         self._taken: set[int] = set()
@@ -66,11 +66,11 @@ class Numbers:
         """Whether nobody else can have a number."""
         return number in self._held or number in self._taken
 
-    def learn_number(self, number: int) -> None:
+    def add_reference(self, number: int) -> None:
         """Something that is stored has this number."""
         self._held[number] = self._held.get(number, 0) + 1
 
-    def release_number(self, number: int) -> None:
+    def drop_reference(self, number: int) -> None:
         """Something that had it is gone, or has it no more."""
         left = self._held.get(number, 0) - 1
         if left > 0:
@@ -86,7 +86,7 @@ class Numbers:
         """That write is over."""
         self._taken.discard(number)
 
-    def under_way(self) -> set[int]:
+    def pending(self) -> set[int]:
         """What writes that are not done yet will have something hold."""
         return set(self._taken)
 

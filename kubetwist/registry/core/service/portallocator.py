@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .numberallocator import AllocationError, Numbers
+from .numberallocator import AllocationError, NumberAllocator
 
 
-class NodePortAllocator(Numbers):
+class NodePortAllocator(NumberAllocator):
     """
     The ports that services have on every node; those that clients do not choose come from the upper part first.
 
@@ -28,11 +28,11 @@ class NodePortAllocator(Numbers):
         self._is_taken_elsewhere = is_taken_elsewhere
 
     def in_use(self, number: int) -> bool:
-        """See L{Numbers.in_use}."""
+        """See L{NumberAllocator.in_use}."""
         return super().in_use(number) or (self._is_taken_elsewhere is not None and self._is_taken_elsewhere(number))
 
     def most(self) -> int:
-        """See L{Numbers.most}."""
+        """See L{NumberAllocator.most}."""
         return super().most() if self._is_taken_elsewhere is None else self.high - self.low
 
     def held(self) -> set[int]:

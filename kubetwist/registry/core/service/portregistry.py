@@ -36,7 +36,7 @@ from ....schema.protobuf.wire import CUT_SHORT, WireError, put_counted
 from ....storage.cache.watchcache import WatchCache
 from ....storage.errors import ForeignValue, KeyExists, KeyNotFound, RevisionConflict, StorageError
 from ....storage.protobuf import is_protobuf
-from ...generic.allocation import TakenMeanwhile
+from ...generic.allocation import AllocationConflict
 from ...generic.cacheerrors import translate_cache_error
 
 if TYPE_CHECKING:
@@ -46,18 +46,18 @@ if TYPE_CHECKING:
 DIRECTORY: Final = "ranges/"
 NAME: Final = "servicenodeports"
 #: Seconds between two repairs, and how often a port must be found without a service before it is free.
-REPAIR: Final = 180.0
-LEAK_ROUNDS: Final = 3
+REPAIR_INTERVAL: Final = 180.0
+NUM_REPAIRS_BEFORE_LEAK_CLEANUP: Final = 3
 #: How often a write begins again because another server was faster.
 ATTEMPTS: Final = 100
 #: The most bytes that the ports of a range are.
-_MOST_BYTES: Final = 65536 // 8
+_MAX_BYTES: Final = 65536 // 8
 #: The object in protobuf, which the definitions do not have, and its metadata: fields that say nothing.
 _NO_METADATA: Final = bytes.fromhex("0a0012001a0022002a00320038004200")
 _RANGE: Final = Message("RangeAllocation", lambda: (Step(2, TEXT, "range"), Step(3, VALUE, "data", octets)))
 
 
-def bits_of(ports: Iterable[int], low: int) -> int:
+def encode_bitmap(ports: Iterable[int], low: int) -> int:
     """Ports as the object has them: a bit each, the lowest one that of C{low}."""
     bits = 0
     for port in ports:
@@ -65,7 +65,7 @@ def bits_of(ports: Iterable[int], low: int) -> int:
     return bits
 
 
-def ports_in(bits: int, low: int) -> set[int]:
+def decode_bitmap(bits: int, low: int) -> set[int]:
     """The ports whose bits are set."""
     found = set()
     while bits:
@@ -77,7 +77,7 @@ def ports_in(bits: int, low: int) -> set[int]:
 
 def encoded(low: int, high: int, ports: Iterable[int], *, protobuf: bool = False) -> bytes:
     """The object as it is stored."""
-    bits = bits_of((port for port in ports if low <= port <= high), low)
+    bits = encode_bitmap((port for port in ports if low <= port <= high), low)
     octets_of_bits = bits.to_bytes((bits.bit_length() + 7) // 8, "big")
     if protobuf:
         message = (
@@ -102,7 +102,7 @@ def decoded(value: bytes) -> tuple[int, int]:
         data = b64decode(obj.get("data") or "", validate=True)
     except (ValueError, TypeError, KeyError, AttributeError):
         raise ForeignValue("it is no range of ports") from None
-    if not 0 <= low < 65536 or len(data) > _MOST_BYTES:
+    if not 0 <= low < 65536 or len(data) > _MAX_BYTES:
         raise ForeignValue("it is no range of ports")
     return int.from_bytes(data, "big"), low
 
@@ -167,7 +167,7 @@ class RecordedPorts:
         return port >= low and bool(bits >> (port - low) & 1)
 
 
-class SharedPorts:
+class NodePortRegistry:
     """What the servers agree on: which node ports are taken."""
 
     _log = Logger()
@@ -210,17 +210,17 @@ class SharedPorts:
 
         @param write: Commits the service along with what it is given.
         @return: The revision.
-        @raise TakenMeanwhile: Another server has given away one of C{taken}.
+        @raise AllocationConflict: Another server has given away one of C{taken}.
         """
         await self._lock.acquire()
         try:
             for _ in range(ATTEMPTS):
                 revision, bits, low = self._recorded.state()
-                before = ports_in(bits, low)
+                before = decode_bitmap(bits, low)
                 if not revision:
                     before |= self._allocator.held()
                 elif before.intersection(taken):
-                    raise TakenMeanwhile(self.key, revision)
+                    raise AllocationConflict(self.key, revision)
                 try:
                     return await write([self._change(revision, (before - set(freed)).union(taken))])
                 except (RevisionConflict, KeyExists, KeyNotFound) as error:
@@ -264,7 +264,7 @@ class SharedPorts:
         except (StorageError, APIStatusError) as error:
             self._log.warn("the node ports in use can not be mended: {error}", error=error)
         if not self._stopped:
-            self._call = self._clock.callLater(REPAIR, self._repair_again, services)
+            self._call = self._clock.callLater(REPAIR_INTERVAL, self._repair_again, services)
 
     def _repair_again(self, services: WatchCache) -> None:
         Deferred.fromCoroutine(self.repair(services)).addErrback(
@@ -276,10 +276,10 @@ class SharedPorts:
         try:
             revision, bits, low = self._recorded.state()
             await services.wait_until(revision)
-            before, held = ports_in(bits, low), self._allocator.held()
-            lost = before - held - self._allocator.under_way()
+            before, held = decode_bitmap(bits, low), self._allocator.held()
+            lost = before - held - self._allocator.pending()
             self._leaks = {port: self._leaks.get(port, 0) + 1 for port in lost}
-            freed = {port for port, rounds in self._leaks.items() if rounds >= LEAK_ROUNDS}
+            freed = {port for port, rounds in self._leaks.items() if rounds >= NUM_REPAIRS_BEFORE_LEAK_CLEANUP}
             ports = (before | held) - freed
             if revision and ports == before and low == self._allocator.low:
                 return

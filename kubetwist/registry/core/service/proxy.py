@@ -8,11 +8,11 @@ from ....api.targets import (
     Target,
     split_name,
 )
-from ..connection import Connection, proxy_target
+from ..connection import ConnectSubresource, proxy_target
 from .backends import service_backend
 
 
-class ServiceProxy(Connection):
+class ServiceProxy(ConnectSubresource):
     """C{services/proxy}: a port of some ready pod of a service."""
 
     subpaths = True

@@ -11,12 +11,12 @@ from ....api.resource import JSONObject
 from ....interfaces import IStorageBackend
 from ....storage.cache.watchcache import WatchCache
 from ....storage.wrappers import shared_storage
-from .allocator import Holdings, ServiceAllocator
-from .allocatorsync import Following
+from .allocator import ObservedAllocations, ServiceAllocator
+from .allocatorsync import AllocatorSync
 from .portallocator import NodePortAllocator
 
 if TYPE_CHECKING:
-    from .portregistry import SharedPorts
+    from .portregistry import NodePortRegistry
 
 
 class ServiceAllocators:
@@ -44,25 +44,25 @@ class ServiceAllocators:
         @param protobuf: Whether the record of node ports is written as protobuf, and not as JSON.
         """
         self._reactor = reactor
-        self._following: list[Following] = []
-        self.shared_ports: SharedPorts | None = None
+        self._following: list[AllocatorSync] = []
+        self.shared_ports: NodePortRegistry | None = None
         if shared_storage(backend) is None:
             self.services = ServiceAllocator(ranges, NodePortAllocator(*node_ports))
             return
-        from .portregistry import RecordedPorts, SharedPorts
+        from .portregistry import NodePortRegistry, RecordedPorts
 
         recorded = RecordedPorts(backend, prefix, node_ports[0], reactor)
         ports = NodePortAllocator(*node_ports, recorded.is_taken)
         self.services = ServiceAllocator(ranges, ports)
-        self.shared_ports = SharedPorts(backend, recorded, ports, reactor, protobuf=protobuf)
+        self.shared_ports = NodePortRegistry(backend, recorded, ports, reactor, protobuf=protobuf)
 
-    def follow(self, cache: WatchCache, holdings: Callable[[JSONObject], Holdings]) -> None:
+    def follow(self, cache: WatchCache, holdings: Callable[[JSONObject], ObservedAllocations]) -> None:
         """
         Keep what the objects of a cache hold allocated, from now on.
 
         @param holdings: Returns what an object holds.
         """
-        following = Following(cache, self.services, holdings, self._reactor)
+        following = AllocatorSync(cache, self.services, holdings, self._reactor)
         self._following.append(following)
         following.start()
 

@@ -17,7 +17,7 @@ from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
 from ....api.storage import Write
 from ....storage.errors import KeyExists, KeyNotFound
-from ...generic.allocation import NOTHING, Hold, TakenMeanwhile
+from ...generic.allocation import NOTHING, Allocation, AllocationConflict
 from ...generic.environment import StoredResource, StoreEnvironment
 from ...generic.store import Store
 from .allocator import Reservation, ServiceAllocator, holdings
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ...stores import Stores
 
 
-class ServiceHold(Hold):
+class ServiceAllocation(Allocation):
     """
     What one write of a service takes.
 
@@ -50,37 +50,37 @@ class ServiceHold(Hold):
         self.reservation = reservation
 
     def writes(self) -> Sequence[Write]:
-        """See L{Hold.writes}: the objects of the addresses that come and go."""
+        """See L{Allocation.writes}: the objects of the addresses that come and go."""
         return self._writes
 
     def commit(self) -> None:
-        """See L{Hold.commit}; what an update let go of is free from now on."""
+        """See L{Allocation.commit}; what an update let go of is free from now on."""
         self._allocator.settle(self.reservation)
 
     def cancel(self) -> None:
-        """See L{Hold.cancel}."""
+        """See L{Allocation.cancel}."""
         self._allocator.settle(self.reservation)
 
     def undo(self, obj: JSONObject) -> None:
-        """See L{Hold.undo}."""
+        """See L{Allocation.undo}."""
         obj["spec"] = orjson.loads(self._spec)
 
 
-class With(Hold):
+class AllocationWithWrites(Allocation):
     """A hold, and what else is written along with it."""
 
     __slots__ = ("_hold", "_more")
 
-    def __init__(self, hold: Hold, more: Sequence[Write]) -> None:
+    def __init__(self, hold: Allocation, more: Sequence[Write]) -> None:
         self._hold = hold
         self._more = more
 
     def writes(self) -> Sequence[Write]:
-        """See L{Hold.writes}."""
+        """See L{Allocation.writes}."""
         return [*self._hold.writes(), *self._more]
 
 
-class Goodbye(Hold):
+class AllocationRelease(Allocation):
     """What goes with a service that is deleted."""
 
     __slots__ = ("_writes",)
@@ -89,7 +89,7 @@ class Goodbye(Hold):
         self._writes = writes
 
     def writes(self) -> Sequence[Write]:
-        """See L{Hold.writes}."""
+        """See L{Allocation.writes}."""
         return self._writes
 
 
@@ -144,7 +144,7 @@ class ServiceStore(Store):
         store = self._stores.find(GROUP, "ipaddresses")
         return store if isinstance(store, IPAddressStore) else None
 
-    def reserve(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> Hold:
+    def reserve(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> Allocation:
         """
         Fill in addresses, families and ports.
 
@@ -161,7 +161,7 @@ class ServiceStore(Store):
                 writes.append(addresses.taking(canonical(address), meta["namespace"], meta["name"]))
             for address in reservation.freed_ips:
                 writes += addresses.dropping(canonical(address))
-        return ServiceHold(allocator, reservation, writes, spec)
+        return ServiceAllocation(allocator, reservation, writes, spec)
 
     def guard(
         self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions
@@ -183,7 +183,7 @@ class ServiceStore(Store):
         try:
             yield evolve(scope, warn=warnings.append)
         except APIStatusError:
-            self._try_out(obj, old, options.dry_run)
+            self._check_allocation(obj, old, options.dry_run)
             self._warn(scope, warnings)
             raise
         except BaseException:
@@ -195,7 +195,7 @@ class ServiceStore(Store):
         for text in texts:
             scope.warn(text)
 
-    def _try_out(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> None:
+    def _check_allocation(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> None:
         """
         Check whether the allocation of a refused service would fail, which the reference reports first.
 
@@ -209,28 +209,30 @@ class ServiceStore(Store):
         self._services.settle(self._services.allocate(wanted, old, dry_run=dry_run))
 
     async def commit(
-        self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING, charges: Sequence[Charge] = ()
+        self, key: str, draft: Draft | None, expected: int, hold: Allocation = NOTHING, charges: Sequence[Charge] = ()
     ) -> int:
         """
         See L{Store.commit}.
 
-        @raise TakenMeanwhile: Another server, or a client, has an address or port by now.
+        @raise AllocationConflict: Another server, or a client, has an address or port by now.
         """
         addresses, ports = self.addresses, self._allocators.shared_ports
         taken: Sequence[int] = ()
         freed: Sequence[int] = ()
-        if isinstance(hold, ServiceHold):
+        if isinstance(hold, ServiceAllocation):
             taken, freed = hold.reservation.ports, hold.reservation.freed_ports
         elif draft is None and (record := self.cache.get(key)) is not None:
             held = holdings(orjson.loads(record.item))
             freed = held.ports
             if addresses is not None:
-                hold = Goodbye(
+                hold = AllocationRelease(
                     [write for address in held.addresses for write in addresses.dropping(canonical(address))]
                 )
 
         async def commit(more: Sequence[Write]) -> int:
-            return await super(ServiceStore, self).commit(key, draft, expected, With(hold, more), charges)
+            return await super(ServiceStore, self).commit(
+                key, draft, expected, AllocationWithWrites(hold, more), charges
+            )
 
         try:
             if ports is not None and (taken or freed):
@@ -241,4 +243,4 @@ class ServiceStore(Store):
                 raise
             # Somebody made or deleted the address's object at this very moment.
             await addresses.cache.seen(error.revision)
-            raise TakenMeanwhile(error.key, error.revision) from None
+            raise AllocationConflict(error.key, error.revision) from None

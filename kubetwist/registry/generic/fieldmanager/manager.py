@@ -33,7 +33,7 @@ from ....schema.merge.ownership import Conflicts, Filters, Ownership, Versions
 from ....schema.merge.types import MergeType, TypedError
 from ..conversion import convert
 from . import lastapplied
-from .resetfields import allowed_fields
+from .resetfields import reset_fields_filter
 
 if TYPE_CHECKING:
     from ....schema.definitions import Definitions
@@ -47,7 +47,7 @@ KUBECTL = "kubectl"
 LIVE_MISFIT = "failed to create typed live object ({})"
 
 
-class BuiltInVersions:
+class BuiltInVersionConverter:
     """
     The versions of a built-in kind; see L{Versions}.
 
@@ -350,11 +350,11 @@ def built_in_field_manager(
     kinds = [info.gvk(known) for known in info.known_versions]
     return FieldManager(
         gvk,
-        BuiltInVersions(definitions, {kind.api_version: kind for kind in kinds}),
+        BuiltInVersionConverter(definitions, {kind.api_version: kind for kind in kinds}),
         lambda: definitions.type_for(gvk).zero(),
         stored=info.storage_kind,
         subresource=subresource,
-        filters=dict.fromkeys((kind.api_version for kind in kinds), allowed_fields(info, subresource)),
+        filters=dict.fromkeys((kind.api_version for kind in kinds), reset_fields_filter(info, subresource)),
     )
 
 
@@ -395,7 +395,7 @@ def _emptied(obj: JSONObject, sent: JSONObject) -> Iterator[tuple[JSONObject, st
                         yield value, inner
 
 
-def keep_times(live: JSONObject, new: JSONObject) -> None:
+def ignore_managed_fields_timestamps(live: JSONObject, new: JSONObject) -> None:
     """
     Undo, in C{new}, changes of times where nothing else changed, so that nothing is written.
 

@@ -20,42 +20,44 @@ def _without(*paths: str) -> Filter:
 
 
 EVERYTHING: Final = Filter()
-BUT_STATUS: Final = _without("status")
-BUT_SPEC: Final = _without("spec")
+EXCEPT_STATUS: Final = _without("status")
+EXCEPT_SPEC: Final = _without("spec")
 #: Of status subresources that do not take labels, annotations and so on either.
-BUT_SPEC_AND_METADATA: Final = _without("spec", "metadata")
+EXCEPT_SPEC_AND_METADATA: Final = _without("spec", "metadata")
 
 _SPECIAL: Final[dict[tuple[str, str, str], Filter]] = {
     ("", "pods", "status"): _without("spec", "metadata.deletionTimestamp", "metadata.ownerReferences"),
     # What these put back is owned nevertheless: the reference gives them no such list.
     ("", "pods", "ephemeralcontainers"): EVERYTHING,
     ("", "pods", "resize"): EVERYTHING,
-    ("", "namespaces", "finalize"): BUT_STATUS,
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies", "status"): BUT_SPEC_AND_METADATA,
-    ("apiregistration.k8s.io", "apiservices", "status"): BUT_SPEC_AND_METADATA,
+    ("", "namespaces", "finalize"): EXCEPT_STATUS,
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies", "status"): EXCEPT_SPEC_AND_METADATA,
+    ("apiregistration.k8s.io", "apiservices", "status"): EXCEPT_SPEC_AND_METADATA,
     ("apps", "deployments", "status"): _without("spec", "metadata.labels"),
     ("certificates.k8s.io", "podcertificaterequests", ""): EVERYTHING,
     ("certificates.k8s.io", "certificatesigningrequests", ""): _without("spec", "status"),
     ("certificates.k8s.io", "certificatesigningrequests", "status"): _without("spec", "status.conditions"),
     ("certificates.k8s.io", "certificatesigningrequests", "approval"): _without("spec", "status.certificate"),
-    ("flowcontrol.apiserver.k8s.io", "flowschemas", "status"): BUT_SPEC_AND_METADATA,
-    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", "status"): BUT_SPEC_AND_METADATA,
-    ("networking.k8s.io", "servicecidrs", "status"): BUT_SPEC_AND_METADATA,
-    ("resource.k8s.io", "devicetaintrules", "status"): BUT_SPEC_AND_METADATA,
-    ("resource.k8s.io", "resourceclaims", "status"): BUT_SPEC_AND_METADATA,
-    ("storage.k8s.io", "volumeattachments", "status"): BUT_SPEC_AND_METADATA,
+    ("flowcontrol.apiserver.k8s.io", "flowschemas", "status"): EXCEPT_SPEC_AND_METADATA,
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", "status"): EXCEPT_SPEC_AND_METADATA,
+    ("networking.k8s.io", "servicecidrs", "status"): EXCEPT_SPEC_AND_METADATA,
+    ("resource.k8s.io", "devicetaintrules", "status"): EXCEPT_SPEC_AND_METADATA,
+    ("resource.k8s.io", "resourceclaims", "status"): EXCEPT_SPEC_AND_METADATA,
+    ("storage.k8s.io", "volumeattachments", "status"): EXCEPT_SPEC_AND_METADATA,
 }
 
 
-def allowed_fields(info: ResourceInfo, subresource: str) -> Filter:
+def reset_fields_filter(info: ResourceInfo, subresource: str) -> Filter:
     """What may be owned by the clients of a built-in resource or, if it is not C{""}, one of its subresources."""
     special = _SPECIAL.get((info.group, info.resource, subresource))
     if special is not None:
         return special
-    return usual_fields(info.subresource("status") is not None, subresource, BUT_SPEC)
+    return default_reset_fields_filter(info.subresource("status") is not None, subresource, EXCEPT_SPEC)
 
 
-def usual_fields(has_status: bool, subresource: str, status: Filter = BUT_SPEC_AND_METADATA) -> Filter:
+def default_reset_fields_filter(
+    has_status: bool, subresource: str, status: Filter = EXCEPT_SPEC_AND_METADATA
+) -> Filter:
     """
     What may be owned where nothing is special; the defaults are those of custom resources.
 
@@ -64,4 +66,4 @@ def usual_fields(has_status: bool, subresource: str, status: Filter = BUT_SPEC_A
     """
     if subresource == "status":
         return status
-    return BUT_STATUS if has_status and not subresource else EVERYTHING
+    return EXCEPT_STATUS if has_status and not subresource else EVERYTHING

@@ -41,7 +41,7 @@ def replicas_paths(api_versions: Sequence[str]) -> ReplicasPaths:
     return dict.fromkeys(api_versions, _REPLICAS)
 
 
-def to_scale(entries: Sequence[JSONObject], paths: ReplicasPaths) -> list[JSONObject]:
+def to_subresource(entries: Sequence[JSONObject], paths: ReplicasPaths) -> list[JSONObject]:
     """The C{managedFields} of a C{Scale}, from those of the main resource."""
     managers: Managers = {}
     for manager, entry in read(entries).items():
@@ -51,7 +51,7 @@ def to_scale(entries: Sequence[JSONObject], paths: ReplicasPaths) -> list[JSONOb
     return write(managers)
 
 
-def from_scale(
+def to_parent(
     entries: Sequence[JSONObject], scale_entries: Sequence[JSONObject], api_version: str, paths: ReplicasPaths
 ) -> list[JSONObject]:
     """

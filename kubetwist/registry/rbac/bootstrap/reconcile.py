@@ -36,7 +36,7 @@ AGGREGATE_TO: Final = "rbac.authorization.k8s.io/aggregate-to-"
 _CONTROLLER: Final = "system:controller:"
 
 #: Gives an existing object what it misses of the one that is expected: another object, or L{None} when it has all.
-Mend = Callable[[JSONObject, JSONObject], JSONObject | None]
+ComputeReconciled = Callable[[JSONObject, JSONObject], JSONObject | None]
 
 
 def _metadata(name: str, namespace: str = "", gathered_by: str = "") -> JSONObject:
@@ -102,7 +102,7 @@ def expected_role_bindings() -> Iterator[JSONObject]:
         yield _binding(_metadata(name, namespace), "Role", role, subjects)
 
 
-def mended_role(existing: JSONObject, expected: JSONObject) -> JSONObject | None:
+def compute_reconciled_role(existing: JSONObject, expected: JSONObject) -> JSONObject | None:
     """An existing role with the labels, rules and selectors that it misses; L{None} when it misses none."""
     if _opted_out(existing):
         return None
@@ -122,7 +122,7 @@ def mended_role(existing: JSONObject, expected: JSONObject) -> JSONObject | None
     return None if obj == existing else obj
 
 
-def mended_binding(existing: JSONObject, expected: JSONObject) -> JSONObject | None:
+def compute_reconciled_role_binding(existing: JSONObject, expected: JSONObject) -> JSONObject | None:
     """Likewise a binding: its labels and subjects."""
     if _opted_out(existing):
         return None
@@ -149,7 +149,7 @@ def _union(present: Sequence[JSONValue], wanted: Iterable[JSONValue]) -> list[JS
     return [*present, *(one for one in wanted if one not in present)]
 
 
-async def _reconcile(store: Store, expected: JSONObject, mend: Mend) -> None:
+async def _reconcile(store: Store, expected: JSONObject, mend: ComputeReconciled) -> None:
     """Make an object, or mend it."""
     meta = expected["metadata"]
     name, namespace = meta["name"], meta.get("namespace", "")
@@ -187,11 +187,11 @@ async def reconcile(stores: Stores) -> None:
     cluster_bindings, bindings = stores.get(GROUP, "clusterrolebindings"), stores.get(GROUP, "rolebindings")
     namespaces = stores.get("", "namespaces")
     await _together(ensure(namespaces, {"metadata": {"name": name}}) for name in sorted({name for name, _ in ROLES}))
-    everything: Sequence[tuple[Store, Iterator[JSONObject], Mend]] = (
-        (cluster_roles, expected_cluster_roles(), mended_role),
-        (cluster_bindings, expected_cluster_role_bindings(), mended_binding),
-        (roles, expected_roles(), mended_role),
-        (bindings, expected_role_bindings(), mended_binding),
+    everything: Sequence[tuple[Store, Iterator[JSONObject], ComputeReconciled]] = (
+        (cluster_roles, expected_cluster_roles(), compute_reconciled_role),
+        (cluster_bindings, expected_cluster_role_bindings(), compute_reconciled_role_binding),
+        (roles, expected_roles(), compute_reconciled_role),
+        (bindings, expected_role_bindings(), compute_reconciled_role_binding),
     )
     await _together(_reconcile(store, obj, mend) for store, objects, mend in everything for obj in objects)
 

@@ -10,7 +10,7 @@ from kubetwist.api.options import DeleteOptions, UpdateOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.interfaces import IPatcher, IUpdater
 from kubetwist.registry.core.namespace.store import finalize_rules
-from kubetwist.registry.generic.parts import WritablePart
+from kubetwist.registry.generic.parts import SubresourceUpdater
 from tests.registry.storetools import StoreTestCase
 
 
@@ -45,7 +45,7 @@ class NamespaceTests(StoreTestCase):
     def test_finalize(self) -> None:
         """It disappears when C{finalize} takes away what held it."""
         self.terminating()
-        part = WritablePart(self.namespaces, finalize_rules(self.namespaces))
+        part = SubresourceUpdater(self.namespaces, finalize_rules(self.namespaces))
         verifyObject(IUpdater, part)
         self.assertFalse(IPatcher.providedBy(part))
         events = self.events(self.namespaces)
@@ -59,7 +59,7 @@ class NamespaceTests(StoreTestCase):
         """Finalizers hold a namespace that nothing else holds any more."""
         self.changed(self.namespaces, "n", lambda obj: obj["metadata"].update(finalizers=["example.org/wait"]))
         self.terminating()
-        part = WritablePart(self.namespaces, finalize_rules(self.namespaces))
+        part = SubresourceUpdater(self.namespaces, finalize_rules(self.namespaces))
         done = self.stored(self.namespaces, "n", "")
         done["spec"] = {}
         self.successResultOf(part.update(self.scope, "n", lambda old: done, UpdateOptions()))

@@ -288,7 +288,7 @@ class ChangeTests(NodeTestCase):
 
     def test_slices_of_the_loop(self) -> None:
         """Many pods are read a few at a time; who asks meanwhile waits, and changes meanwhile are not lost."""
-        self.patch(nodegraph, "SLICE", 2)
+        self.patch(nodegraph, "BATCH_SIZE", 2)
         for number in range(7):
             self.server.make(PODS, pod_on("one", f"p{number}", serviceAccountName=f"robot{number}"))
         question = AuthorizerAttributes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubetwist.registry.core.node.kubelets import PRETENDED
+from kubetwist.registry.core.node.kubelets import SIMULATED_RUNTIME_PREFIX
 from tests.registry.core.connectioncase import ProxyTestCase
 
 
@@ -28,7 +28,7 @@ class ProxyTests(ProxyTestCase):
     def test_pretend_nodes(self) -> None:
         """What is on a node that is there in appearance only leads nowhere, and why is said."""
         self.running()
-        self.node(nodeInfo={"containerRuntimeVersion": f"{PRETENDED}1.0.0"})
+        self.node(nodeInfo={"containerRuntimeVersion": f"{SIMULATED_RUNTIME_PREFIX}1.0.0"})
         self.tell("pods", "p", podIP="10.1.2.3", podIPs=[{"ip": "10.1.2.3"}])
         self.made(self.store("services"), {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80, "name": "w"}]}})
         reference = {"kind": "Pod", "name": "p", "namespace": "default"}

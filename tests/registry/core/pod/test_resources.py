@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.core.pod.resources import container_amounts, pod_amounts
+from kubetwist.registry.core.pod.resources import aggregate_container_resources, pod_resources
 
 
 def container(cpu: str, **parts: Any) -> dict[str, Any]:
@@ -16,11 +16,11 @@ def container(cpu: str, **parts: Any) -> dict[str, Any]:
 
 def cpu(**spec: Any) -> str:
     """The CPU that a whole pod asks for."""
-    return str(pod_amounts(spec, "requests")["cpu"])
+    return str(pod_resources(spec, "requests")["cpu"])
 
 
 class AmountTests(SynchronousTestCase):
-    """Tests for L{pod_amounts}."""
+    """Tests for L{pod_resources}."""
 
     def test_containers(self) -> None:
         """Containers run at a time, so they add up."""
@@ -44,10 +44,10 @@ class AmountTests(SynchronousTestCase):
         self.assertEqual(cpu(containers=[container("1")], resources=whole), "7")
         self.assertEqual(cpu(containers=[container("1")], resources=whole, overhead={"cpu": "1"}), "8")
         spec = {"containers": [container("1")], "resources": whole}
-        self.assertEqual(str(container_amounts(spec, "requests")["cpu"]), "1")
+        self.assertEqual(str(aggregate_container_resources(spec, "requests")["cpu"]), "1")
 
     def test_limits(self) -> None:
         """Overhead gives no limit to what has none."""
         spec = {"containers": [{"resources": {"limits": {"cpu": "1"}}}], "overhead": {"cpu": "1", "memory": "1Gi"}}
-        found = {name: str(amount) for name, amount in pod_amounts(spec, "limits").items()}
+        found = {name: str(amount) for name, amount in pod_resources(spec, "limits").items()}
         self.assertEqual(found, {"cpu": "2"})

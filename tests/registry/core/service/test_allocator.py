@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.registry.core.service.allocator import NO_HOLDINGS, Holdings, ServiceAllocator, holdings
+from kubetwist.registry.core.service.allocator import NO_ALLOCATIONS, ObservedAllocations, ServiceAllocator, holdings
 from kubetwist.registry.core.service.portallocator import NodePortAllocator
 from tests.registry.core.service.allocators import service
 
@@ -74,7 +74,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         allocator = ServiceAllocator()
         old = service(type="NodePort")
         allocator.settle(allocator.allocate(old, None))
-        allocator.change(NO_HOLDINGS, holdings(old))
+        allocator.change(NO_ALLOCATIONS, holdings(old))
         number, address = old["spec"]["ports"][0]["nodePort"], old["spec"]["clusterIP"]
         new = service(clusterIP=address, clusterIPs=[address])
         reservation = allocator.allocate(new, old)
@@ -225,7 +225,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
     def test_dry_run(self) -> None:
         """A dry run does not look who has an address, nor whether a port is in the range; who has a port, it does."""
         allocator = ServiceAllocator()
-        allocator.change(NO_HOLDINGS, Holdings(("10.0.0.7",), (30001,)))
+        allocator.change(NO_ALLOCATIONS, ObservedAllocations(("10.0.0.7",), (30001,)))
         address = {"clusterIP": "10.0.0.7", "clusterIPs": ["10.0.0.7"], "type": "NodePort"}
         port = {"port": 80, "protocol": "TCP"}
         obj = service(**address, ports=[{**port, "nodePort": 80}])
@@ -251,12 +251,12 @@ class ServiceAllocatorTests(SynchronousTestCase):
         there: list[dict[str, Any]] = []
         for step in steps:
             if step == "delete" and there:
-                allocator.change(holdings(there.pop()), NO_HOLDINGS)
+                allocator.change(holdings(there.pop()), NO_ALLOCATIONS)
                 continue
             obj = service(type="NodePort")
             reservation = allocator.allocate(obj, None)
             if step != "cancel":
-                allocator.change(NO_HOLDINGS, holdings(obj))
+                allocator.change(NO_ALLOCATIONS, holdings(obj))
                 there.append(obj)
             allocator.settle(reservation)
         addresses = {one["spec"]["clusterIP"] for one in there}

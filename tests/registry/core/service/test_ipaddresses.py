@@ -222,6 +222,6 @@ class FurtherRangeTests(StoreTestCase):
         self.assertEqual(set(found[:2]), {"10.0.0.1", "10.0.0.2"})
         self.assertEqual(set(found[2:]), {"10.77.0.1", "10.77.0.2"})
         allocator.remove(more)
-        allocator.try_out("10.77.0.1")
+        allocator.check_in_range("10.77.0.1")
         allocator.remove(more)
-        self.assertRaises(AllocationError, allocator.try_out, "10.77.0.1")
+        self.assertRaises(AllocationError, allocator.check_in_range, "10.77.0.1")

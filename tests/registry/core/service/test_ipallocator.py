@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.core.service.allocator import NO_HOLDINGS, Holdings, ServiceAllocator, holdings
+from kubetwist.registry.core.service.allocator import NO_ALLOCATIONS, ObservedAllocations, ServiceAllocator, holdings
 from kubetwist.registry.core.service.ipallocator import ClusterIPAllocator
 from kubetwist.registry.core.service.numberallocator import AllocationError
 from tests.registry.core.service.allocators import service
@@ -27,12 +27,12 @@ class ClusterIPTests(SynchronousTestCase):
     def test_two_holders(self) -> None:
         """An address is free when nothing that is stored holds it any more, neither service nor address object."""
         allocator = ServiceAllocator()
-        obj, held = service(clusterIP="10.0.0.7", clusterIPs=["10.0.0.7"]), Holdings(("10.0.0.7",))
-        allocator.change(NO_HOLDINGS, held)
-        allocator.change(NO_HOLDINGS, holdings(obj))
+        obj, held = service(clusterIP="10.0.0.7", clusterIPs=["10.0.0.7"]), ObservedAllocations(("10.0.0.7",))
+        allocator.change(NO_ALLOCATIONS, held)
+        allocator.change(NO_ALLOCATIONS, holdings(obj))
         for gone in (held, holdings(obj)):
             self.assertTrue(allocator.ips["IPv4"].has("10.0.0.7"))
-            allocator.change(gone, NO_HOLDINGS)
+            allocator.change(gone, NO_ALLOCATIONS)
         self.assertFalse(allocator.ips["IPv4"].has("10.0.0.7"))
 
     def test_chosen(self) -> None:

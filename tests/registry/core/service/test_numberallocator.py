@@ -7,46 +7,46 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.core.service.numberallocator import AllocationError, Allocations, Numbers
+from kubetwist.registry.core.service.numberallocator import AllocationError, AllocatorMetrics, NumberAllocator
 
 
 class NumbersTests(SynchronousTestCase):
-    """Tests for L{Numbers}."""
+    """Tests for L{NumberAllocator}."""
 
     def test_holders(self) -> None:
         """A number is free when the last of those that hold it is gone, and nothing that is under way will hold it."""
-        numbers = Numbers()
+        numbers = NumberAllocator()
         for step, used in (
             (numbers.take, True),
-            (numbers.learn_number, True),
+            (numbers.add_reference, True),
             (numbers.settle, True),
-            (numbers.learn_number, True),
-            (numbers.release_number, True),
-            (numbers.release_number, False),
-            (numbers.release_number, False),
+            (numbers.add_reference, True),
+            (numbers.drop_reference, True),
+            (numbers.drop_reference, False),
+            (numbers.drop_reference, False),
         ):
             step(7)
             self.assertEqual(numbers.in_use(7), used, step)
         numbers.take(3)
-        self.assertEqual((numbers.under_way(), numbers.most()), ({3}, 1))
+        self.assertEqual((numbers.pending(), numbers.most()), ({3}, 1))
 
     @given(used=st.sets(st.integers(0, 9)), low=st.integers(0, 9), high=st.integers(0, 9))
     def test_pick(self, used: set[int], low: int, high: int) -> None:
         """What is picked is free and in the range; nothing is only where nothing is free."""
-        numbers = Numbers()
+        numbers = NumberAllocator()
         for number in used:
-            numbers.learn_number(number)
+            numbers.add_reference(number)
         free = set(range(low, high + 1)) - used
         picked = numbers.pick(low, high)
         self.assertTrue(picked in free if free else picked is None)
 
 
 class AllocationsTests(SynchronousTestCase):
-    """Tests for L{Allocations}."""
+    """Tests for L{AllocatorMetrics}."""
 
     def test_counted(self) -> None:
         """What was got and what could not be had is counted apart; only what was got took time."""
-        counted = Allocations()
+        counted = AllocatorMetrics()
 
         def refuse() -> int:
             raise AllocationError("full")

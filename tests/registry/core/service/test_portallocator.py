@@ -42,5 +42,5 @@ class NodePortTests(SynchronousTestCase):
         """Services of the past may have ports that are out of the range; those are not the allocator's."""
         allocator = NodePortAllocator(30000, 30001)
         for port in (80, 30001):
-            allocator.learn_number(port)
+            allocator.add_reference(port)
         self.assertEqual(allocator.held(), {30001})

@@ -18,7 +18,14 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.storage import Write
-from kubetwist.registry.core.service.portregistry import LEAK_ROUNDS, REPAIR, bits_of, decoded, encoded, ports_in
+from kubetwist.registry.core.service.portregistry import (
+    NUM_REPAIRS_BEFORE_LEAK_CLEANUP,
+    REPAIR_INTERVAL,
+    decode_bitmap,
+    decoded,
+    encode_bitmap,
+    encoded,
+)
 from kubetwist.registry.stores import Stores
 from kubetwist.storage.errors import ForeignValue, KeyNotFound, RevisionCompacted
 from tests.registry.sharedstores import SharedStoresTestCase
@@ -47,8 +54,8 @@ class FormatTests(SynchronousTestCase):
     def test_round_trip(self, ports: set[int]) -> None:
         """What is written is what is read."""
         bits, low = decoded(encoded(30000, 32767, ports))
-        self.assertEqual(ports_in(bits, low), ports)
-        self.assertEqual(bits_of(ports, low), bits)
+        self.assertEqual(decode_bitmap(bits, low), ports)
+        self.assertEqual(encode_bitmap(ports, low), bits)
 
     def test_as_the_reference_writes_it(self) -> None:
         """The object is a RangeAllocation whose data is a big number, the lowest port in the lowest bit."""
@@ -83,7 +90,7 @@ class SharedNumbersTests(SharedStoresTestCase):
 
     def stored(self) -> set[int]:
         """The ports that the object in the storage has."""
-        return ports_in(*decoded(self.done(self.backend.read(KEY)).value))
+        return decode_bitmap(*decoded(self.done(self.backend.read(KEY)).value))
 
     def meddle(self, stores: Stores) -> Meddler:
         """Have somebody else write before a server does."""
@@ -147,8 +154,8 @@ class SharedNumbersTests(SharedStoresTestCase):
 
             def rival(number: int = number) -> None:
                 # The very numbers that the other service is about to get.
-                taken = self.allocators(self.one).services.ports.under_way()
-                (address,) = self.allocators(self.one).services.ips["IPv4"].under_way()
+                taken = self.allocators(self.one).services.ports.pending()
+                (address,) = self.allocators(self.one).services.ips["IPv4"].pending()
                 self.make(self.other, "services", service(f"rival{number}", *taken, str(IPv4Address(address))))
 
             self.meddle(self.one).before.append(rival)
@@ -164,7 +171,7 @@ class SharedNumbersTests(SharedStoresTestCase):
         made["spec"] = {**made["spec"], "type": "NodePort"}
 
         def rival() -> None:
-            self.make(self.other, "services", service("rival", *self.allocators(self.one).services.ports.under_way()))
+            self.make(self.other, "services", service("rival", *self.allocators(self.one).services.ports.pending()))
 
         self.meddle(self.one).before.append(rival)
         changed = self.change(self.one, "services", made)
@@ -193,10 +200,10 @@ class SharedNumbersTests(SharedStoresTestCase):
         assert shared_ports is not None
         self.done(shared_ports.repair(self.one.get("", "services").cache))
         self.assertEqual(self.stored(), {port_of(made), 30005})
-        for _ in range(LEAK_ROUNDS - 2):
-            self.clock.advance(REPAIR)
+        for _ in range(NUM_REPAIRS_BEFORE_LEAK_CLEANUP - 2):
+            self.clock.advance(REPAIR_INTERVAL)
         self.assertEqual(self.stored(), {30001, 30005})
-        self.clock.advance(REPAIR)
+        self.clock.advance(REPAIR_INTERVAL)
         self.assertEqual(self.stored(), {30001})
 
     def test_lost_object(self) -> None:

@@ -13,7 +13,7 @@ from twisted.trial.unittest import TestCase
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import GroupVersionKind
 from kubetwist.client.factory import Outgoing
-from kubetwist.registry.customresources.conversion import Conversion, Conversions
+from kubetwist.registry.customresources.conversion import CRConverter, CRConverterFactory
 from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
 from kubetwist.tracing.spans import Span, Tracer
 
@@ -47,17 +47,17 @@ class WebhookConversionTests(TestCase):
         self.addCleanup(lambda: Deferred.fromCoroutine(self.webhook.stop()))
         return Deferred.fromCoroutine(self.webhook.start())
 
-    def conversion(self, *versions: str, **config: Any) -> Conversion:
+    def conversion(self, *versions: str, **config: Any) -> CRConverter:
         """What the definition's conversion is."""
         client = {"url": f"{self.webhook.url}/convert", "caBundle": base64.b64encode(self.webhook.ca).decode()}
         webhook = {"clientConfig": config or client, "conversionReviewVersions": versions or ("v1",)}
         crd = {"metadata": {}, "spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
-        found = Conversions(self.outgoing, reactor)(crd)
+        found = CRConverterFactory(self.outgoing, reactor)(crd)
         assert found is not None
         self.addCleanup(found.close)
         return found
 
-    async def failure(self, conversion: Conversion | None = None) -> str:
+    async def failure(self, conversion: CRConverter | None = None) -> str:
         """The message of a conversion that fails."""
         error = await self.assertFailure(
             Deferred.fromCoroutine((conversion or self.conversion()).convert([kite("a")], V2)), APIStatusError

@@ -8,10 +8,10 @@ import orjson
 
 from kubetwist.api.resource import JSONObject
 from kubetwist.registry.generic.fieldmanager.manager import (
-    BuiltInVersions,
+    BuiltInVersionConverter,
     FieldManager,
 )
-from kubetwist.registry.generic.fieldmanager.resetfields import allowed_fields
+from kubetwist.registry.generic.fieldmanager.resetfields import reset_fields_filter
 from kubetwist.registry.kinds import kinds_for
 from tests.schema.release import definitions
 
@@ -28,11 +28,11 @@ def endpoint(resource: str, version: str = "v1", subresource: str = "") -> Field
     gvk = info.gvk(version)
     return FieldManager(
         gvk,
-        BuiltInVersions(definitions(), kinds),
+        BuiltInVersionConverter(definitions(), kinds),
         definitions().type_for(gvk).zero,
         stored=info.storage_kind,
         subresource=subresource,
-        filters=dict.fromkeys(kinds, allowed_fields(info, subresource)),
+        filters=dict.fromkeys(kinds, reset_fields_filter(info, subresource)),
     )
 
 

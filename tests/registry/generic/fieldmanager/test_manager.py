@@ -12,9 +12,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import GroupVersion, GroupVersionKind, JSONObject
 from kubetwist.registry.generic.fieldmanager.manager import (
-    BuiltInVersions,
+    BuiltInVersionConverter,
     built_in_field_manager,
-    keep_times,
+    ignore_managed_fields_timestamps,
 )
 from kubetwist.registry.kinds import kinds_for
 from tests.registry.generic.fieldmanager.objects import (
@@ -401,14 +401,14 @@ class ApplyTests(SynchronousTestCase):
 
 
 class TimesTests(SynchronousTestCase):
-    """L{keep_times}."""
+    """L{ignore_managed_fields_timestamps}."""
 
     def test_only_times(self) -> None:
         """When nothing but times differs, they are those of before."""
         live = created(config_map(a="1"))
         obj = {**copied(live), "kind": "ConfigMap"}
         obj["metadata"]["managedFields"][0]["time"] = LATER
-        keep_times(live, obj)
+        ignore_managed_fields_timestamps(live, obj)
         self.assertEqual(times(obj), {"maker": NOW})
 
     def test_more(self) -> None:
@@ -417,20 +417,20 @@ class TimesTests(SynchronousTestCase):
         for change in ({"data": {"a": "2"}}, {"immutable": True}):
             obj = {**copied(live), **change}
             obj["metadata"]["managedFields"][0]["time"] = LATER
-            keep_times(live, obj)
+            ignore_managed_fields_timestamps(live, obj)
             self.assertEqual(times(obj), {"maker": LATER})
         obj = copied(live)
         obj["metadata"]["managedFields"][0].update(time=LATER, manager="other")
-        keep_times(live, obj)
+        ignore_managed_fields_timestamps(live, obj)
         self.assertEqual(times(obj), {"other": LATER})
 
 
 class VersionsTests(SynchronousTestCase):
-    """L{BuiltInVersions}."""
+    """L{BuiltInVersionConverter}."""
 
     def test_unknown(self) -> None:
         """A version that the kind does not have has no type."""
         kind = GroupVersionKind(*GroupVersion.parse("v1"), "ConfigMap")
-        versions = BuiltInVersions(definitions(), {"v1": kind})
+        versions = BuiltInVersionConverter(definitions(), {"v1": kind})
         self.assertIsNone(versions.type_of("v2"))
         self.assertIs(versions.type_of("v1"), definitions().merge_type_for(kind))

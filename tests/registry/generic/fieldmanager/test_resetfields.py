@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.generic.fieldmanager.resetfields import BUT_STATUS, allowed_fields, usual_fields
+from kubetwist.registry.generic.fieldmanager.resetfields import (
+    EXCEPT_STATUS,
+    default_reset_fields_filter,
+    reset_fields_filter,
+)
 from kubetwist.schema.merge.fieldset import of_paths
 from tests.registry.generic.fieldmanager.objects import (
     INFOS,
@@ -16,16 +20,16 @@ class AllowedFieldsTests(SynchronousTestCase):
 
     def test_usual(self) -> None:
         """Where there is a status, the main resource's clients do not own it; elsewhere they own everything."""
-        self.assertEqual(allowed_fields(INFOS["nodes"], ""), BUT_STATUS)
+        self.assertEqual(reset_fields_filter(INFOS["nodes"], ""), EXCEPT_STATUS)
         fields = of_paths([("f:spec",), ("f:status",), ("f:metadata", "f:labels")])
-        self.assertEqual(allowed_fields(INFOS["configmaps"], "")(fields), fields)
-        self.assertEqual(usual_fields(True, "status")(fields), {"f:status": {}})
+        self.assertEqual(reset_fields_filter(INFOS["configmaps"], "")(fields), fields)
+        self.assertEqual(default_reset_fields_filter(True, "status")(fields), {"f:status": {}})
 
     def test_special(self) -> None:
         """Of requests for certificates their clients own nothing of what they ask; of a pod's resize all they send."""
         fields = of_paths([("f:spec", "f:containers", 'k:{"name":"a"}', name) for name in ("f:image", "f:resources")])
-        self.assertEqual(allowed_fields(INFOS["pods"], "resize")(fields), fields)
-        self.assertEqual(allowed_fields(INFOS["certificatesigningrequests"], "")(fields), {})
+        self.assertEqual(reset_fields_filter(INFOS["pods"], "resize")(fields), fields)
+        self.assertEqual(reset_fields_filter(INFOS["certificatesigningrequests"], "")(fields), {})
         labels = of_paths([("f:status",), ("f:metadata", "f:labels")])
         for resource in ("servicecidrs", "resourceclaims"):
-            self.assertEqual(allowed_fields(INFOS[resource], "status")(labels), {"f:status": {}})
+            self.assertEqual(reset_fields_filter(INFOS[resource], "status")(labels), {"f:status": {}})

@@ -8,10 +8,15 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersionKind, JSONObject
 from kubetwist.registry.generic.fieldmanager.manager import (
-    BuiltInVersions,
+    BuiltInVersionConverter,
     FieldManager,
 )
-from kubetwist.registry.generic.fieldmanager.scalehandler import from_scale, replicas_path, replicas_paths, to_scale
+from kubetwist.registry.generic.fieldmanager.scalehandler import (
+    replicas_path,
+    replicas_paths,
+    to_parent,
+    to_subresource,
+)
 from tests.registry.generic.fieldmanager.objects import (
     LATER,
     NOW,
@@ -44,7 +49,7 @@ class ScaleTests(SynchronousTestCase):
             self.entry("b", {"f:paused": {}}),
             self.entry("c", {"f:replicas": {}}, apiVersion="apps/v0"),
         ]
-        [shown] = to_scale(entries, self.PATHS)
+        [shown] = to_subresource(entries, self.PATHS)
         self.assertEqual(
             shown, {**entries[0], "apiVersion": "autoscaling/v1", "fieldsV1": {"f:spec": {"f:replicas": {}}}}
         )
@@ -53,15 +58,15 @@ class ScaleTests(SynchronousTestCase):
         """Who changes the replicas through the scale takes them from their owner, who keeps the rest."""
         scales = FieldManager(
             GroupVersionKind("autoscaling", "v1", "Scale"),
-            BuiltInVersions(definitions(), {"autoscaling/v1": GroupVersionKind("autoscaling", "v1", "Scale")}),
+            BuiltInVersionConverter(definitions(), {"autoscaling/v1": GroupVersionKind("autoscaling", "v1", "Scale")}),
             dict,
             subresource="scale",
         )
         entries = [self.entry("a", {"f:replicas": {}, "f:paused": {}}), self.entry("b", {"f:replicas": {}})]
-        live = {"metadata": {"uid": "u", "managedFields": to_scale(entries, self.PATHS)}, "spec": {"replicas": 1}}
+        live = {"metadata": {"uid": "u", "managedFields": to_subresource(entries, self.PATHS)}, "spec": {"replicas": 1}}
         scale = {**copied(live), "spec": {"replicas": 2}}
         scales.update(live, scale, "hpa", LATER)
-        found = from_scale(entries, scale["metadata"]["managedFields"], "apps/v1", self.PATHS)
+        found = to_parent(entries, scale["metadata"]["managedFields"], "apps/v1", self.PATHS)
         rest = self.entry("a", {"f:paused": {}})
         taken = self.entry("hpa", {"f:replicas": {}}, operation="Update", subresource="scale")
         del taken["time"]
@@ -70,7 +75,7 @@ class ScaleTests(SynchronousTestCase):
     def test_kept(self) -> None:
         """An applier whose replicas nobody touched keeps its entry."""
         entries = [self.entry("a", {"f:replicas": {}, "f:paused": {}})]
-        self.assertEqual(from_scale(entries, to_scale(entries, self.PATHS), "apps/v1", self.PATHS), entries)
+        self.assertEqual(to_parent(entries, to_subresource(entries, self.PATHS), "apps/v1", self.PATHS), entries)
 
     def test_path(self) -> None:
         """Custom resources say where their replicas are."""

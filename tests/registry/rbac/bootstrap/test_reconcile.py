@@ -7,11 +7,11 @@ from typing import Any
 from kubetwist.api.rbacrules import uncovered
 from kubetwist.registry.rbac.bootstrap.reconcile import (
     AUTOUPDATE,
+    compute_reconciled_role,
     expected_cluster_role_bindings,
     expected_cluster_roles,
     expected_role_bindings,
     expected_roles,
-    mended_role,
 )
 from kubetwist.registry.rbac.bootstrap.rules import EVENTS, rule
 from kubetwist.registry.rbac.ruleresolver import GROUP
@@ -151,9 +151,9 @@ class ReconcileTests(ReconcileTestCase):
             one for one in expected_cluster_roles() if one["metadata"]["name"] in ("admin", "system:kube-dns")
         )
         gathering = {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}
-        mended = mended_role({**admin, "aggregationRule": gathering}, admin)
+        mended = compute_reconciled_role({**admin, "aggregationRule": gathering}, admin)
         assert mended is not None
         selectors = mended["aggregationRule"]["clusterRoleSelectors"]
         self.assertEqual(selectors, [{"matchLabels": {"a": "b"}}, *admin["aggregationRule"]["clusterRoleSelectors"]])
-        self.assertEqual(mended_role({**dns, "aggregationRule": gathering}, dns), dns)
-        self.assertIsNone(mended_role(dns, dns))
+        self.assertEqual(compute_reconciled_role({**dns, "aggregationRule": gathering}, dns), dns)
+        self.assertIsNone(compute_reconciled_role(dns, dns))
