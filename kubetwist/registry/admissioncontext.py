@@ -1,4 +1,4 @@
-"""What admission plugins see of a server: L{kubetwist.api.admission.AdmissionContext} over its stores."""
+"""Implements L{kubetwist.api.admission.AdmissionContext} with the stores of the server."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class ServerAdmissionContext:
             except (RevisionConflict, KeyNotFound) as error:
                 if all(error.key != write.key for write in writes):
                     raise
-                # Somebody else has written one of them: begin again with that.
+                # A concurrent write changed one of the objects: retry with its new state.
                 await store.cache.seen(error.revision)
                 continue
             await store.cache.seen(revision)

@@ -10,7 +10,7 @@ from .kindtable import KINDS
 
 def resource_places(prefix: str) -> Callable[[str], GroupResource | None]:
     """
-    A function that tells by a key in the store of which resource the object there is.
+    Return a function that maps a storage key to the resource of the object.
 
     It knows the built-in resources of every release, and custom ones by the form of their keys. L{None} is its answer
     for what is no object of a resource. Of two resources with one place, it is the one in whose group objects are

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def seen(record: Record) -> JSONObject:
-    """An object as those see it who only look; decoded once."""
+    """Return the decoded, immutable object of a record; cached in the record."""
     views = record.views
     if views is None:
         views = record.views = {}
@@ -93,7 +93,7 @@ class Stores:
         return None if record is None else seen(record)
 
     def sizes(self, group: str, resource: str) -> tuple[int, int] | None:
-        """How many objects there are of a resource, and about how many bytes one has; L{None} where it is not known."""
+        """Return the number and the average size in bytes of a resource's objects; L{None} if there is no cache."""
         store = self.loaded(group, resource)
         return None if store is None else store.cache.sizes()
 
@@ -172,7 +172,7 @@ class Stores:
         try:
             await gatherResults(starts, consumeErrors=True)
         except FirstError as error:
-            # They all read one backend: what is wrong for one is wrong for all.
+            # All caches read one backend: the first error is reported.
             error.subFailure.raiseException()
         for store in self._stores.values():
             try:

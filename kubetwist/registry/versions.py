@@ -93,7 +93,7 @@ class Versions:
         An object as clients of a version see it, with C{kind} and C{apiVersion} first. C{obj} stays as it is.
 
         @param source: What it is.
-        @raise APIStatusError: Somebody else converts, and does not.
+        @raise APIStatusError: A conversion webhook or plugin failed.
         """
         obj = {**obj, "kind": source.kind, "apiVersion": source.api_version}
         if source != target:

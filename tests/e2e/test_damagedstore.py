@@ -59,7 +59,7 @@ def test_damaged_definition(start_server: Callable[..., SubprocessServer]) -> No
     assert (code, len(listed["items"])) == (200, 2)
     assert server.request("GET", "/openapi/v3/apis/example.com/v1")[0] == 200
     assert server.request("DELETE", f"{DEFINITIONS}/swans.example.com")[0] == 200
-    assert "swans.example.com is damaged in the store" in server.output()
+    assert "cannot decode stored CustomResourceDefinition: key=swans.example.com" in server.output()
 
 
 def test_changed_bytes(start_server: Callable[..., SubprocessServer]) -> None:

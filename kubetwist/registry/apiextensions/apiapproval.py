@@ -56,7 +56,7 @@ def _invalid_text() -> str:
 
 
 def validate_api_approval(crd: JSONObject, old: JSONObject | None) -> list[FieldError]:
-    """What is wrong with the approval of a definition; what was so before may stay so."""
+    """Return the errors of the API approval annotation; an update may keep those that the old object has."""
     if not is_protected((crd.get("spec") or {}).get("group") or ""):
         return []
     state = _state(crd)

@@ -31,7 +31,9 @@ class CustomResourceDefinitionStore(Store):
         try:
             return super().record(key, value, revision)
         except Exception as error:
-            self._log.error("the definition {key} is damaged in the store: {error!r}", key=key, error=error)
+            self._log.error(
+                "cannot decode stored CustomResourceDefinition: key={key} error={error!r}", key=key, error=error
+            )
             empty = {"metadata": {"name": key, "uid": "", "creationTimestamp": None}, "spec": {}, "status": {}}
             return Record.from_draft(key, revision, self.draft(empty))
 

@@ -57,7 +57,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         return validate_crd_status(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Formats that nobody checks, where they are new."""
+        """Return warnings for new formats that are not validated."""
         known = frozenset(schema_warnings(old)) if old is not None else ()
         return [text for text in schema_warnings(obj) if text not in known]
 

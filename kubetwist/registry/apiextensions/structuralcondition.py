@@ -1,5 +1,5 @@
 """
-Whether the schemas of a definition are structural: new ones must be, those of old ones are told about.
+The condition C{NonStructuralSchema}: old definitions may keep schemas that are not structural.
 
 See kubernetes/apiextensions-apiserver, C{pkg/controller/nonstructuralschema}.
 """
@@ -12,7 +12,7 @@ from ...schema.structuralrules import unsupported, validate_structural
 
 
 def structure(crd: JSONObject) -> tuple[str, str, str] | None:
-    """Status, reason and message of the condition C{NonStructuralSchema}; L{None} where there is nothing to tell."""
+    """Status, reason and message of the condition C{NonStructuralSchema}; L{None} if all schemas are structural."""
     errors = []
     if crd["spec"].get("preserveUnknownFields"):
         errors.append(invalid("spec.preserveUnknownFields", True, "must be false"))

@@ -12,7 +12,7 @@ from ..generic.validation.fields import PORT_RANGE, ErrorList, dns_subdomain, in
 
 
 def validate_api_service_name(obj: JSONObject, name: str, prefix: bool) -> Sequence[str]:
-    """What is wrong with a name of this service of an API; of what can be no part of a path nothing else is told."""
+    """Validate the name of an APIService; a name that is no path segment gets no further errors."""
     spec = obj.get("spec") or {}
     wanted = f"{spec.get('version') or ''}.{spec.get('group') or ''}"
     problems = validate_path_segment_name(name)

@@ -250,7 +250,7 @@ def _daemon_rolling(rolling: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def validate_daemon_set_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """The selector stays, which is told first."""
+    """Validate an update; errors of the immutable selector come first."""
     errors: ErrorList = []
     _immutable_selector(obj, old, errors)
     return errors + validate_daemon_set(obj)

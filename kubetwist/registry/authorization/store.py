@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @implementer(ICreator)
 class AccessReview:
-    """C{SubjectAccessReview} and its kin: may somebody do something?"""
+    """C{SubjectAccessReview}, C{SelfSubjectAccessReview} and C{LocalSubjectAccessReview}."""
 
     def __init__(self, info: ResourceInfo, context: ServerContext) -> None:
         self.info = info
@@ -99,7 +99,7 @@ def question(
     """
     What a review asks, as authorizers take it.
 
-    @param problems: Told what of the selectors is left out since nobody understands it; the question is wider then.
+    @param problems: Called with the parts of selectors that cannot be parsed and are left out; the check is wider then.
     """
     if resource is None:
         other = other or {}
@@ -172,7 +172,7 @@ def _check_rules_namespace(obj: JSONObject) -> None:
 
 @implementer(ICreator)
 class RulesReview:
-    """C{SelfSubjectRulesReview}: what may I do? Only rule-based authorizers can tell."""
+    """C{SelfSubjectRulesReview}: the rules of the user; only rule-based authorizers report them."""
 
     def __init__(self, info: ResourceInfo, context: ServerContext) -> None:
         self.info = info

@@ -491,7 +491,7 @@ _QUANTITIES = frozenset(
     ("targetValue", "targetAverageValue", "averageValue", "currentValue", "currentAverageValue", "Tolerance")
 )
 
-#: What tells whether a field of the annotations' metrics and conditions has its type.
+#: Type checks of fields of the metrics and conditions in annotations.
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("type", "status", "reason", "message"), _is_text),
     **dict.fromkeys(("name", "metricName", "container", "kind", "apiVersion"), _is_text),

@@ -65,7 +65,7 @@ def _metric(metric: JSONObject, current: JSONObject) -> str:
 
 
 def _value(now: JSONObject, name: str, known: bool) -> str:
-    """The current value; one that is not told is Go's nil where the metric is known at all."""
+    """Return the current value; a missing one is Go's nil if the metric has a status."""
     value = now.get(name)
     if value is None:
         return _quantity(None) if known else "<unknown>"

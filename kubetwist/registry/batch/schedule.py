@@ -1,5 +1,5 @@
 """
-The schedules of cron jobs: checked here, followed by whoever runs the jobs.
+Parsing of the schedules of cron jobs.
 
 The grammar and the texts are those of C{github.com/robfig/cron}, ParseStandard.
 """
@@ -33,7 +33,7 @@ _DESCRIPTORS: Final = {
 
 
 class CronError(ValueError):
-    """A schedule that makes no sense; the text tells why."""
+    """An invalid schedule; the text has the reason."""
 
 
 @frozen

@@ -96,7 +96,7 @@ class JobStrategy(Strategy):
         return jobstatus.validate_job_status_update(obj, old)
 
     def delete_warnings(self, propagation_policy: str | None, orphan_dependents: bool | None) -> Sequence[str]:
-        """Whoever does not say what becomes of the pods is told what will."""
+        """Return a warning for a DELETE without a propagation policy, which orphans the pods."""
         if propagation_policy is None and orphan_dependents is None:
             return (
                 "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to "

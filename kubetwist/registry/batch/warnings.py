@@ -17,7 +17,7 @@ _MANY_INDEXES: Final = (
 
 
 def job_warnings(spec: JSONObject, path: str) -> list[str]:
-    """What to tell of the spec of a job."""
+    """Return warnings for the spec of a job."""
     texts = []
     completions, parallelism = spec.get("completions") or 0, spec.get("parallelism") or 0
     if spec.get("completionMode") == "Indexed" and completions > _MANY_COMPLETIONS and parallelism > _MUCH_PARALLELISM:

@@ -10,7 +10,7 @@ from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
 from . import validation
 
-#: What coordinated elections of leaders are told by.
+#: Fields of coordinated leader election.
 _ELECTION: Final = ("strategy", "preferredHolder")
 
 
@@ -26,7 +26,7 @@ class LeaseStrategy(Strategy):
         obj.setdefault("spec", {})
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Nobody elects by strategies: their gate is closed."""
+        """Drop the fields of coordinated leader election, whose feature gate is off."""
         for name in _ELECTION:
             obj["spec"].pop(name, None)
 

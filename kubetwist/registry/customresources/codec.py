@@ -137,7 +137,7 @@ class CustomCodec(Codec):
         return obj
 
     def complaints(self, document: Decoded, problems: list[str], raw: bytes = b"") -> list[str]:
-        """What is told of duplicate fields, wherever they are, and then of unknown ones."""
+        """Return messages for duplicate fields, then for unknown ones."""
         return [*document.duplicates, *problems]
 
     def redecode(

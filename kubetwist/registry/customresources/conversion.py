@@ -1,5 +1,5 @@
 """
-Conversion of custom resources between versions by somebody else: a webhook, or a plugin in this process.
+Conversion of custom resources between versions by a webhook, or by a plugin in this process.
 
 Both may have to be waited for, while stores and encoders look at objects without waiting. So objects are brought into
 a version before they are looked at (L{kubetwist.registry.customresources.store.CustomStore.prepare}), many at a time,
@@ -62,7 +62,7 @@ Convert = Callable[[Sequence[JSONObject], str], Any]
 
 
 class ConversionFailed(ValueError):
-    """Somebody could not convert; the text says why, and is shown to clients."""
+    """The converter failed; the text has the reason and is sent to clients."""
 
 
 class CRConverter:
@@ -125,7 +125,9 @@ class CRConverter:
             raise APIStatusError.unknown(f"{about} failed: {error}") from None
         except Exception:
             self._log.failure("{about} failed", about=about)
-            raise APIStatusError.unknown(f"{about} failed: it broke off; the log of the server says why") from None
+            raise APIStatusError.unknown(
+                f"{about} failed: the converter raised an exception; see the server log"
+            ) from None
         if not isinstance(found, list) or len(found) != len(objects):
             count = len(found) if isinstance(found, list) else 0
             raise APIStatusError.unknown(f"{about} returned {count} objects, expected {len(objects)}")
@@ -370,14 +372,14 @@ class InFlightConversions:
         self._waiting: dict[Any, list[Deferred[None]]] = {}
 
     def begun(self, key: object) -> bool:
-        """Whether somebody converts C{key} already; the caller does, from now on, if not."""
+        """Return whether a conversion of C{key} is in flight; if not, register the caller's."""
         if key in self._waiting:
             return True
         self._waiting[key] = []
         return False
 
     async def wait(self, key: object) -> None:
-        """Until whoever converts C{key} is done, well or not."""
+        """Return a Deferred that fires when the conversion of C{key} has succeeded or failed."""
         waiters = self._waiting.get(key)
         if waiters is not None:
             waiter: Deferred[None] = Deferred()
@@ -385,7 +387,7 @@ class InFlightConversions:
             await waiter
 
     def done(self, keys: Sequence[object]) -> None:
-        """Whoever waits for one of C{keys} goes on."""
+        """Resume the callers that wait for C{keys}."""
         for key in keys:
             for waiter in self._waiting.pop(key, ()):
                 waiter.callback(None)

@@ -55,7 +55,7 @@ def converting_plugin(crd: JSONObject) -> str:
 
 
 def converts_elsewhere(crd: JSONObject) -> bool:
-    """Whether a definition leaves conversion to somebody: a webhook, or a plugin."""
+    """Return whether a webhook or plugin converts the objects of a definition."""
     return (crd["spec"].get("conversion") or {}).get("strategy") == "Webhook" or bool(converting_plugin(crd))
 
 
@@ -64,7 +64,7 @@ class CustomVersion:
     One version of a custom resource.
 
     @ivar size: Of its schema, in bytes of JSON.
-    @ivar warning: What those are told who use it, when it is deprecated.
+    @ivar warning: The warning for clients if the version is deprecated.
     """
 
     def __init__(self, definition: CustomDefinition, spec: JSONObject) -> None:
@@ -75,14 +75,14 @@ class CustomVersion:
         self.gvk = GroupVersionKind(definition.group, self.name, definition.kind)
         self._spec = {name: value for name, value in spec.items() if name != "schema"}
         schema = (spec.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
-        # There may be thousands of them, of hundreds of parts each, which nobody asks for.
+        # There may be thousands of them, of hundreds of parts each, and most are never requested.
         encoded = orjson.dumps(schema)
         self.size = len(encoded)
         self._schema = zlib.compress(encoded, 1)
 
     @property
     def schema(self) -> JSONObject:
-        """Its C{openAPIV3Schema}, decoded anew."""
+        """Its C{openAPIV3Schema}, decoded at each call."""
         decoded: JSONObject = orjson.loads(zlib.decompress(self._schema))
         return decoded
 
@@ -147,7 +147,7 @@ class CustomVersion:
 
     @cached_property
     def warning(self) -> str:
-        """What those are told who use it; C{""} when there is nothing to tell."""
+        """Return the deprecation warning; C{""} if the version is not deprecated."""
         if not self.deprecated:
             return ""
         said: str | None = self._spec.get("deprecationWarning")
@@ -216,7 +216,7 @@ class CustomDefinition:
         return found
 
     def use(self, compiled: list[tuple[CustomVersion, CustomType, ValueSchema]]) -> None:
-        """Take what L{compile} made, where nobody else has made it meanwhile."""
+        """Set the result of L{compile}, unless it was set since."""
         for version, kind, values in compiled:
             version.__dict__.setdefault("type", kind)
             version.__dict__.setdefault("values", values)

@@ -168,7 +168,7 @@ class CustomVersionConverter:
         return known
 
     async def learn(self, needed: ConversionNeeded) -> None:
-        """Have somebody else convert what was needed, and remember for a while what came of it."""
+        """Run the pending conversions, and cache their results for a while."""
         conversion, version = self._definition.conversion, self._version(needed.target)
         assert conversion is not None
         found: JSONObject | str

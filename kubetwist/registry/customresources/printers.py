@@ -47,7 +47,7 @@ class Printer:
             try:
                 path = JSONPath(column["jsonPath"])
             except JSONPathError:
-                # As the reference: columns from one that can not be read on are left out.
+                # As the reference: the columns from the first one that cannot be decoded are left out.
                 break
             self._columns.append((path, column["type"]))
             described = column.get("description")

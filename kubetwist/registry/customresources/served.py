@@ -1,4 +1,4 @@
-"""A custom resource that is served: its cache and stores, made when somebody first asks for an object."""
+"""A served custom resource: its cache and stores, created at the first request for an object."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ServedResource:
         return self._cache
 
     def start(self) -> Deferred[None]:
-        """Read the objects, if nobody has done so; fires when they are there."""
+        """Fill the cache unless it is filled; return when its objects are available."""
         if self.ready or self._stopped:
             return succeed(None)
         waiter: Deferred[None] = Deferred()

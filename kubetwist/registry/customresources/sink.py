@@ -175,7 +175,7 @@ class ConvertingWatchSink:
     def _broken(self, failure: Failure) -> None:
         error = failure.value
         if not isinstance(error, APIStatusError):
-            self._log.failure("a watch could not go on", failure)
+            self._log.failure("watch ended: unexpected error while converting its events", failure)
             error = APIStatusError.internal("the watch could not go on")
         self._fail(error)
 

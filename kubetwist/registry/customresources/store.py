@@ -35,7 +35,7 @@ class CustomStore(Store):
     """
     Takes and gives objects in the version of the request.
 
-    Where somebody else converts, what this gives is converted already: see L{prepare}.
+    With a webhook or plugin, the record is converted already: see L{prepare}.
 
     @ivar served: What it belongs to.
     @ivar codec: For that version.
@@ -132,7 +132,7 @@ class CustomStore(Store):
         for record in others:
             await under_way.wait((codec.gvk.version, record))
         if others:
-            # Whoever converted them may have failed.
+            # The other conversion may have failed.
             await self.prepare(others)
 
     async def converted(self, result: _Result | Awaitable[_Result]) -> _Result:

@@ -102,7 +102,7 @@ class CustomStrategy(Strategy):
         return self._with_rules(errors + self._validate_new_lists(obj, old), obj, old)
 
     def _with_rules(self, errors: list[FieldError], obj: JSONObject, old: JSONObject | None) -> list[FieldError]:
-        """Add what rules in CEL find, or that nobody has asked them, as the object is not even what they speak of."""
+        """Add the errors of CEL rules, or the error that they were skipped since the object violates its schema."""
         rules = self.version.rules
         if rules is None:
             return errors
@@ -147,7 +147,7 @@ class CustomStrategy(Strategy):
         return errors
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """New finalizers whose names could be anybody's."""
+        """Return new finalizers without a domain in their names."""
         fresh = set(obj["metadata"].get("finalizers") or ())
         if old is not None:
             fresh -= set(old["metadata"].get("finalizers") or ())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 APF_CONFIG_PRODUCER: Final = "api-priority-and-fairness-config-producer-v1"
-#: Those who tell, by applying it, how flow schemas and ranges of services are.
+#: Field manager that applies the status of flow schemas and ServiceCIDRs.
 APF_CONFIG_CONSUMER: Final = "api-priority-and-fairness-config-consumer-v1"
 _FLOW: Final = "flowcontrol.apiserver.k8s.io"
 _AUTOUPDATE: Final = {"apf.kubernetes.io/autoupdate-spec": "true"}

@@ -23,7 +23,7 @@ _VERBS: Final = (
     "watch",
 )
 _KINDS: Final = ("Group", "ServiceAccount", "User")
-#: The fields of subjects by their kinds, in the order in which those that do not belong there are told of.
+#: The fields of subjects by their kinds, in the order in which misplaced ones are reported.
 _SUBJECTS: Final = {"ServiceAccount": "serviceAccount", "User": "user", "Group": "group"}
 #: So many bits of a hash are dealt as hands of queues.
 _HASH_BITS: Final = 60
@@ -39,7 +39,7 @@ _EVERY_RULE: Final[JSONObject] = {
     ],
     "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
 }
-#: What nobody may change, since without it nothing could be mended.
+#: Objects that cannot be changed, since administrators need them for repairs.
 FIXED_SCHEMAS: Final[dict[str, JSONObject]] = {
     "exempt": {
         "priorityLevelConfiguration": {"name": "exempt"},

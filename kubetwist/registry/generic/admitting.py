@@ -1,4 +1,4 @@
-"""What admission is told of requests that no store serves: reviews, bindings by their older path, connections."""
+"""Admission for requests that no store serves: reviews, bindings, connections."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def virtual_attributes(
     info: ResourceInfo, context: AdmissionContext, scope: RequestScope, obj: JSONObject, options: CreateOptions
 ) -> AdmissionAttributes:
-    """The creation of an object that is answered at once instead of being stored."""
+    """Return the admission attributes for the creation of an object that is not stored."""
     version = scope.version or info.versions[0]
     return AdmissionAttributes(
         CREATE,
@@ -79,7 +79,7 @@ async def admit_connection(
     options: JSONObject,
 ) -> None:
     """
-    Ask all plugins about a request that is handed on to another server.
+    Run all admission plugins on a request that is proxied to another server.
 
     @param environment: The plugins, and what they see of the server.
     @param options: What the query says, as an object of its kind: C{PodExecOptions}.
@@ -111,9 +111,9 @@ async def admit_connection(
 
 def check_namespace(scope: RequestScope, obj: JSONObject) -> None:
     """
-    Have the object in the namespace of the request, if it is in one.
+    Set the namespace of the object to that of the request, or remove it for cluster-scoped requests.
 
-    @raise APIStatusError: It says that it is in another one (400).
+    @raise APIStatusError: The object names another namespace (400).
     """
     meta = obj.setdefault("metadata", {})
     if not scope.namespace:

@@ -1,4 +1,4 @@
-"""What an object takes of something shared before it is written: addresses, ports."""
+"""Allocations of shared resources, such as addresses and ports, around the write of an object."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from ...storage.errors import RevisionConflict
 
 
 class AllocationConflict(RevisionConflict):
-    """Another server has given away what a write was to take: the write begins again, with something else."""
+    """Another server allocated a number of this write; the write is repeated with another number."""
 
 
 class Allocation:
-    """Nothing. Kinds that take something make their own."""
+    """The allocation of one write. This base class allocates nothing."""
 
     __slots__ = ()
 
     def writes(self) -> Sequence[Write]:
-        """What else is written in the same transaction."""
+        """Return further writes of the same transaction."""
         return ()
 
     def commit(self) -> None:
-        """The object is written: keep what was taken."""
+        """Keep the allocation: the object is written."""
 
     def cancel(self) -> None:
-        """The object is not written: give back what was taken."""
+        """Release the allocation: the object is not written."""
 
     def undo(self, obj: JSONObject) -> None:
-        """Take out of an object again what was filled in, for the next attempt."""
+        """Remove the allocated values from an object, for the next attempt."""
 
 
 NOTHING = Allocation()

@@ -1,4 +1,4 @@
-"""What clients are told of the errors of watch caches."""
+"""Maps errors of watch caches to API errors."""
 
 from __future__ import annotations
 

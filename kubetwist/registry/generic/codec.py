@@ -161,7 +161,7 @@ class Codec:
 
     def complaints(self, document: Decoded, problems: list[str], raw: bytes = b"") -> list[str]:
         """
-        What is told of unknown and duplicate fields, in the order in which the reference meets them.
+        Return messages for unknown and duplicate fields, in the reference's order.
 
         @param problems: What L{decode} had to say of the document.
         @raise APIStatusError: A value that another one replaced does not fit its field (400).
@@ -179,14 +179,14 @@ class Codec:
         """
         Read a protobuf body for L{decode}.
 
-        @raise BodyError: It does not tell what it is.
+        @raise BodyError: It has no kind or apiVersion.
         @raise APIStatusError: It is not what it says (400).
         """
         envelope = read_envelope(data)
         api_version = _parsable(envelope.api_version) or self.gvk.api_version
         kind = envelope.kind or self.gvk.kind
         value: JSONObject = {}
-        # What is of another kind is refused for that, before anybody looks for its content.
+        # A wrong kind is rejected before the content is decoded.
         if kind == self.gvk.kind and api_version == self.gvk.api_version:
             try:
                 value = self._definitions.protobuf.decode(self._definitions.definition_of(self.gvk), envelope.raw)
@@ -196,7 +196,7 @@ class Codec:
 
     def read_delete_options(self, data: bytes) -> JSONObject:
         """
-        The value of a protobuf body that tells how to delete.
+        Decode a protobuf body with C{DeleteOptions}.
 
         @raise BodyError: It is none.
         """
@@ -344,13 +344,13 @@ class Codec:
         return self._definitions.description(f"io.k8s.{type_name}", field)
 
     def unreadable(self, why: str) -> APIStatusError:
-        """The error for a body that can not be made an object of this kind."""
+        """Return the error for a body that cannot be decoded as this kind."""
         return APIStatusError.bad_request(
             f'{self.gvk.kind} in version "{self.gvk.version}" cannot be handled as a {self.gvk.kind}: {why}'
         )
 
     def unrecognized(self, why: str, raw: bytes) -> APIStatusError:
-        """The error for a body that does not even tell what it is."""
+        """Return the error for a body without kind or apiVersion."""
         return APIStatusError.bad_request(
             f"the object provided is unrecognized (must be of type {self.gvk.kind}): {why} ({summary(raw)})"
         )
@@ -402,7 +402,7 @@ def identity(value: JSONValue) -> tuple[str, str]:
     """
     The kind and apiVersion that a value says it has; C{""} for what it does not say.
 
-    @raise ValueError: It can not say so; the text is the reference's.
+    @raise ValueError: A field has the wrong type; the text is the reference's.
     """
     unreadable = "couldn't get version/kind; json parse error: json: cannot unmarshal"
     if not isinstance(value, dict):
@@ -421,7 +421,7 @@ def identity(value: JSONValue) -> tuple[str, str]:
 
 
 def _parsable(api_version: str) -> str:
-    """A version in protobuf; the reference takes one that it can not parse, or that has only a group, for none."""
+    """A version in protobuf; one that cannot be parsed, or has only a group, counts as empty, as in the reference."""
     return "" if api_version.count("/") > 1 or api_version.endswith("/") else api_version
 
 

@@ -162,7 +162,7 @@ def _prepared_creation(store: StoreBase, obj: JSONObject, scope: RequestScope) -
 
 
 def validate_new_object(store: StoreBase, obj: JSONObject) -> list[FieldError]:
-    """All that is wrong with a new object."""
+    """Return the validation errors of a new object."""
     meta = obj["metadata"]
     found = store.checked(store.strategy.validate, obj)
     if found and not store.strategy.checks_metadata:
@@ -185,7 +185,7 @@ def validate_new_object(store: StoreBase, obj: JSONObject) -> list[FieldError]:
 
 
 def taken(store: StoreBase, error: KeyExists, meta: JSONObject) -> APIStatusError:
-    """The 409 for a name that is taken; it tells when its holder is on the way out."""
+    """Return the 409 AlreadyExists; its message says if the existing object is being deleted."""
     taken = APIStatusError.already_exists(store.group_resource, meta["name"])
     if meta.get("generateName"):
         taken.message += ", the server was not able to generate a unique name for the object"

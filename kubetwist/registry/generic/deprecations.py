@@ -15,7 +15,7 @@ DEPRECATED: Final[dict[GroupVersionKind, tuple[int, str]]] = {
 
 def deprecation_warning(gvk: GroupVersionKind, minor: int) -> str:
     """
-    What clients of a kind are told with every answer; C{""} for nothing.
+    Return the deprecation warning of a kind; C{""} if it is not deprecated.
 
     @param minor: Of the Kubernetes version that is served.
     """

@@ -34,7 +34,7 @@ class _Fields:
     @ivar getters: By the field's name in the stored version.
     @ivar namespace: Whether C{metadata.namespace} is one of them, too.
     @ivar aliases: Other names of fields, and fields without a value, which are always C{""}.
-    @ivar refusal: What those are told who ask for another field; C{label}, C{quoted} and C{kind} are filled in.
+    @ivar refusal: Format of the error for an unsupported field, with C{label}, C{quoted} and C{kind}.
     """
 
     getters: Mapping[str, Getter]
@@ -54,7 +54,7 @@ def check_field_selector(info: ResourceInfo, version: str, terms: Iterable[Term]
     The terms in the names of the stored version.
 
     @param version: That of the request; it has the names that C{terms} may use.
-    @raise ValueError: A field can not be selected by; the text is for the client.
+    @raise ValueError: The field is not selectable; the text is for the client.
     """
     if info.custom_fields is not None:
         return tuple((_custom(info, version, label), value, equal) for label, value, equal in terms)

@@ -91,7 +91,7 @@ class StoreHooks:
         self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions
     ) -> None:
         """
-        Check whether this user may write this content, for kinds that give power to others.
+        Check the write for privilege escalation, for kinds that grant permissions.
 
         @param obj: The object after mutating admission, before all other checks.
         @param old: The stored object; L{None} when it is created.
@@ -112,10 +112,10 @@ class StoreHooks:
     @hook
     def reserve(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> Allocation:
         """
-        Allocate what a valid object needs of something shared, and set it in the object.
+        Allocate shared resources that a valid object needs, and set them in the object.
 
         @param old: The stored object; L{None} when it is created.
-        @return: What is allocated, to be committed or cancelled; also in a dry run.
+        @return: The allocation, to be committed or cancelled; also in a dry run.
         """
         return NOTHING
 
@@ -156,4 +156,4 @@ class StoreHooks:
 
     @hook
     def deleted(self, obj: JSONObject) -> None:
-        """Release what an object held that is deleted now."""
+        """Release the shared resources of a deleted object."""

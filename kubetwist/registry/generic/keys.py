@@ -12,7 +12,7 @@ def check_key(name: str, namespace: str | None = None) -> None:
     Look whether there can be such an object at all.
 
     @param namespace: L{None} for what is in none.
-    @raise APIStatusError: There can not: a part is missing, or the name could not be a part of a path (400).
+    @raise APIStatusError: A part is missing, or the name is no valid path segment (400).
     """
     if namespace == "":
         raise APIStatusError.bad_request("Namespace parameter required.")

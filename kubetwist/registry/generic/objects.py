@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from .storedprotobuf import StoredProtobuf
 
 
-#: Bytes of an object as it is stored: what is larger than a request may be can not be written again. Defaults and the
+#: Maximum size, in bytes, of a stored object: a larger one could not be sent in a request again. Defaults and the
 #: owners of fields make objects grow; etcd has a limit of its own, which embedded storages have not.
 LONGEST: Final = 3 * 1024 * 1024
 
@@ -191,7 +191,7 @@ class StoreBase(StoreHooks):
 
     @hook
     def complete(self, obj: JSONObject) -> None:
-        """Fill in what whoever has stored an object did not know of, such as an older release."""
+        """Set defaults of fields that older releases did not store."""
         self.strategy.complete(obj)
 
     def _of_protobuf(self, value: bytes) -> JSONObject:
@@ -215,7 +215,7 @@ class StoreBase(StoreHooks):
         """
         What is stored, to the byte as kube-apiserver ends it: the draft's body behind kind and apiVersion.
 
-        @raise APIStatusError: The object can not be written as protobuf (500).
+        @raise APIStatusError: The object cannot be encoded as protobuf (500).
         """
         if self.stored_as is not None:
             return self.stored_as.encode(self.gvk, draft.body)

@@ -20,9 +20,9 @@ class _ObjectWaiter:
     """Tells, in a turn of its own, when there is something to look at."""
 
     def __init__(self, reactor: IReactorTime, seconds: float) -> None:
-        self.told: Deferred[None] = Deferred()
+        self.done: Deferred[None] = Deferred()
         self._reactor = reactor
-        self._call = reactor.callLater(seconds, self.told.callback, None)
+        self._call = reactor.callLater(seconds, self.done.callback, None)
 
     def send(self, kind: str, record: Record | None, event: object) -> None:
         """See L{IWatchSink.send}: it comes amid the write that made the object."""
@@ -30,7 +30,7 @@ class _ObjectWaiter:
             self._call.reset(0)
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
-        """Nothing appeared."""
+        """Ignore a bookmark."""
 
     def end(self, error: Exception | None) -> None:
         """The cache starts over: what it knows then is as good as it gets."""
@@ -54,7 +54,7 @@ async def wait_for_object(cache: WatchCache, key: str, seconds: float, reactor: 
     appearance = _ObjectWaiter(reactor, seconds)
     watch = cache.watch(key, sink=appearance)
     try:
-        await appearance.told
+        await appearance.done
     finally:
         watch.stop()
         appearance.stop()

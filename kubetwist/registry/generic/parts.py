@@ -1,4 +1,4 @@
-"""Subresources that are the object itself, of which only a part can be written: C{status} and others."""
+"""Subresources that write a part of the object: C{status} and others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @implementer(IUpdater)
 class SubresourceUpdater:
-    """A part of an object that can be written but, by this path, not read: C{namespaces/finalize}."""
+    """Storage of a subresource that can only be updated: C{namespaces/finalize}."""
 
     def __init__(self, store: Store, rules: UpdateRules) -> None:
         self.store = store
@@ -27,7 +27,7 @@ class SubresourceUpdater:
         self.rules = rules
 
     def check_uid(self, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
-        """As the store's."""
+        """See L{Store.check_uid}."""
         self.store.check_uid(scope, obj, old)
 
     async def update(
@@ -47,7 +47,7 @@ class SubresourceUpdater:
 
 @implementer(IPatcher)
 class SubresourceStore(SubresourceUpdater):
-    """A part of an object that can be read, replaced and patched: C{status}."""
+    """Storage of a subresource that can be read, updated and patched: C{status}."""
 
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{kubetwist.interfaces.IGetter.get}."""
@@ -55,6 +55,6 @@ class SubresourceStore(SubresourceUpdater):
 
 
 def status_rules(store: Store) -> UpdateRules:
-    """What the status subresource may write."""
+    """Return the update rules of the status subresource."""
     strategy = store.strategy
     return UpdateRules("status", strategy.prepare_for_status_update, strategy.validate_status_update)

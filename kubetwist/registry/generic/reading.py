@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FRESHNESS_TIMEOUT = 3.0
 #: Longer selectors and namespaces are looked at every time: they would fill the memory.
 REMEMBERED_LENGTH: Final = 1024
-#: How many objects that can not be read a list tells of.
+#: Maximum number of corrupt objects that the error of a list names.
 MOST_UNREADABLE: Final = 100
 
 #: Number of labels and fields that a list compares in one turn of the reactor, which takes some milliseconds.
@@ -74,7 +74,7 @@ class SelectionPredicate:
 
 def select(store: HasInfo, scope: RequestScope, options: ListOptions) -> SelectionPredicate:
     """
-    Split the selectors into what keys tell and what has to be asked of each record.
+    Split the selectors into a key prefix or key, and a matcher of records.
 
     Who selects the same gets the same matcher, so that a cache need not ask it once for each of them.
     """
@@ -238,7 +238,7 @@ async def _list_when_fresh(store: StoreBase, scope: RequestScope, options: ListO
 
 def _refuse_unreadable(store: StoreBase, found: Sequence[UnreadableValue]) -> None:
     """
-    Where what can not be read can be deleted, tell all that there is of it.
+    List all corrupt objects, if they can be deleted.
 
     @raise APIStatusError: There is something (500).
     """
@@ -349,7 +349,7 @@ async def _list_from_storage(
     start_after: str,
     revision: int,
 ) -> Listing:
-    """What the cache has forgotten, or is not to be asked, may still be in the backend."""
+    """List from the storage at a revision that the cache no longer has, or must not be used for."""
     read = store.cache.list_at if store.cached and not scope.from_storage else store.cache.list_stored
     try:
         return await read(selection.prefix, match=match, limit=limit, start_after=start_after, revision=revision)
@@ -390,7 +390,7 @@ def _path_prefix(namespaced: bool, scope: RequestScope) -> str:
 
 
 def expired_list(options: ListOptions, start_after: str, prefix: str) -> APIStatusError:
-    """The 410 for a list at a forgotten revision; a paged one is told a token to go on with, at the newest."""
+    """Return the 410 Expired for a compacted revision; a paged list gets a token to continue at the newest."""
     if not options.continue_token:
         return APIStatusError.expired("The resourceVersion for the provided list is too old.")
     failure = APIStatusError.expired(

@@ -123,7 +123,7 @@ class ResourceInfo:
     @ivar storage_version: The version in which objects are stored and cached, within C{storage_group}.
     @ivar key_prefix: Below C{/registry/}, without slashes at the ends: C{"services/specs"}.
     @ivar storage_group: The group in whose shape objects are stored: that of C{events.k8s.io} is the core group.
-    @ivar hash_version: The version that C{storageVersionHash} tells of.
+    @ivar hash_version: The version from which C{storageVersionHash} is computed.
     @ivar stored: Whether there are objects of it at all, which there are not of reviews and bindings.
     @ivar custom_fields: For custom resources, what objects can be selected by in each version, besides name and
         namespace.
@@ -176,5 +176,5 @@ class ResourceInfo:
 
 
 def storage_version_hash(group: str, version: str, kind: str) -> str:
-    """What discovery tells clients, so that they notice when stored objects change their version."""
+    """Return C{storageVersionHash} of discovery, by which clients detect a change of the storage version."""
     return b64encode(sha256(f"{group}/{version}/{kind}".encode()).digest()[:8]).decode()

@@ -1,8 +1,8 @@
 """
-The generic store: what every kind of stored resource does alike, between HTTP above and bytes below.
+The generic store: the verbs of all stored resources (Go: C{pkg/registry/generic/registry}).
 
 Reads are answered from the watch cache. Writes go decode -> admission (mutating) -> the kind's rules -> admission
-(validating) -> one compare-and-swap; they are repeated when somebody else wrote in between. Each verb has a module with
+(validating) -> one compare-and-swap; they are repeated after a conflicting write. Each verb has a module with
 functions of the store: L{kubetwist.registry.generic.reading}, L{kubetwist.registry.generic.creation},
 L{kubetwist.registry.generic.updates} and L{kubetwist.registry.generic.removal}. They stand on
 L{kubetwist.registry.generic.objects}, and call the hooks of L{kubetwist.registry.generic.hooks}.

@@ -1,5 +1,5 @@
 """
-What kube-apiserver stores as protobuf: the objects of built-in kinds, unless it is told otherwise.
+Objects stored as protobuf, the default of kube-apiserver for built-in kinds.
 
 They become what the same objects are as JSON, and the other way round.
 """
@@ -52,7 +52,7 @@ def encode_stored(definitions: Definitions, gvk: GroupVersionKind, body: bytes) 
     What kube-apiserver would store, octet by octet.
 
     @param body: The object as JSON; it says nothing of its revision.
-    @raise WireError: It can not be written.
+    @raise WireError: It cannot be encoded.
     """
     message = definitions.protobuf.encode(definitions.definition_of(gvk), orjson.loads(body))
     return envelope(gvk.api_version, gvk.kind, message)

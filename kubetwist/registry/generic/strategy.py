@@ -47,7 +47,7 @@ class Strategy:
     #: What DELETE without a policy does to dependents: L{None} (background) or C{"orphan"}.
     default_garbage_collection: str | None = None
 
-    #: What the kind does with the metadata of updates, after the generic rules: it decides how often an error is told.
+    #: Metadata rules of updates that the kind runs after the generic ones: an error may be reported twice.
     #: See L{kubetwist.api.objectmeta}.
     metadata_update_rules: Sequence[Rule] = ("compare",)
     #: Likewise, of updates through subresources.
@@ -106,7 +106,7 @@ class Strategy:
             self.reset_status(obj)
 
     def prepare_for_creator(self, obj: JSONObject, user: UserInfo) -> None:
-        """Change a new C{obj}: put in it who made it, for kinds that tell."""
+        """Set the creating user in a new C{obj}, for kinds that record it."""
 
     def reset_status(self, obj: JSONObject) -> None:
         """Give a new C{obj} the status that its kind is born with."""
@@ -167,15 +167,15 @@ class Strategy:
         return ()
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """What the client should be told with a Warning header."""
+        """Return the texts of Warning headers for a write."""
         return ()
 
     def early_warnings(self, obj: JSONObject) -> Sequence[str]:
-        """What the client should be told of a new C{obj} even if it is refused, before it is prepared."""
+        """Return warnings for a new C{obj} before it is prepared; they are sent even if it is rejected."""
         return ()
 
     def delete_warnings(self, propagation_policy: str | None, orphan_dependents: bool | None) -> Sequence[str]:
-        """What the client of a DELETE should be told with a Warning header."""
+        """Return the texts of Warning headers for a DELETE."""
         return ()
 
     def grace_period(self, obj: JSONObject, options: DeleteOptions) -> int | None:

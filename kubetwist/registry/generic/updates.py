@@ -26,14 +26,14 @@ from .floats import put_floats, take_floats
 from .objects import StoreBase
 from .owners import drop_repeated_owners
 
-#: How often an update that named no resourceVersion is repeated when others write in between.
+#: Maximum number of attempts of an update without a resourceVersion, which is repeated after conflicts.
 ATTEMPTS = 50
 
 
 @frozen
 class AdmittedView:
     """
-    What admission sees of an object where clients see another kind than is stored: C{Scale}.
+    The view of an object that admission gets if clients write another kind than is stored: C{Scale}.
 
     @ivar of: Makes it of a stored object.
     @ivar put: Given a stored object, which it changes, and what admission made of its view; raises an
@@ -131,7 +131,7 @@ async def create_by_update(
     options: WriteOptions,
     patching: bool,
 ) -> Record | JSONObject:
-    """PUT where nothing is; the resourceVersion does not matter, a uid can not match."""
+    """Create an object by PUT or apply. The resourceVersion is ignored; a uid is a conflict."""
     obj = await scope.compute(0, change, None)
     meta = obj["metadata"]
     store.check_namespace(scope, meta)
@@ -196,7 +196,7 @@ async def _update(
     size = len(record.item)
     errors = await compute_rules(scope, size, _prepare_and_validate, store, obj, old, rules, scope)
     if errors:
-        errors = told(errors, scope)
+        errors = warn_ratcheted_errors(errors, scope)
         if errors:
             raise await scope.compute(size, store.invalid, meta.get("name", ""), errors)
     if rules.main:
@@ -308,7 +308,7 @@ async def admit_update(
     """
     Let the mutating plugins change what an update makes of an object.
 
-    @return: For the validating ones; L{None} when nobody is asked.
+    @return: For the validating ones; L{None} if admission is skipped.
     """
     if scope.admitted:
         return None
@@ -404,7 +404,7 @@ def preserve_system_metadata(meta: JSONObject, before: JSONObject) -> None:
     meta.pop("selfLink", None)
 
 
-def told(errors: Sequence[FieldError], scope: RequestScope) -> list[FieldError]:
+def warn_ratcheted_errors(errors: Sequence[FieldError], scope: RequestScope) -> list[FieldError]:
     """What is wrong, without what was wrong before and is tolerated: of that, the client is warned."""
     for field_error in errors:
         if isinstance(field_error, RatchetedError):

@@ -2,7 +2,7 @@
 Who holds which rules: roles and bindings of RBAC, indexed by whom they are bound to.
 
 Read from the watch caches and kept up to date one object at a time. The authorizer asks it, and so do the stores of
-roles and bindings, which let nobody give away what he does not have, whatever the authorizers are.
+roles and bindings, which check privilege escalation with any authorizer.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Binding:
         return None
 
     def describe_for(self, user: UserInfo) -> str:
-        """The binding, and the first of its subjects that is C{user}, as the reference tells it."""
+        """Describe the binding and its first subject that matches C{user} (Go C{roleBindingDescriber})."""
         kind, name = ("RoleBinding", f"{self.name}/{self.namespace}") if self.namespace else (CLUSTER, self.name)
         text = f"{kind} {quoted(name)} of {self.role[0]} {quoted(self.role[1])}"
         subject = self.matching_subject(user)
@@ -98,7 +98,7 @@ class RoleNotFound(Exception):
 
 
 def _place(subject: JSONObject, namespace: str) -> Place | None:
-    """Where a binding in C{namespace} is found by those who are this subject; L{None} when nobody is."""
+    """Return the index key of a subject of a binding in C{namespace}; L{None} for one that matches no user."""
     kind, name = subject.get("kind", ""), subject.get("name", "")
     if kind != "ServiceAccount":
         return kind, name, namespace
@@ -163,7 +163,7 @@ class RuleResolver:
         """
         The L{generation}, for those who keep what they derive. From the first call on, the caches are followed.
 
-        @raise StorageUnavailable: They were never filled. Later, while one fills anew, what is known goes on to hold.
+        @raise StorageUnavailable: The caches were never filled. The index stays valid while a cache is refilled later.
         """
         if not self._watches:
             self._start_watches()
@@ -180,7 +180,7 @@ class RuleResolver:
         self.generation += 1
 
     def stop(self) -> None:
-        """Follow no longer; the next question begins anew."""
+        """Stop the watches; the next request starts them again."""
         watches, self._watches = self._watches, []
         for watch in watches:
             watch.stop()

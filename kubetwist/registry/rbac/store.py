@@ -1,5 +1,5 @@
 """
-Roles and bindings: nobody may give away what he does not have.
+RBAC stores with the privilege escalation check.
 
 Whoever writes a role must hold all rules in it, or be allowed to C{escalate} it; whoever writes a binding must hold
 all rules of its role, or be allowed to C{bind} that role. This is asked whatever the authorizers are.
@@ -49,7 +49,7 @@ class EscalationCheckedStore(Store):
         super().__init__(resource, environment)
 
     async def commit(self, key: str, draft: Draft | None, expected: int, hold: Allocation = NOTHING, *more: Any) -> int:
-        """See L{Store.commit}; whoever is answered then has what the write gives, and lacks what it takes away."""
+        """See L{Store.commit}; on return the rule resolver has the write."""
         revision = await super().commit(key, draft, expected, hold, *more)
         await self._grants.seen(revision)
         return revision
@@ -90,7 +90,7 @@ class EscalationCheckedStore(Store):
 
     def role_not_found(self, error: RoleNotFound) -> APIStatusError:
         """
-        The error for a role: there can not be one by that name (400), or is none (404).
+        The error for a role: the name is invalid (400), or there is no such role (404).
 
         The reference then names the resource that is being written instead.
         """
@@ -150,7 +150,7 @@ class BindingStore(EscalationCheckedStore):
 
 
 def content(obj: JSONObject) -> JSONObject:
-    """What of an object gives somebody something."""
+    """Return the object without metadata that garbage collection changes (Go C{IsOnlyMutatingGCFields})."""
     meta = {name: value for name, value in obj["metadata"].items() if name not in _HARMLESS}
     rest = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion", "metadata")}
     return {**rest, "metadata": meta}

@@ -30,7 +30,7 @@ from ..generic.validation.fields import (
 
 _FS_GROUP: Final = ("File", "None", "ReadWriteOnceWithFSType")
 _MAX_PARAMETERS: Final = 256 * 1024
-#: How often one term is told to be like others; the reference tells it for each of them.
+#: Maximum number of duplicate errors for one term; the reference reports each.
 _MOST_REPEATS: Final = 100
 
 
@@ -272,7 +272,7 @@ def _attachment_status(status: JSONObject, errors: ErrorList) -> None:
     for name in ("attachError", "detachError"):
         error = status.get(name) or {}
         if byte_length(error.get("message") or "") > 1024:
-            # The limit that the reference tells is another one's.
+            # The reference's message has the limit of another field.
             errors.append(too_long(f"status.{name}.message", _MAX_PARAMETERS))
         code = error.get("errorCode")
         if code is not None and code < 0:
@@ -289,7 +289,7 @@ def validate_attachment_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
 
 
 def validate_attributes_class(obj: JSONObject) -> list[FieldError]:
-    """A driver and what it is to be told."""
+    """Validate a driver and its opaque parameters."""
     errors: ErrorList = []
     _provisioner(obj.get("driverName") or "", "driverName", errors)
     _parameters(obj.get("parameters"), "parameters", errors, needed=True)

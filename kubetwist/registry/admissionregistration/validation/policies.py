@@ -38,7 +38,7 @@ _PATCH_TYPES: Final = {"JSONPatch": "jsonPatch", "ApplyConfiguration": "applyCon
 
 
 class _Expressions:
-    """Compiles what a policy says, and tells what does not compile."""
+    """Compiles the expressions of a policy, and reports those that do not compile."""
 
     def __init__(self, names: OptionalVariables, errors: ErrorList, *, composited: bool) -> None:
         """
@@ -50,7 +50,7 @@ class _Expressions:
 
     def variable(self, name: str, text: str, path: str) -> None:
         """One that later expressions may name."""
-        self._tell(self._compiler.compile_and_store_variable(name, text, self.names).cause(path))
+        self._report(self._compiler.compile_and_store_variable(name, text, self.names).cause(path))
 
     def check(
         self, text: str, path: str, wanted: Sequence[Type], names: OptionalVariables | None = None, shown: str = ""
@@ -58,11 +58,11 @@ class _Expressions:
         """
         One whose value is of a type.
 
-        @param shown: What is told of it when it is wrong, if that is not C{text}.
+        @param shown: The value in the error, if it is not C{text}.
         """
-        self._tell(self._compiler.compile(text, names or self.names, wanted).cause(path, shown))
+        self._report(self._compiler.compile(text, names or self.names, wanted).cause(path, shown))
 
-    def _tell(self, field_error: FieldError | None) -> None:
+    def _report(self, field_error: FieldError | None) -> None:
         if field_error is not None:
             self._causes.append(field_error)
 
@@ -247,7 +247,7 @@ def _param_kind(kind: JSONObject, path: str, errors: ErrorList) -> None:
 
 
 def _operations(resources: JSONObject, path: str, errors: ErrorList) -> None:
-    """What is deleted can not be changed."""
+    """Return an error for mutations of DELETE requests."""
     for rule in resources.get("resourceRules") or ():
         for operation in rule.get("operations") or ():
             if operation not in _MUTATING_OPERATIONS:

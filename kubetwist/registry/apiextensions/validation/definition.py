@@ -81,7 +81,7 @@ def validate_crd_name(crd: JSONObject, name: str, prefix: bool) -> list[str]:
 
 
 def validate_crd_status(crd: JSONObject) -> list[FieldError]:
-    """What is wrong with a status that a client writes."""
+    """Return the validation errors of a status that a client writes."""
     return validate_crd_names((crd.get("status") or {}).get("acceptedNames") or {}, "status.acceptedNames")
 
 
@@ -161,7 +161,7 @@ def _must_be_structural(spec: JSONObject, old: JSONObject | None) -> bool:
 
 
 def _validate_schema_presence(spec: JSONObject, old: JSONObject | None) -> list[FieldError]:
-    """Versions without a schema; older definitions may have some if nothing is pruned, or if they are not served."""
+    """Return an error for versions without a schema, unless the old definition has some and may keep them."""
     lenient = old is not None and any(_schema_of(one) is None for one in old.get("versions") or ())
     if lenient and spec.get("preserveUnknownFields"):
         return []
@@ -176,7 +176,7 @@ def _validate_schema_presence(spec: JSONObject, old: JSONObject | None) -> list[
 
 
 def _is_common(versions: Sequence[JSONObject], field: str) -> bool:
-    """Whether something is the same in all versions, so that it is told of once."""
+    """Return whether all versions have equal values, so that errors are reported once."""
     return all(same_json(one.get(field), versions[0].get(field)) for one in versions)
 
 
@@ -237,7 +237,7 @@ def _versions_cause(versions: list[JSONObject], common: set[str], text: str, *, 
 
 
 def _validate_common(spec: JSONObject, old: JSONObject | None, options: SchemaOptions) -> list[FieldError]:
-    """What all versions have in common: told of as if it were the definition's own."""
+    """Validate the fields that all versions have in common; errors have the paths of the fields of C{spec}."""
     versions: list[JSONObject] = spec.get("versions") or []
     if not versions:
         return []
@@ -288,7 +288,7 @@ def _validate_version_fields(
 
 
 def validate_crd_names(names: JSONObject, path: str) -> list[FieldError]:
-    """What is wrong with the names of a resource and kind."""
+    """Return the validation errors of the names of a resource and kind."""
     errors: list[FieldError] = []
     for field in ("plural", "singular"):
         name = names.get(field) or ""
@@ -519,7 +519,7 @@ def _validate_stored_versions(stored: list[str], versions: Sequence[JSONObject])
     errors: list[FieldError] = []
     for one in versions:
         name = one.get("name") or ""
-        # One that is there twice is stored once. Of very many nobody is told, and each quotes all that are stored.
+        # Duplicates are reported once. Each error quotes the whole list, hence the limit.
         if places.pop(name, None) is None and one.get("storage") and len(errors) < MAX_FIELD_ERRORS:
             errors.append(invalid(path, stored, f"must have the storage version {name}"))
     for name, index in places.items():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: The estimated cost that one expression, and all of a schema, may have.
 COST_LIMIT: Final = 10_000_000
 TOTAL_LIMIT: Final = 100_000_000
-#: Of the expressions that cost most, so many are told, if they take at least a hundredth of what all may cost.
+#: Maximum number of expensive expressions that are reported; each must use at least 1 % of the total limit.
 TOLD: Final = 4
 REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _WORST: Final = (1 << 64) - 1
@@ -29,7 +29,7 @@ _MAX_REQUEST: Final = 3 << 20
 
 
 def validate_rules_syntax(schema: JSONObject, path: str) -> list[FieldError]:
-    """What is wrong with the rules of one place, without looking into their expressions."""
+    """Return the validation errors of the rules of one schema, without compiling their expressions."""
     errors: list[FieldError] = []
     for index, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
         errors += _validate_rule_syntax(schema, rule, f"{path}.x-kubernetes-validations[{index}]")
@@ -156,7 +156,7 @@ def validate_compiled_rules(context: RuleContext, path: str, uncorrelated: str |
     """
     What is wrong with the expressions at one place, where nothing else is wrong.
 
-    @param uncorrelated: The part of the schema, above or here, whose old and new items nobody can tell apart.
+    @param uncorrelated: The part of the schema, above or here, whose old and new items cannot be correlated.
     """
     from ....schema.validation.celrules import compile_rules
 
@@ -227,13 +227,13 @@ def _wrong(path: str, compiled: CompiledRule, why: str) -> FieldError:
 def _too_expensive(what: str, cost: int, limit: int) -> str:
     factor = cost / limit
     if factor > 100:
-        told = "more than 100x"
+        ratio = "more than 100x"
     elif factor < 1.5:
-        told = f"{factor:f}x"
+        ratio = f"{factor:f}x"
     else:
-        told = f"{factor:.1f}x"
+        ratio = f"{factor:.1f}x"
     return (
-        f"{what} exceeds budget by factor of {told} (try simplifying the rule, or adding maxItems, maxProperties, and "
+        f"{what} exceeds budget by factor of {ratio} (try simplifying the rule, or adding maxItems, maxProperties, and "
         "maxLength where arrays, maps, and strings are declared)"
     )
 

@@ -89,7 +89,7 @@ class SchemaOptions:
 
 
 def validate_crd_schema(schema: JSONObject, path: str, options: SchemaOptions) -> list[FieldError]:
-    """Everything that is wrong with the schema of a version, or of all versions."""
+    """Return the validation errors of the schema of a version, or of all versions."""
     if sum(1 for _ in everywhere(schema)) > MOST_PARTS:
         return [invalid(path, "", f"must have at most {MOST_PARTS} parts")]
     errors: list[FieldError] = []
@@ -143,7 +143,7 @@ class _Place:
     root: bool = True
     inside_meta: bool = False
     no_defaults: str | None = None
-    #: The part of the schema, here or above, whose old and new items can not be told apart.
+    #: The part of the schema, here or above, whose old and new items cannot be correlated.
     uncorrelated: str | None = None
 
 
@@ -257,7 +257,7 @@ def _validate_map_type(schema: JSONObject, path: str) -> list[FieldError]:
 
 
 def unsupported_value(field: str, value: str, supported: tuple[str, ...]) -> FieldError:
-    """As L{not_supported}, but with the choices in the order that the reference tells them in."""
+    """As L{not_supported}, but with the choices in the order of the reference's message."""
     field_error = not_supported(field, value, ())
     choice = ", ".join(f'"{one}"' for one in supported)
     return FieldError(field_error.reason, f"{field_error.message}: supported values: {choice}", field)
@@ -357,7 +357,7 @@ def _validate_nullable_keys(items: JSONObject, keys: list[str], list_type: str, 
 
 
 def validate_defaults(schema: JSONObject, path: str, options: SchemaOptions) -> list[FieldError]:
-    """Defaults that would not be valid themselves; C{schema} is structural."""
+    """Return errors for defaults that violate the schema; C{schema} is structural."""
     if all(part.get("default") is None for part in everywhere(schema)):
         return []
     return _validate_default({**schema, "x-kubernetes-embedded-resource": True}, path, options, False, _Budget())

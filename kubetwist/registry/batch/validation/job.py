@@ -136,7 +136,7 @@ def job_spec(spec: JSONObject, path: str, errors: ErrorList, *, template_of_job:
         label_selector(selector, f"{path}.selector", errors)
         good = len(errors) == before
     found = (template.get("metadata") or {}).get("labels")
-    # What is missing selects nothing; what makes no sense is told of above, and only that.
+    # A missing selector selects nothing; an invalid one has an error already.
     if selector is None or (good and not selects(selector, found or {})):
         text = "`selector` does not match template `labels`"
         errors.append(invalid(f"{path}.template.metadata.labels", found, text))

@@ -1,4 +1,4 @@
-"""Namespaces: they end in two steps, and only when whoever cleans them has said that nothing is left in them."""
+"""The store of namespaces, which are deleted in two steps: terminating, then finalized by the controller."""
 
 from __future__ import annotations
 

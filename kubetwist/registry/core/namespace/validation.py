@@ -13,7 +13,7 @@ _STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 
 
 def validate_namespace(obj: JSONObject) -> list[FieldError]:
-    """Finalizers with proper names; the reference does not tell here which one is wrong."""
+    """Finalizers with proper names; the reference's error does not name the wrong one."""
     errors: ErrorList = []
     for name in (obj.get("spec") or {}).get("finalizers") or ():
         _finalizer(name, "spec.finalizers", errors)

@@ -57,7 +57,7 @@ class _VertexUse:
 
 
 class NodeGraph:
-    """What nodes need, as pods, volumes and attachments say it at this moment."""
+    """The graph of the node authorizer: the objects that each node may read (Go: C{auth/authorizer/node})."""
 
     def __init__(self, stores: Stores, reactor: IReactorTime) -> None:
         self._stores = stores
@@ -84,7 +84,7 @@ class NodeGraph:
         Follow the caches from now on.
 
         @return: Fires when all that was there is known; L{None} when it is.
-        @raise StorageUnavailable: They were never filled. Later, while one fills anew, what is known goes on to hold.
+        @raise StorageUnavailable: The caches were never filled. The graph stays valid while a cache is refilled later.
         """
         if not self._watches:
             self._start_watches()
@@ -127,12 +127,12 @@ class NodeGraph:
                 yield key, node
 
     def stop(self) -> None:
-        """Follow no longer; the next question begins anew."""
+        """Stop the watches; the next request starts them again."""
         watches, self._watches = self._watches, []
         self._filling = None
         for watch in watches:
             watch.stop()
-        # Who waits asks again, and begins anew.
+        # Waiting requests are retried, which starts the watches again.
         self._answer()
 
     def _needs(self, node: str, vertex: Vertex) -> bool:
@@ -150,7 +150,7 @@ class NodeGraph:
         if not all(store.cache.ready for _, store in found):
             if self._filled:
                 return
-            raise StorageUnavailable("what nodes need is not known yet")
+            raise StorageUnavailable("node authorizer graph is not ready: watch caches are not synced")
         self._filled = False
         for derived in (
             self._needed,
@@ -185,7 +185,7 @@ class NodeGraph:
         try:
             next(filling, None)
         except Exception:
-            _log.failure("what nodes need can not be read")
+            _log.failure("cannot build the node authorizer graph")
             self.stop()
             return
         if self._filling is not None:

@@ -1,4 +1,4 @@
-"""Where the kubelets of nodes are, and which addresses nobody is led to."""
+"""Addresses of kubelets, and addresses that connections are not proxied to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ....api.targets import Target
 if TYPE_CHECKING:
     from ...stores import Stores
 
-#: Kinds of addresses that a node is looked for at, best first, and the port of a kubelet that does not tell its own.
+#: Kinds of addresses that a node is looked for at, best first, and the default port of kubelets.
 ADDRESS_TYPES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 PORT: Final = 10250
 #: The container runtime of nodes that are there in appearance only; what it says of itself begins so.
@@ -27,7 +27,7 @@ class ConnectionRules:
     What the command line says of connections to other servers.
 
     @ivar address_types: The kinds of a node's addresses, best first.
-    @ivar port: Of kubelets that do not tell.
+    @ivar port: The default port of kubelets.
     @ivar loopback: Addresses of this machine are no worse than others.
     @ivar split_streams: Whether one of a container's output streams can be asked for.
     """
@@ -101,15 +101,15 @@ def check_not_simulated(stores: Stores, pod: JSONObject) -> None:
 def _check_node_not_simulated(name: str, status: JSONObject) -> None:
     runtime = (status.get("nodeInfo") or {}).get("containerRuntimeVersion") or ""
     if runtime.startswith(SIMULATED_RUNTIME_PREFIX):
-        told = f"{name} is a pretend node: it has no kubelet, and no container runs on it"
-        raise APIStatusError.service_unavailable(told)
+        message = f"{name} is a pretend node: it has no kubelet, and no container runs on it"
+        raise APIStatusError.service_unavailable(message)
 
 
 def preferred_node_address(node: JSONObject, types: tuple[str, ...]) -> str:
     """
     The address of a node, or a name that it has.
 
-    @raise APIStatusError: The node tells none of these kinds (500).
+    @raise APIStatusError: The node has no address of these kinds (500).
     """
     known = (node.get("status") or {}).get("addresses") or ()
     for kind in types:

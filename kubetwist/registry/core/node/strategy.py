@@ -14,7 +14,7 @@ from . import validation
 
 
 class NodeStrategy(Strategy):
-    """v1 Node; whoever registers a node gives it its first status."""
+    """v1 Node; a client that creates a node may set its status."""
 
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     has_status = True

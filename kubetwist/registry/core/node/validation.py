@@ -127,11 +127,11 @@ def validate_node_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
         text = 'node updates may not change providerID except from "" to valid'
         errors.append(forbidden("spec.providerID", text))
     if spec.get("configSource") is not None:
-        _config_source(spec["configSource"], "spec.configSource", errors, told=False)
+        _config_source(spec["configSource"], "spec.configSource", errors, observed=False)
     for name in ("assigned", "active", "lastKnownGood"):
         source = (status.get("config") or {}).get(name)
         if source is not None:
-            _config_source(source, f"status.config.{name}", errors, told=True)
+            _config_source(source, f"status.config.{name}", errors, observed=True)
     _taints(spec, errors)
     if (spec.get("externalID") or "") != (before.get("externalID") or ""):
         errors.append(forbidden("spec.externalID", "may not be updated"))
@@ -149,11 +149,11 @@ def _addresses(status: JSONObject, errors: ErrorList) -> None:
         seen.add(key)
 
 
-def _config_source(source: JSONObject, path: str, errors: ErrorList, *, told: bool) -> None:
+def _config_source(source: JSONObject, path: str, errors: ErrorList, *, observed: bool) -> None:
     """
     Where a kubelet has its configuration from, of which nothing is used any more.
 
-    @param told: Whether the kubelet tells it, which knows of the very object.
+    @param observed: Whether it is in the status, where the kubelet sets uid and resourceVersion.
     """
     reference = source.get("configMap")
     if reference is None:
@@ -161,9 +161,9 @@ def _config_source(source: JSONObject, path: str, errors: ErrorList, *, told: bo
         return
     here = f"{path}.configMap"
     for name in ("uid", "resourceVersion"):
-        if told and not reference.get(name):
+        if observed and not reference.get(name):
             errors.append(required(f"{here}.{name}"))
-        elif not told and reference.get(name):
+        elif not observed and reference.get(name):
             errors.append(forbidden(f"{here}.{name}", f"{name} must not be set in spec"))
     need(reference.get("namespace"), f"{here}.namespace", dns_label, errors)
     need(reference.get("name"), f"{here}.name", dns_subdomain, errors)

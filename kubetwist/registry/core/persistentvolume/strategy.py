@@ -42,14 +42,14 @@ class PersistentVolumeStrategy(Strategy):
         obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": obj["metadata"].get("creationTimestamp")}
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """The time of the last change of phase is the server's to tell."""
+        """Set the time of the last phase transition."""
         super().prepare_for_status_update(obj, old)
         status, before = obj.setdefault("status", {}), old.get("status") or {}
-        told, known = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+        requested, known = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
         if status.get("phase") == before.get("phase"):
-            if told is None and known is not None:
+            if requested is None and known is not None:
                 status["lastPhaseTransitionTime"] = known
-        elif told in (None, known):
+        elif requested in (None, known):
             status["lastPhaseTransitionTime"] = now()
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:

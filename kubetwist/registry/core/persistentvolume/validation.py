@@ -54,7 +54,7 @@ _MOUNTED_WITH_OPTIONS: Final = (
     "azureDisk",
     "photonPersistentDisk",
 )
-#: Volumes of times gone by, in the order in which the reference tells of them, and what it calls them.
+#: Deprecated volume types, in the order of the reference's warnings, with their names there.
 _OLD_VOLUMES: Final = {
     "cephfs": "cephfs: deprecated in v1.28, non-functional in v1.31+",
     "photonPersistentDisk": "photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+",

@@ -13,7 +13,7 @@ from ..persistentvolume.printers import access_modes, class_name, phase_of, stor
 
 
 def persistent_volume_claim(obj: JSONObject) -> Iterator[Cell]:
-    """State and volume; what it got is told only once it is bound."""
+    """Return phase and volume; capacity and access modes only once the claim is bound."""
     spec, status = spec_of(obj), status_of(obj)
     bound = bool(spec.get("volumeName"))
     yield name_of(obj)

@@ -51,7 +51,7 @@ class PersistentVolumeClaimStrategy(Strategy):
         complete_data_sources(obj["spec"])
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Data sources say the same; that is no default, and so nobody's doing."""
+        """Set C{dataSource} and C{dataSourceRef} from each other; this is no default and has no field manager."""
         super().prepare_for_create(obj)
         _drop_data_sources(obj["spec"], {})
         complete_data_sources(obj["spec"])

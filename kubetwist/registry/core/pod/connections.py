@@ -31,7 +31,7 @@ class PodLog(ConnectSubresource):
     """C{pods/log}: text from the kubelet; a pod that is on no node has none."""
 
     async def connect(self, scope: RequestScope, name: str, path: str, query: Query) -> Target | None:
-        """See L{IConnecter.connect}; nobody admits who only reads."""
+        """See L{IConnecter.connect}; reading logs runs no admission."""
         rules = self._rules
         asked = log_options(query)
         asked.check(name, split_streams=rules.split_streams)

@@ -45,7 +45,7 @@ def _merge(holder: JSONObject, keys: list[str] | None, operator: str, labels: JS
 
 
 def app_armor_warnings(metadata: JSONObject, spec: JSONObject) -> list[str]:
-    """What to tell of annotations of old: those that stand for a field, and those that could not."""
+    """Return warnings for deprecated annotations: those of a field, and those without one."""
     return [
         f"metadata.annotations[{APP_ARMOR}{container.get('name') or ''}]: {OLD_APP_ARMOR}"
         for container, profile in _annotated(metadata, spec)

@@ -56,7 +56,7 @@ class PodEviction:
         delete_options = self._delete_options(name, obj, options)
         await self._pods.admission.validate(attributes)
         record = self._pods.existing(scope, name)
-        # What follows is one act: nobody is asked about its parts.
+        # The eviction has been admitted as a whole.
         scope = scope.without_admission()
         pod = orjson.loads(record.item)
         if self._budgets is not None and not can_ignore_pdb(pod):
@@ -73,7 +73,7 @@ class PodEviction:
     async def _tell(self, scope: RequestScope, name: str) -> None:
         """Have the pod's status say why the pod ends."""
 
-        def told(pod: JSONObject | None) -> JSONObject:
+        def with_condition(pod: JSONObject | None) -> JSONObject:
             assert pod is not None, "evictions make no pods"
             conditions = pod.setdefault("status", {}).setdefault("conditions", [])
             if not any(one.get("type") == "DisruptionTarget" for one in conditions):
@@ -90,7 +90,7 @@ class PodEviction:
             return pod
 
         rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
-        await self._pods.update(scope, name, told, UpdateOptions(), rules, patching=True)
+        await self._pods.update(scope, name, with_condition, UpdateOptions(), rules, patching=True)
 
     def _delete_options(self, name: str, obj: JSONObject, options: CreateOptions) -> DeleteOptions:
         said = obj.get("deleteOptions") or {}
@@ -195,7 +195,7 @@ def _why_not(name: str, status: JSONObject) -> str:
     reason = condition.get("reason", "")
     refused = f"The disruption budget {name} does not allow evicting pods currently"
     if text and reason == "SyncFailed":
-        # What it counted can not be relied on then.
+        # Its counts are not reliable then.
         return f"{refused} because it failed sync: {text}"
     wanted, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
     if healthy <= wanted:

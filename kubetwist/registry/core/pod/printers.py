@@ -69,7 +69,7 @@ def pod(obj: JSONObject) -> Iterator[Cell]:
 
 
 def row_conditions(obj: JSONObject) -> list[JSONObject]:
-    """What clients are told that hide pods which have ended."""
+    """Return the row conditions by which clients hide completed pods."""
     match status_of(obj).get("phase"):
         case "Succeeded":
             return [_completed("Succeeded", "The pod has completed successfully.")]
@@ -118,7 +118,7 @@ def _init_containers(spec: JSONObject, status: JSONObject, sidecars: set[str]) -
 
 
 def _containers(status: JSONObject, reason: str, restarts: _Restarts) -> tuple[str, int]:
-    """What the first container with something to tell is about, and how many are ready."""
+    """Return the reason of the first container that has one, and the number of ready containers."""
     ready = 0
     running = False
     for container in reversed(status.get("containerStatuses") or ()):

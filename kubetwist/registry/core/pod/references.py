@@ -1,4 +1,4 @@
-"""What pods and persistent volumes name of other objects: whoever runs a pod needs these."""
+"""Objects that pods and persistent volumes refer to."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _VOLUME_SECRETS: Final = {
     "storageos": ("secretRef",),
     "csi": ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef"),
 }
-#: Those that must tell the secret's namespace; for others it can be that of the claim.
+#: Volume types whose secret reference needs a namespace; for others the claim's namespace is the default.
 _OWN_NAMESPACE: Final = frozenset(("cinder", "storageos", "csi"))
 
 #: Volumes that are an object of the API, and how it is said that a pod has one.

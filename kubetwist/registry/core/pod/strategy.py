@@ -49,10 +49,10 @@ class PodStrategy(Strategy):
         merge_match_label_keys(spec, obj["metadata"].get("labels") or {})
         drop_disabled_fields(spec, None, self.open_gates)
         apply_app_armor_annotations(obj["metadata"], spec)
-        told = (obj.get("status") or {}).get("qosClass")
+        qos_class = (obj.get("status") or {}).get("qosClass")
         super().prepare_for_create(obj)
-        if told:
-            obj["status"]["qosClass"] = told
+        if qos_class:
+            obj["status"]["qosClass"] = qos_class
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """What was dropped when the pod was made does not come back."""

@@ -46,7 +46,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 def pod_warnings(spec: JSONObject, metadata: JSONObject, path: str = "") -> list[str]:
     """
-    What to tell whoever writes a pod or a template.
+    Return warnings for the writer of a pod or pod template.
 
     @param metadata: Of the pod or the template.
     @param path: Of the template in its object; C{""} for a pod.
@@ -116,7 +116,7 @@ def unchanged(obj: JSONObject, old: JSONObject | None) -> bool:
 
 
 def name_warnings(name: str) -> list[str]:
-    """What to tell of the name of an object that makes pods."""
+    """Return warnings for the name of an object that creates pods."""
     problems = validate_dns1123_label(name)
     if not problems:
         return []
@@ -138,7 +138,7 @@ def pod_name_warnings(name: str) -> list[str]:
 
 
 def claim_warnings(spec: JSONObject, path: str) -> list[str]:
-    """What to tell of a claim of storage."""
+    """Return warnings for the spec of a PersistentVolumeClaim."""
     texts = []
     for part in ("requests", "limits"):
         amounts = (spec.get("resources") or {}).get(part) or {}
@@ -327,7 +327,7 @@ def _profiles(container: JSONObject, spec: JSONObject, annotations: JSONObject, 
     name, context = container.get("name") or "", container.get("securityContext") or {}
     if f"{SECCOMP}{name}" in annotations and context.get("seccompProfile") is None:
         yield f"{prefix}metadata.annotations[{SECCOMP}{name}]: {_OLD_SECCOMP}"
-    # Of pods that is told before, where the field is filled in from the annotation.
+    # For pods, the warning is sent where the field is set from the annotation.
     if not prefix or f"{APP_ARMOR}{name}" not in annotations or context.get("appArmorProfile") is not None:
         return
     whole = (spec.get("securityContext") or {}).get("appArmorProfile")

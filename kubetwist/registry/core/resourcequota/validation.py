@@ -87,7 +87,7 @@ def validate_resource_quota(obj: JSONObject) -> list[FieldError]:
             # Said once, as it quotes the whole list; as is what goes beyond a scope.
             unknown = unknown or invalid("spec.scopes", scopes, "unsupported scope")
             errors.append(unknown)
-        beyond.tell(scope, lambda: invalid("spec.scopes", scopes, _BEYOND), errors)
+        beyond.report(scope, lambda: invalid("spec.scopes", scopes, _BEYOND), errors)
     _conflicts(scopes, "spec.scopes", scopes, errors)
     expressions = (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
     beyond = _Beyond(hard)
@@ -118,7 +118,7 @@ class _Beyond:
         self._counts: dict[str, int] = {}
         self._cause: FieldError | None = None
 
-    def tell(self, scope: str, make: Callable[[], FieldError], errors: ErrorList) -> None:
+    def report(self, scope: str, make: Callable[[], FieldError], errors: ErrorList) -> None:
         """
         Add a cause for each resource that is beyond C{scope}.
 
@@ -163,7 +163,7 @@ def _scope_expression(
     values, path = expression.get("values") or (), _EXPRESSIONS
     if name not in _SCOPES:
         errors.append(invalid_name(f"{path}.scopeName", name, "unsupported scope"))
-    beyond.tell(name, lambda: invalid_shown(path, _shown_selector(expressions), _BEYOND), errors)
+    beyond.report(name, lambda: invalid_shown(path, _shown_selector(expressions), _BEYOND), errors)
     if name in _SCOPES and name not in ("PriorityClass", "VolumeAttributesClass") and operator != "Exists":
         errors.append(invalid(f"{path}.operator", operator, _ALWAYS_EXISTS))
     if operator in ("In", "NotIn"):

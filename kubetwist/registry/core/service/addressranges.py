@@ -57,7 +57,7 @@ def usable_ranges(service_cidr: JSONObject) -> tuple[str, ...]:
     """
     What a ServiceCIDR adds: nothing once it is deleted, nor while it is said that it is not ready.
 
-    Where nobody says anything of it, as nobody looks after it, it is ready.
+    Without a condition, since no controller sets one, it is ready.
     """
     if "deletionTimestamp" in service_cidr["metadata"]:
         return ()

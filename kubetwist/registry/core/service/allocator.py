@@ -1,5 +1,5 @@
 """
-Who has which cluster IP and which node port: the numbers that services are given and that no two may share.
+Allocation of cluster IPs and node ports to services.
 
 What is in use is what services and C{IPAddress} objects hold, whoever wrote them: the allocator follows their caches
 (L{kubetwist.registry.core.service.allocatorsync}). Besides, a number belongs to the write that is to store it, until
@@ -32,9 +32,9 @@ _SERVICE: Final = GroupKind("", "Service")
 @frozen
 class ObservedAllocations:
     """
-    The numbers that something stored holds, each once.
+    The numbers that a stored object holds, each once.
 
-    @ivar ranges: Those that it adds to what there is to be held.
+    @ivar ranges: The address ranges that it adds for allocation.
     """
 
     addresses: tuple[str, ...] = ()
@@ -46,19 +46,19 @@ NO_ALLOCATIONS: Final = ObservedAllocations()
 
 
 def holdings(service: JSONObject) -> ObservedAllocations:
-    """What a service holds."""
+    """Return the addresses and ports of a service."""
     spec = service.get("spec") or {}
     return ObservedAllocations(tuple(dict.fromkeys(_ips(spec))), tuple(dict.fromkeys(_node_ports(spec))))
 
 
 def added_ranges(service_cidr: JSONObject) -> ObservedAllocations:
-    """What a ServiceCIDR adds."""
+    """Return the ranges of a ServiceCIDR."""
     return ObservedAllocations(ranges=tuple(AddressRange.read(cidr) for cidr in usable_ranges(service_cidr)))
 
 
 @define
 class Reservation:
-    """What one write has taken, and what it lets go when it succeeds."""
+    """The numbers that one write has allocated, and those that it releases when it succeeds."""
 
     ips: list[str] = field(factory=list)
     ports: list[int] = field(factory=list)
@@ -68,7 +68,7 @@ class Reservation:
 
 class ServiceAllocator:
     """
-    Gives services what they need, around the writes that store them.
+    Allocates addresses and ports of services, around the writes that store them.
 
     Call L{allocate} with the object before it is encoded, and L{settle} with what it returned when the write is done,
     has failed, or was none.
@@ -85,7 +85,7 @@ class ServiceAllocator:
     # --- knowing
 
     def change(self, before: ObservedAllocations, now: ObservedAllocations) -> None:
-        """Something that is stored holds other numbers than before; none before it was there, and when it is gone."""
+        """Replace the numbers of a stored object: none before its creation and after its deletion."""
         for allocator in self.ips.values():
             for more in now.ranges:
                 allocator.add(more)
@@ -106,10 +106,10 @@ class ServiceAllocator:
 
     def allocate(self, obj: JSONObject, old: JSONObject | None, *, dry_run: bool = False) -> Reservation:
         """
-        Fill in C{obj} what it asks for and does not have.
+        Set the addresses and ports in C{obj} that it needs and does not have.
 
         @param old: The service before this update; L{None} for a new one.
-        @raise APIStatusError: It can not be had (422); nothing is taken then.
+        @raise APIStatusError: The allocation failed (422); no number stays allocated.
         """
         reservation = Reservation()
         before = (old or {}).get("spec") or {}
@@ -124,7 +124,7 @@ class ServiceAllocator:
         return reservation
 
     def settle(self, reservation: Reservation) -> None:
-        """The write is over: from now on counts what services hold."""
+        """Drop the reservations of a finished write; the stored services count from now on."""
         for text in reservation.ips:
             for allocator in self.ips.values():
                 if (number := allocator.number(text)) is not None:

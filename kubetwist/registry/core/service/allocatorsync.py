@@ -1,4 +1,4 @@
-"""How the allocator of numbers learns what objects hold: it is told by their caches, whoever wrote them."""
+"""Keeps the allocator in sync with the stored objects, by watches of their caches."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ....storage.cache.window import DELETED
 from ....storage.errors import StorageUnavailable
 from .allocator import NO_ALLOCATIONS, ObservedAllocations, ServiceAllocator
 
-#: Seconds between two looks whether a cache that lost its place is filled again.
+#: Interval, in seconds, of attempts to watch a cache that is being refilled.
 RETRY: Final = 0.5
 
 
 @implementer(IWatchSink)
 class AllocatorSync:
-    """Tells an allocator of the holdings of one resource's objects."""
+    """Updates an allocator with the numbers that the objects of one resource hold."""
 
     _log = Logger()
 
@@ -40,25 +40,25 @@ class AllocatorSync:
         self._allocator = allocator
         self._holdings = holdings
         self._clock = clock
-        #: What each object holds that holds anything, by its key.
+        #: The numbers of each object that holds some, by its key.
         self._known: dict[str, ObservedAllocations] = {}
         self._retry: IDelayedCall | None = None
 
     def start(self) -> None:
         """
-        Learn what is there, and follow.
+        Read the stored objects, and watch them.
 
-        @raise StorageUnavailable: The cache is not filled, or not everything in it can be read.
+        @raise StorageUnavailable: The cache is not filled, or has corrupt objects.
         """
         before = dict(self._known)
         self._cache.watch("", sink=self, initial=True)
-        # What has gone while nobody told of it.
+        # Objects deleted while there was no watch.
         for key in before:
             if self._cache.get(key) is None:
                 self._put(key, NO_ALLOCATIONS)
 
     def stop(self) -> None:
-        """Look no longer."""
+        """Stop retrying."""
         if self._retry is not None and self._retry.active():
             self._retry.cancel()
 
@@ -76,15 +76,15 @@ class AllocatorSync:
             try:
                 found = self._holdings(orjson.loads(record.item))
             except Exception:
-                # Written by somebody else, and nothing that a service can be.
-                self._log.failure("what {key} holds is not known", key=record.key)
+                # Written by another server, in an invalid form.
+                self._log.failure("cannot decode allocations of a stored object: key={key}", key=record.key)
         self._put(record.key, found)
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
-        """Nothing changed."""
+        """Ignore a bookmark."""
 
     def end(self, error: Exception | None) -> None:
-        """The cache starts over: so do we, and go by what was known until then."""
+        """Watch the cache again when it is refilled; keep the known numbers until then."""
         if error is not None:
             self._retry = self._clock.callLater(RETRY, self._again)
 

@@ -18,7 +18,7 @@ from ..node.kubelets import check_not_simulated
 if TYPE_CHECKING:
     from ...stores import Stores
 
-#: One of so many.
+#: Number of endpoints that one is chosen from.
 Choose = Callable[[int], int]
 
 
@@ -59,7 +59,7 @@ def service_backend(
 
 
 def _port_name(stores: Stores, namespace: str, name: str, port: str) -> str:
-    """The name of a port that is told by its number."""
+    """Return the name of the port with a number."""
     try:
         number = parse_int64(port)
     except ValueError:
@@ -74,7 +74,7 @@ def _port_name(stores: Stores, namespace: str, name: str, port: str) -> str:
 
 
 def _pod_at(stores: Stores, namespace: str, address: JSONObject) -> JSONObject | None:
-    """The pod in the namespace that has an address, if one has: whoever writes endpoints can put anything there."""
+    """The pod in the namespace that has an address, if one has: endpoints are not trusted."""
     reference = address.get("targetRef")
     if reference is None or reference.get("namespace", "") != namespace:
         return None

@@ -37,7 +37,7 @@ class ClusterIPAllocator(NumberAllocator):
             self._more[more] = self._more.get(more, 0) + 1
 
     def remove(self, more: AddressRange) -> None:
-        """Somebody who has added a range does no longer."""
+        """Drop one reference to a range."""
         left = self._more.pop(more, 0) - 1
         if left > 0:
             self._more[more] = left
@@ -54,7 +54,7 @@ class ClusterIPAllocator(NumberAllocator):
         """
         Look whether an address could be taken, for a dry run: who has it is not asked then.
 
-        @raise AllocationError: It is out of the range, which is then told in other words than by L{allocate}.
+        @raise AllocationError: It is out of the range; the message differs from that of L{allocate}.
         """
         if not self._covers(text):
             raise AllocationError(

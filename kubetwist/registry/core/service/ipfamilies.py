@@ -1,5 +1,5 @@
 """
-Of which families a service has addresses, where it does not say so, or says what can not be.
+Defaulting and validation of the IP families of services.
 
 See kubernetes, C{pkg/registry/core/service/storage/alloc.go}, initIPFamilyFields.
 """
@@ -43,7 +43,7 @@ def settle_families(obj: JSONObject, before: JSONObject, configured: Sequence[st
     if not selectorless:
         _refuse(name, _not_configured(spec, families, configured))
     families = families or [configured[0]]
-    # Whoever makes the endpoints of a service without selector may use any family, whatever this cluster has.
+    # Endpoints of a service without selector may have any family.
     if spec["ipFamilyPolicy"] != _SINGLE and len(families) == 1 and (selectorless or len(configured) > 1):
         families.append("IPv6" if families[0] == "IPv4" else "IPv4")
     spec["ipFamilies"] = families

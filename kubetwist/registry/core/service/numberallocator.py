@@ -1,4 +1,4 @@
-"""Numbers that no two objects may share, and what is counted of their allocation."""
+"""Allocation of unique numbers, and its metrics."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _T = TypeVar("_T")
 
 
 class AllocationError(Exception):
-    """A number can not be had; the text tells why."""
+    """A number cannot be allocated; the text has the reason."""
 
 
 class AllocatorMetrics:
     """
-    How often numbers were wanted.
+    Metrics of an allocator, by scope: C{static} for requested numbers, C{dynamic} for any.
 
-    @ivar given: How often one was got, C{"static"} where it was asked for by its name, C{"dynamic"} where any would do.
-    @ivar refused: How often there was none to be had, likewise.
-    @ivar seconds: How long it took.
+    @ivar given: Successful allocations.
+    @ivar refused: Failed allocations.
+    @ivar seconds: Durations of successful allocations.
     """
 
     def __init__(self) -> None:
@@ -51,27 +51,27 @@ class AllocatorMetrics:
 
 class NumberAllocator:
     """
-    Which numbers are in use, and why: what is stored holds them, or a write that is under way.
+    The numbers in use: those of stored objects, and those reserved by pending writes.
 
-    @ivar allocations: What is counted.
+    @ivar allocations: The metrics.
     """
 
     def __init__(self) -> None:
         self.allocations = AllocatorMetrics()
-        #: How many hold each: a service, and the object of its address.
+        #: Number of stored objects that hold each: a service, and its IPAddress object.
         self._held: dict[int, int] = {}
         self._taken: set[int] = set()
 
     def in_use(self, number: int) -> bool:
-        """Whether nobody else can have a number."""
+        """Return whether a number is held or reserved."""
         return number in self._held or number in self._taken
 
     def add_reference(self, number: int) -> None:
-        """Something that is stored has this number."""
+        """Count one more stored object with this number."""
         self._held[number] = self._held.get(number, 0) + 1
 
     def drop_reference(self, number: int) -> None:
-        """Something that had it is gone, or has it no more."""
+        """Count one stored object with this number less."""
         left = self._held.get(number, 0) - 1
         if left > 0:
             self._held[number] = left
@@ -79,19 +79,19 @@ class NumberAllocator:
             self._held.pop(number, None)
 
     def take(self, number: int) -> None:
-        """A write is under way that will have something hold it."""
+        """Reserve a number for a pending write."""
         self._taken.add(number)
 
     def settle(self, number: int) -> None:
-        """That write is over."""
+        """Drop the reservation of a finished write."""
         self._taken.discard(number)
 
     def pending(self) -> set[int]:
-        """What writes that are not done yet will have something hold."""
+        """Return the numbers reserved by pending writes."""
         return set(self._taken)
 
     def pick(self, low: int, high: int) -> int | None:
-        """A number from C{low} to C{high} that is free: by chance while many are, by search when few are."""
+        """Return a free number from C{low} to C{high}, random if possible; L{None} if there is none."""
         if low > high:
             return None
         start: int = low
@@ -106,5 +106,5 @@ class NumberAllocator:
         return None
 
     def most(self) -> int:
-        """No more than so many are in use: a range may be far larger."""
+        """Return an upper bound of the numbers in use."""
         return len(self._held) + len(self._taken)

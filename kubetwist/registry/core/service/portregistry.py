@@ -48,9 +48,9 @@ NAME: Final = "servicenodeports"
 #: Seconds between two repairs, and how often a port must be found without a service before it is free.
 REPAIR_INTERVAL: Final = 180.0
 NUM_REPAIRS_BEFORE_LEAK_CLEANUP: Final = 3
-#: How often a write begins again because another server was faster.
+#: Maximum number of attempts of a write after conflicts with other servers.
 ATTEMPTS: Final = 100
-#: The most bytes that the ports of a range are.
+#: Maximum size, in bytes, of the bitmap of a range.
 _MAX_BYTES: Final = 65536 // 8
 #: The object in protobuf, which the definitions do not have, and its metadata: fields that say nothing.
 _NO_METADATA: Final = bytes.fromhex("0a0012001a0022002a00320038004200")
@@ -168,7 +168,7 @@ class RecordedPorts:
 
 
 class NodePortRegistry:
-    """What the servers agree on: which node ports are taken."""
+    """Node ports shared by several servers in a C{RangeAllocation} object, with repair (Go: C{RangeRegistry})."""
 
     _log = Logger()
 
@@ -236,18 +236,18 @@ class NodePortRegistry:
         low, high = self._allocator.low, self._allocator.high
         return Write(self.key, encoded(low, high, ports, protobuf=self._protobuf), revision)
 
-    # --- mending
+    # --- repair
 
     async def start(self) -> None:
         """
-        Know what is taken.
+        Fill the cache.
 
-        @raise StorageError: The storage can not be read.
+        @raise StorageError: The storage cannot be read.
         """
         await self.cache.start()
 
     def stop(self) -> None:
-        """Mend no more, and let go of the storage."""
+        """Stop repairs and the cache."""
         self._stopped = True
         if self._call is not None and self._call.active():
             self._call.cancel()
@@ -255,20 +255,20 @@ class NodePortRegistry:
 
     async def repair(self, services: WatchCache) -> None:
         """
-        Have the object say what services have; what no service has for a while is free. Comes back to it by itself.
+        Set the recorded ports to those of services, now and every C{REPAIR_INTERVAL}; free leaked ports.
 
         @param services: The cache of services, which the allocator follows.
         """
         try:
             await self._repair(services)
         except (StorageError, APIStatusError) as error:
-            self._log.warn("the node ports in use can not be mended: {error}", error=error)
+            self._log.warn("node port repair failed: error={error}", error=error)
         if not self._stopped:
             self._call = self._clock.callLater(REPAIR_INTERVAL, self._repair_again, services)
 
     def _repair_again(self, services: WatchCache) -> None:
         Deferred.fromCoroutine(self.repair(services)).addErrback(
-            lambda failure: self._log.failure("mending the node ports in use failed", failure)
+            lambda failure: self._log.failure("node port repair failed: unexpected error", failure)
         )
 
     async def _repair(self, services: WatchCache) -> None:
@@ -286,7 +286,7 @@ class NodePortRegistry:
             try:
                 await self._backend.commit([self._change(revision, ports)])
             except (RevisionConflict, KeyExists, KeyNotFound) as error:
-                # Another server writes it: whatever is left to mend waits for the next time.
+                # Another server writes it: the rest is repaired next time.
                 await self.cache.seen(error.revision)
         finally:
             self._lock.release()

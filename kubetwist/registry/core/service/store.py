@@ -50,11 +50,11 @@ class ServiceAllocation(Allocation):
         self.reservation = reservation
 
     def writes(self) -> Sequence[Write]:
-        """See L{Allocation.writes}: the objects of the addresses that come and go."""
+        """See L{Allocation.writes}: writes of IPAddress objects that are created or deleted."""
         return self._writes
 
     def commit(self) -> None:
-        """See L{Allocation.commit}; what an update let go of is free from now on."""
+        """See L{Allocation.commit}; numbers that an update released are free from now on."""
         self._allocator.settle(self.reservation)
 
     def cancel(self) -> None:
@@ -107,7 +107,7 @@ def complete_families(spec: JSONObject, first: str) -> None:
     elif spec.get("selector"):
         families = [first]
     else:
-        # Whoever makes its endpoints may use any family.
+        # Its endpoints are not managed by this server and may have any family.
         families = [first, "IPv4" if first == "IPv6" else "IPv6"]
     if families:
         spec["ipFamilies"] = families
@@ -134,7 +134,7 @@ class ServiceStore(Store):
         self._allocators.follow(self.cache, holdings)
 
     def complete(self, obj: JSONObject) -> None:
-        """Services of old releases do not tell their families."""
+        """Set the IP families of services that old releases stored without them."""
         super().complete(obj)
         complete_families(obj["spec"], self._services.families[0])
 
@@ -148,7 +148,7 @@ class ServiceStore(Store):
         """
         Fill in addresses, families and ports.
 
-        @raise APIStatusError: What is asked for can not be had (422).
+        @raise APIStatusError: An allocation failed (422).
         """
         allocator = self._services
         spec = orjson.dumps(obj["spec"])
@@ -241,6 +241,6 @@ class ServiceStore(Store):
         except (KeyExists, KeyNotFound) as error:
             if error.key == self.path(key) or addresses is None or not error.key.startswith(addresses.path("")):
                 raise
-            # Somebody made or deleted the address's object at this very moment.
+            # A concurrent write created or deleted the IPAddress object: wait for the cache, then allocate again.
             await addresses.cache.seen(error.revision)
             raise AllocationConflict(error.key, error.revision) from None

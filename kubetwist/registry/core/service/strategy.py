@@ -81,7 +81,7 @@ class ServiceStrategy(Strategy):
         normalize_cluster_ips(obj["spec"], None)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """What PUT leaves out of what was given out stays; what a new type can not have goes."""
+        """Keep allocated values that a PUT leaves out; drop those that the new type does not have."""
         super().prepare_for_update(obj, old)
         validation.patch_allocated_values(obj, old)
         normalize_cluster_ips(obj["spec"], old["spec"])

@@ -209,7 +209,7 @@ def validate_cluster_ips(spec: JSONObject, before: JSONObject) -> ErrorList:
 
 
 def _families(many: list[str], families: list[str], path: str, errors: ErrorList) -> None:
-    """Addresses, which were found to be such, are of both families if several, and of those that are told."""
+    """Validate that valid addresses are dual-stack if there are two, and match the IP families."""
     of = ["IPv6" if is_ipv6(address) else "IPv4" for address in many]
     if len(many) > 1 and len(set(of)) < 2:
         errors.append(invalid(path, many, "may specify no more than one IP for each IP family"))
@@ -388,7 +388,7 @@ def _keep_families(spec: JSONObject, before: JSONObject, errors: ErrorList) -> N
     new, held = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
     if is_headless(spec) or is_headless(before):
         return
-    # The reference tells of the addresses here, not of the families, unless their number stays.
+    # The reference reports the addresses here, not the families, unless their number is unchanged.
     addresses = go_json(_addresses(spec) or None)
     if len(new) == len(held):
         for now, then in zip(new, held, strict=True):
@@ -437,7 +437,7 @@ def _patch_node_ports(ports: Sequence[JSONObject], before: Sequence[JSONObject])
 
 def drop_type_dependent_fields(obj: JSONObject, old: JSONObject) -> None:
     """
-    Drop from C{obj} what its new type can not have, unless the client changed it on purpose.
+    Drop fields from C{obj} that its new type does not have, unless the client changed it on purpose.
 
     See C{pkg/registry/core/service/strategy.go}, dropTypeDependentFields.
     """
@@ -501,7 +501,7 @@ def balancer_ingress(
     """
     One address of a balancer.
 
-    @param mode: Whether it tells how it is bound to nodes.
+    @param mode: Whether it may have C{ipMode}.
     @param held: Addresses that may stay whatever they look like.
     """
     address, host, how = ingress.get("ip") or "", ingress.get("hostname") or "", ingress.get("ipMode")
@@ -554,7 +554,7 @@ def service_warnings(obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
 
 
 def range_warnings(text: str, path: str) -> list[str]:
-    """What to tell of a block of addresses that is not written as it should be."""
+    """Return warnings for a CIDR in a non-canonical form."""
     parsed = parse_cidr(text)
     if parsed is None:
         return []

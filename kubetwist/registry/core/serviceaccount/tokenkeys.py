@@ -30,7 +30,7 @@ _BLOCK: Final = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", 
 
 
 class BadVerificationKey(ValueError):
-    """What can not verify tokens."""
+    """A file or key that cannot verify tokens."""
 
 
 @frozen(eq=False)
@@ -40,7 +40,7 @@ class TokenKey:
 
     @ivar key: As C{cryptography} has it.
     @ivar algorithm: The only one that it is used with: C{"RS256"}.
-    @ivar key_id: What tokens call it: a digest, which does not tell the key.
+    @ivar key_id: The C{kid} header of tokens: a digest of the public key.
     """
 
     key: Any
@@ -77,7 +77,7 @@ def load_token_keys(pem: bytes) -> list[TokenKey]:
     """
     All keys in a file: public ones, the public parts of private ones, those of certificates.
 
-    @raise BadVerificationKey: There is none, or one that can not verify tokens.
+    @raise BadVerificationKey: There is no key, or one that cannot verify tokens.
     """
     keys = []
     for block in _BLOCK.finditer(pem):

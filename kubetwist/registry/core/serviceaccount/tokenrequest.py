@@ -95,7 +95,7 @@ class TokenRequests:
         """
         The object that a token ends with, and the node of a pod.
 
-        @raise APIStatusError: There is no such object (404), it is another one (409), or can not be bound to (400).
+        @raise APIStatusError: There is no such object (404), its uid differs (409), or it cannot be bound (400).
         """
         kind, name = reference.get("kind") or "", reference.get("name") or ""
         group, _, version = (reference.get("apiVersion") or "").rpartition("/")

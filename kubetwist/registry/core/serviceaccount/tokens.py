@@ -32,7 +32,7 @@ _KIND: Final = GroupKind("authentication.k8s.io", "TokenRequest")
 
 
 class BadSigningKey(ValueError):
-    """A key that can not sign tokens."""
+    """A key that cannot sign tokens."""
 
 
 @frozen(eq=False)

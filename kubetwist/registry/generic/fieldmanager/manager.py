@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ....schema.definitions import Definitions
     from ..resourceinfo import ResourceInfo
 
-#: Who owns what was there before anybody's fields were tracked.
+#: The field manager of fields that existed before managed fields were tracked.
 BEFORE_FIRST_APPLY = "before-first-apply"
 #: Whose applies heed, and keep, what client-side apply leaves in an annotation.
 KUBECTL = "kubectl"
@@ -418,7 +418,7 @@ def _without_entries(obj: JSONObject) -> JSONObject:
 
 
 def conflict_error(conflicts: Conflicts) -> APIStatusError:
-    """The 409 that tells an applier of all others that it is in the way of."""
+    """Return the 409 Conflict of an apply, with the conflicting field managers."""
     items = conflicts.items()
     errors = [FieldError("FieldManagerConflict", f"conflict with {manager}", shown(path)) for manager, path in items]
     if len(items) == 1:

@@ -8,7 +8,7 @@ from .fields import quote
 
 
 def address_warnings(text: str, path: str) -> list[str]:
-    """What to tell of an IP address that is not written as it should be."""
+    """Return warnings for an IP address in a non-canonical form."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

@@ -380,7 +380,7 @@ def no_backsteps(value: str, path: str, errors: ErrorList) -> None:
 def local_file_path(value: str, path: str, errors: ErrorList) -> None:
     """A path below somewhere, whose names do not start with dots that mean something to the kubelet."""
     local_path(value, path, errors)
-    # The reference spares those that are told of above, but for the shortest.
+    # The reference skips values that have an error already, except the shortest.
     if value.startswith("..") and not value.startswith("../"):
         errors.append(invalid(path, value, "must not start with '..'"))
 

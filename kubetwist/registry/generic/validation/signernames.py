@@ -34,7 +34,7 @@ def signer_name(name: str, path: str, errors: ErrorList) -> None:
 
 
 def _parts(dotted: str, path: str, problems: Problems, errors: ErrorList) -> None:
-    """What lies between dots; of several that are wrong, the first is told."""
+    """Validate the parts between dots; only the first error is reported."""
     for part in dotted.split("."):
         found = problems(part)
         for text in found:

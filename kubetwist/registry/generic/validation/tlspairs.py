@@ -17,7 +17,7 @@ _BLOCK: Final = re.compile(rb"-----BEGIN ([^-\n]+)-----.*?-----END \1-----", re.
 
 
 def tls_problem(data: JSONObject) -> str:
-    """Why the certificate and the key of a secret can not be used together; C{""} when they can."""
+    """Return why certificate and key of a secret do not match; C{""} if they match."""
     certificate, key = _bytes(data.get("tls.crt")), _bytes(data.get("tls.key"))
     kinds = [kind.decode("utf-8", "replace") for kind in _BLOCK.findall(certificate)]
     if not kinds:

@@ -32,9 +32,9 @@ def webhook_url(text: str, path: str, https: bool, errors: ErrorList) -> None:
 def webhook_service(service: JSONObject, path: str, errors: ErrorList) -> None:
     """The service of a webhook."""
     # The reference mistakes the one for the other.
-    for told, name in (("name", "namespace"), ("namespace", "name")):
+    for missing, name in (("name", "namespace"), ("namespace", "name")):
         if not service.get(name):
-            errors.append(required(f"{path}.{told}"))
+            errors.append(required(f"{path}.{missing}"))
     port = service.get("port") or 0
     if not 1 <= port <= 65535:
         errors.append(invalid(f"{path}.port", port, f"port is not valid: {PORT_RANGE}"))
@@ -46,7 +46,7 @@ def webhook_service(service: JSONObject, path: str, errors: ErrorList) -> None:
 def _service_path(where: str, path: str, errors: ErrorList) -> None:
     if not where.startswith("/"):
         errors.append(invalid(path, where, "must start with a '/'"))
-    # Each cause quotes all of it: beyond this nobody is told of them.
+    # Each error quotes the whole value, hence the limit.
     most = len(errors) + 1 + MAX_FIELD_ERRORS_LENGTH // len(where)
     for index, segment in enumerate(where[1:].removesuffix("/").split("/")):
         if len(errors) > most:

@@ -159,7 +159,7 @@ async def _reconcile(store: Store, expected: JSONObject, mend: ComputeReconciled
         return
     scope = RequestScope(namespace)
     if not _opted_out(existing) and existing.get("roleRef") != expected.get("roleRef"):
-        # What a binding binds can not be changed, so it is made anew.
+        # roleRef is immutable: delete the binding and create it again.
         try:
             await store.delete(scope, name, DeleteOptions(precondition_uid=existing["metadata"].get("uid")))
         except APIStatusError as error:

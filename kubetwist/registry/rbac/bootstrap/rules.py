@@ -37,5 +37,5 @@ def paths(urls: str, verbs: str = "get") -> Rule:
     return {"verbs": sorted(verbs.split()), "nonResourceURLs": sorted(urls.split())}
 
 
-#: What everyone needs who tells of what he does.
+#: Rule to create and update events.
 EVENTS: Final = rule("create update patch", "core events.k8s.io", "events")

@@ -169,7 +169,7 @@ def validate_configuration(config: JSONObject, path: str, errors: ErrorList, sto
 
 
 def validate_raw_object(raw: JSONValue, path: str, errors: ErrorList, stored: bool = False) -> None:
-    """An object that is somebody else's, within limits that what is stored need not keep."""
+    """Validate an opaque object and its size; stored values may exceed the limit."""
     if raw is None:
         errors.append(required(path))
     elif not stored and byte_length(go_json(raw, raw=True)) > _LONGEST_RAW:

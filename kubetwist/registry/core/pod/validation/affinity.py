@@ -171,7 +171,7 @@ def validate_topology_spread(constraints: list[JSONObject], path: str, errors: E
         if otherwise not in ("DoNotSchedule", "ScheduleAnyway"):
             choice = ("DoNotSchedule", "ScheduleAnyway")
             errors.append(unsupported(f"{here}.whenUnsatisfiable", otherwise, choice))
-        # All but the last of those that are alike are told of.
+        # Of equal ones, all but the last are reported.
         left[topology, otherwise] -= 1
         if left[topology, otherwise]:
             where = f"{here}.{{topologyKey, whenUnsatisfiable}}"

@@ -58,7 +58,7 @@ _INTEGERS: Final = frozenset(
 
 
 def is_huge_pages(name: str) -> bool:
-    """Pages of memory of a certain size, which nobody may have more of than asked for."""
+    """Return whether it is a huge pages resource, which cannot be overcommitted."""
     return name.startswith("hugepages-")
 
 
@@ -68,7 +68,7 @@ def is_native(name: str) -> bool:
 
 
 def is_extended(name: str) -> bool:
-    """A resource that somebody else counts in whole pieces."""
+    """Return whether it is an extended resource, counted in integers."""
     if is_native(name) or name.startswith("requests."):
         return False
     return not validate_qualified_name(f"requests.{name}")

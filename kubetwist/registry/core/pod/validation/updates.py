@@ -470,7 +470,7 @@ _MUTABLE: Final = ("cpu", "memory")
 
 
 def _resizable(pod: JSONObject) -> bool:
-    """Whether a pod's node can resize it: it tells of the resources of running containers then."""
+    """Return whether the node supports resize: its status then has the resources of running containers."""
     for one in (pod.get("status") or {}).get("containerStatuses") or ():
         if (one.get("state") or {}).get("running") is not None:
             return one.get("resources") is not None
