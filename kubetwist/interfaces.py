@@ -467,7 +467,7 @@ class IAdmissionPluginLimits(Interface):
 
     resources: Sequence[str] = Attribute(
         "The resources that the plugin is called for: C{'pods'}, C{'pods/binding'}, C{'deployments.apps'}, C{'pods/*'};"
-        " see L{kubetwist.admission.chain.concerns}. Without it, all resources."
+        " see L{kubetwist.admission.chain.handles_resource}. Without it, all resources."
     )
     timeout: float | None = Attribute("Maximum duration of a call, in seconds; 10 without it. L{None} for no limit.")
     failure_policy: str = Attribute(

@@ -13,7 +13,7 @@ from ..api.authorization import (
 )
 
 
-async def verdict(attributes: AdmissionAttributes, verb: str, **what: Any) -> Verdict:
+async def authorize(attributes: AdmissionAttributes, verb: str, **what: Any) -> Verdict:
     """
     What the authorizer says of the sender of a request; without any authorizer, all is allowed.
 
@@ -26,10 +26,12 @@ async def verdict(attributes: AdmissionAttributes, verb: str, **what: Any) -> Ve
     return await decide(authorizer, question)
 
 
-async def may_with_signer(attributes: AdmissionAttributes, verb: str, signer: str) -> bool:
+async def is_authorized_for_signer_name(attributes: AdmissionAttributes, verb: str, signer: str) -> bool:
     """Whether the sender may do something with a signer, or with all signers of its domain."""
     for name in (signer, f"{signer.split('/', 1)[0]}/*"):
-        found = await verdict(attributes, verb, group="certificates.k8s.io", version="*", resource="signers", name=name)
+        found = await authorize(
+            attributes, verb, group="certificates.k8s.io", version="*", resource="signers", name=name
+        )
         if found.decision is Decision.ALLOW:
             return True
     return False

@@ -11,7 +11,7 @@ from zope.interface import implementer
 from ..api.admission import AdmissionAttributes
 from ..api.go.quote import quoted
 from ..interfaces import IValidatingAdmission
-from .authorization import may_with_signer
+from .authorization import is_authorized_for_signer_name
 
 
 @implementer(IValidatingAdmission)
@@ -31,5 +31,5 @@ class CertificateApproval:
         old = attributes.old_object
         assert old is not None
         signer = old["spec"].get("signerName") or ""
-        if not await may_with_signer(attributes, "approve", signer):
+        if not await is_authorized_for_signer_name(attributes, "approve", signer):
             raise attributes.forbidden(f"user not permitted to approve requests with signerName {quoted(signer)}")

@@ -11,7 +11,7 @@ from zope.interface import implementer
 from ..api.admission import AdmissionAttributes
 from ..api.go.quote import quoted
 from ..interfaces import IValidatingAdmission
-from .authorization import may_with_signer
+from .authorization import is_authorized_for_signer_name
 
 #: What only signers write.
 _SIGNED: Final = ("certificate", "conditions")
@@ -37,5 +37,5 @@ class CertificateSigning:
         if all((new_status.get(field) or None) == (old_status.get(field) or None) for field in _SIGNED):
             return
         signer = old["spec"].get("signerName") or ""
-        if not await may_with_signer(attributes, "sign", signer):
+        if not await is_authorized_for_signer_name(attributes, "sign", signer):
             raise attributes.forbidden(f"user not permitted to sign requests with signerName {quoted(signer)}")

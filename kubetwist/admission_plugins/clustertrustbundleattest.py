@@ -12,7 +12,7 @@ from ..api.admission import AdmissionAttributes
 from ..api.go.quote import quoted
 from ..interfaces import IValidatingAdmission
 from ..registry.rbac.store import content
-from .authorization import may_with_signer
+from .authorization import is_authorized_for_signer_name
 
 
 @implementer(IValidatingAdmission)
@@ -37,5 +37,5 @@ class ClusterTrustBundleAttest:
         old = attributes.old_object
         if old is not None and content(bundle) == content(old):
             return
-        if not await may_with_signer(attributes, "attest", signer):
+        if not await is_authorized_for_signer_name(attributes, "attest", signer):
             raise attributes.forbidden(f"user not permitted to attest for signerName {quoted(signer)}")

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 _API_VERSION: Final = "eventratelimit.admission.k8s.io/v1alpha1"
 #: How many namespaces, users or sources are remembered where the configuration does not say.
-_REMEMBERED: Final = 4096
-_MOST: Final = (1 << 31) - 1
+_DEFAULT_CACHE_SIZE: Final = 4096
+_MAX_INT32: Final = (1 << 31) - 1
 _SOURCE: Final = ("component", "host")
 _OBJECT: Final = ("kind", "namespace", "name", "uid", "apiVersion")
 
@@ -47,7 +47,7 @@ class TokenBucket:
         self._rate, self._burst = rate, burst
         self._tokens, self._last = float(burst), now
 
-    def take(self, now: float) -> bool:
+    def try_acquire(self, now: float) -> bool:
         """Take a token if there is one."""
         self._tokens = min(self._burst, self._tokens + max(0.0, now - self._last) * self._rate)
         self._last = now
@@ -91,12 +91,12 @@ class Limit:
     @ivar kind: Of what: C{Server}, C{Namespace}, C{User} or C{SourceAndObject}.
     """
 
-    def __init__(self, kind: str, rate: int, burst: int, remembered: int, clock: _Clock) -> None:
+    def __init__(self, kind: str, rate: int, burst: int, cache_size: int, clock: _Clock) -> None:
         self.kind = kind
-        self._rate, self._burst, self._remembered, self._clock = rate, burst, remembered, clock
+        self._rate, self._burst, self._remembered, self._clock = rate, burst, cache_size, clock
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
-    def refusal(self, attributes: AdmissionAttributes) -> str:
+    def rejection_reason(self, attributes: AdmissionAttributes) -> str:
         """Why this event is too many; C{""} if it is not."""
         key = _KEYS[self.kind](attributes)
         now = self._clock.seconds()
@@ -107,7 +107,7 @@ class Limit:
                 self._buckets.popitem(last=False)
         else:
             self._buckets.move_to_end(key)
-        return "" if bucket.take(now) else f"limit reached on type {self.kind} for key {key}"
+        return "" if bucket.try_acquire(now) else f"limit reached on type {self.kind} for key {key}"
 
 
 @implementer(IValidatingAdmission)
@@ -142,7 +142,7 @@ class EventRateLimit:
         """See L{IValidatingAdmission.validate}: each limit counts an event, also one that another limit refuses."""
         if attributes.dry_run:
             return
-        refusals = [why for limit in self.limits if (why := limit.refusal(attributes))]
+        refusals = [why for limit in self.limits if (why := limit.rejection_reason(attributes))]
         if refusals:
             raise APIStatusError(429, "TooManyRequests", f"Too many requests: {refusals[-1]}")
 
@@ -158,12 +158,12 @@ def _limit(value: JSONValue, path: str, clock: _Clock, causes: list[FieldError])
             causes.append(invalid(f"{path}.{field}", numbers[field], "must be positive"))
     if kind != "Server" and numbers["cacheSize"] < 0:
         causes.append(invalid(f"{path}.cacheSize", numbers["cacheSize"], "must not be negative"))
-    return Limit(kind, numbers["qps"], numbers["burst"], numbers["cacheSize"] or _REMEMBERED, clock)
+    return Limit(kind, numbers["qps"], numbers["burst"], numbers["cacheSize"] or _DEFAULT_CACHE_SIZE, clock)
 
 
 def _number(value: JSONValue, path: str) -> int:
     if value is None:
         return 0
-    if type(value) is not int or abs(value) > _MOST:
+    if type(value) is not int or abs(value) > _MAX_INT32:
         raise InvalidConfiguration(f"{path}: expected a number of 32 bits")
     return value

@@ -34,36 +34,36 @@ if TYPE_CHECKING:
 #: Keys of audit annotations begin with it.
 _PREFIX: Final = "imagepolicywebhook.image-policy.k8s.io/"
 #: Annotations of pods with this in their key are told to the webhook.
-_TOLD: Final = ".image-policy.k8s.io/"
+_FORWARDED_ANNOTATIONS: Final = ".image-policy.k8s.io/"
 _FAILED_OPEN: Final = "alpha.image-policy.k8s.io/failed-open"
 #: Reviews that are remembered.
-_REMEMBERED: Final = 1024
+_MAX_CACHE_ENTRIES: Final = 1024
 #: Seconds that a call may take; client-go's webhooks have 30.
-_PATIENCE: Final = 30.0
+_CALL_TIMEOUT: Final = 30.0
 #: Bytes that an answer may have.
-_LARGEST: Final = 1 << 20
+_MAX_RESPONSE_BYTES: Final = 1 << 20
 
 
 @frozen
-class Durations:
+class WebhookTimings:
     """
     How long things are, in seconds.
 
-    @ivar allow: How long it is remembered that a pod is allowed.
-    @ivar deny: How long, that it is not.
-    @ivar retry: How long to wait before the first try again.
+    @ivar allow_ttl: How long it is remembered that a pod is allowed.
+    @ivar deny_ttl: How long, that it is not.
+    @ivar retry_backoff: How long to wait before the first try again.
     """
 
-    allow: float = 300.0
-    deny: float = 30.0
-    retry: float = 0.5
+    allow_ttl: float = 300.0
+    deny_ttl: float = 30.0
+    retry_backoff: float = 0.5
 
 
-class Reviews:
+class ReviewCache:
     """What the webhook said, as long as it holds."""
 
-    def __init__(self, seconds: Callable[[], float], durations: Durations) -> None:
-        self._seconds, self._durations = seconds, durations
+    def __init__(self, seconds: Callable[[], float], timings: WebhookTimings) -> None:
+        self._seconds, self._durations = seconds, timings
         self._known: OrderedDict[bytes, tuple[float, JSONObject]] = OrderedDict()
 
     def get(self, spec: bytes) -> JSONObject | None:
@@ -80,12 +80,12 @@ class Reviews:
 
     def add(self, spec: bytes, status: JSONObject) -> None:
         """Remember a status."""
-        seconds = self._durations.allow if status.get("allowed") else self._durations.deny
+        seconds = self._durations.allow_ttl if status.get("allowed") else self._durations.deny_ttl
         if seconds <= 0:
             return
         self._known[spec] = self._seconds() + seconds, status
         self._known.move_to_end(spec)
-        if len(self._known) > _REMEMBERED:
+        if len(self._known) > _MAX_CACHE_ENTRIES:
             self._known.popitem(last=False)
 
 
@@ -105,8 +105,8 @@ class ImagePolicyWebhook:
     timeout: ClassVar[float | None] = None
     post: Callable[[bytes], Awaitable[Answer]]
     reactor: Any
-    reviews: Reviews
-    durations: Durations
+    reviews: ReviewCache
+    timings: WebhookTimings
     default_allow: bool
 
     @classmethod
@@ -115,10 +115,10 @@ class ImagePolicyWebhook:
         said = only(configuration, ("imagePolicy", "podNodeSelectorPluginConfig"), "")
         fields = ("kubeConfigFile", "allowTTL", "denyTTL", "retryBackoff", "defaultAllow")
         policy = only(said.get("imagePolicy"), fields, "imagePolicy")
-        durations = Durations(
-            retry=_duration(policy, "retryBackoff", 1e-3, 1e-9, 300, 0.5),
-            allow=_duration(policy, "allowTTL", 1, 1, 1800, 300),
-            deny=_duration(policy, "denyTTL", 1, 1, 1800, 30),
+        timings = WebhookTimings(
+            retry_backoff=_duration(policy, "retryBackoff", 1e-3, 1e-9, 300, 0.5),
+            allow_ttl=_duration(policy, "allowTTL", 1, 1, 1800, 300),
+            deny_ttl=_duration(policy, "denyTTL", 1, 1, 1800, 30),
         )
         path = text(policy.get("kubeConfigFile"), "imagePolicy.kubeConfigFile")
         if not path:
@@ -126,14 +126,14 @@ class ImagePolicyWebhook:
         if not isinstance(policy.get("defaultAllow") or False, bool):
             raise InvalidConfiguration("imagePolicy.defaultAllow: expected true or false")
         assert server.outgoing is not None, "servers with plugins call others"
-        client = server.outgoing.client(read_kubeconfig(path), limit=_LARGEST)
+        client = server.outgoing.client(read_kubeconfig(path), limit=_MAX_RESPONSE_BYTES)
 
         async def post(review: bytes) -> Answer:
-            found: Answer = await client.post(review, timeout=_PATIENCE)
+            found: Answer = await client.post(review, timeout=_CALL_TIMEOUT)
             return found
 
-        reviews = Reviews(server.reactor.seconds, durations)
-        return cls(post, server.reactor, reviews, durations, bool(policy.get("defaultAllow")))
+        reviews = ReviewCache(server.reactor.seconds, timings)
+        return cls(post, server.reactor, reviews, timings, bool(policy.get("defaultAllow")))
 
     def handles(self, operation: str) -> bool:
         """Creating and updating."""
@@ -150,7 +150,7 @@ class ImagePolicyWebhook:
             try:
                 status = await self._ask(spec)
             except (CallError, APIStatusError, ValueError) as error:
-                self._unanswered(attributes, pod, error)
+                self._handle_webhook_error(attributes, pod, error)
                 return
             self.reviews.add(key, status)
         for name, value in sorted((status.get("auditAnnotations") or {}).items()):
@@ -184,10 +184,10 @@ class ImagePolicyWebhook:
             check_answer(answer)
             return answer
 
-        answer = await with_backoff(self.reactor, once, Backoff(initial=self.durations.retry))
+        answer = await with_backoff(self.reactor, once, Backoff(initial=self.timings.retry_backoff))
         return read_status(answer.body)
 
-    def _unanswered(self, attributes: AdmissionAttributes, pod: JSONObject, error: Exception) -> None:
+    def _handle_webhook_error(self, attributes: AdmissionAttributes, pod: JSONObject, error: Exception) -> None:
         """
         Decide without the webhook.
 
@@ -211,13 +211,15 @@ def review_spec(attributes: AdmissionAttributes, pod: JSONObject) -> JSONObject:
     # The reference's order, in which the usual ones lead.
     asked_about.sort(key=lambda one: one[1] != "container")
     images = [{"image": container.get("image") or ""} for container, _ in asked_about]
-    annotations = {key: value for key, value in (pod["metadata"].get("annotations") or {}).items() if _TOLD in key}
-    asked: JSONObject = {"containers": images}
+    annotations = {
+        key: value for key, value in (pod["metadata"].get("annotations") or {}).items() if _FORWARDED_ANNOTATIONS in key
+    }
+    review: JSONObject = {"containers": images}
     if annotations:
-        asked["annotations"] = dict(sorted(annotations.items()))
+        review["annotations"] = dict(sorted(annotations.items()))
     if attributes.namespace:
-        asked["namespace"] = attributes.namespace
-    return asked
+        review["namespace"] = attributes.namespace
+    return review
 
 
 def read_status(body: bytes) -> JSONObject:
@@ -239,7 +241,7 @@ def read_status(body: bytes) -> JSONObject:
     return status
 
 
-def _duration(policy: JSONObject, field: str, scale: float, least: float, most: float, default: float) -> float:
+def _duration(policy: JSONObject, field: str, scale: float, minimum: float, maximum: float, default: float) -> float:
     """
     A duration in seconds: C{-1} is none at all, C{0} the usual one.
 
@@ -252,6 +254,6 @@ def _duration(policy: JSONObject, field: str, scale: float, least: float, most: 
         return 0.0
     if not value:
         return default
-    if not least < value * scale <= most:
-        raise InvalidConfiguration(f"valid value is between {least:g}s and {most:g}s, got {value * scale:g}s")
+    if not minimum < value * scale <= maximum:
+        raise InvalidConfiguration(f"valid value is between {minimum:g}s and {maximum:g}s, got {value * scale:g}s")
     return value * scale

@@ -18,7 +18,7 @@ from ..registry.core.pod.resources import ResourceList, aggregate_container_reso
 
 ANNOTATION: Final = "kubernetes.io/limit-ranger"
 #: Resources of a pod as a whole that count.
-_WHOLE: Final = ("cpu", "memory")
+_POD_LEVEL_RESOURCES: Final = ("cpu", "memory")
 
 _Rule = Callable[[str, str, Quantity, ResourceList, ResourceList], str | None]
 
@@ -45,29 +45,29 @@ class LimitRanger:
             return None
         limit_ranges = list(attributes.context.views("", "limitranges", attributes.namespace))
         if attributes.computing is not None and limit_ranges:
-            return attributes.computing(_fill_in_all, attributes.object, limit_ranges)
+            return attributes.computing(_merge_all_defaults, attributes.object, limit_ranges)
         assert attributes.object is not None
-        _fill_in_all(attributes.object, limit_ranges)
+        _merge_all_defaults(attributes.object, limit_ranges)
         return None
 
     def validate(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IValidatingAdmission.validate}."""
-        if not _concerns(attributes):
+        if not _is_limited(attributes):
             return None
         limit_ranges = list(attributes.context.views("", "limitranges", attributes.namespace))
         if attributes.computing is not None and limit_ranges:
-            return attributes.computing(_check_all, attributes, limit_ranges)
-        _check_all(attributes, limit_ranges)
+            return attributes.computing(_validate_all, attributes, limit_ranges)
+        _validate_all(attributes, limit_ranges)
         return None
 
 
-def _fill_in_all(pod: JSONObject, limit_ranges: Sequence[JSONObject]) -> None:
-    """Call L{_fill_in} for each limit range."""
+def _merge_all_defaults(pod: JSONObject, limit_ranges: Sequence[JSONObject]) -> None:
+    """Call L{_merge_pod_resource_defaults} for each limit range."""
     for limit_range in limit_ranges:
-        _fill_in(pod, limit_range)
+        _merge_pod_resource_defaults(pod, limit_range)
 
 
-def _check_all(attributes: AdmissionAttributes, limit_ranges: Sequence[JSONObject]) -> None:
+def _validate_all(attributes: AdmissionAttributes, limit_ranges: Sequence[JSONObject]) -> None:
     """
     Check an object against each limit range.
 
@@ -75,7 +75,7 @@ def _check_all(attributes: AdmissionAttributes, limit_ranges: Sequence[JSONObjec
     """
     obj = attributes.object
     assert obj is not None
-    problems_of = pod_problems if attributes.resource == "pods" else claim_problems
+    problems_of = validate_pod_limits if attributes.resource == "pods" else validate_claim_limits
     for limit_range in limit_ranges:
         problems = list(dict.fromkeys(problems_of(obj["spec"], limit_range)))
         if problems:
@@ -83,7 +83,7 @@ def _check_all(attributes: AdmissionAttributes, limit_ranges: Sequence[JSONObjec
             raise attributes.forbidden(why)
 
 
-def _concerns(attributes: AdmissionAttributes) -> bool:
+def _is_limited(attributes: AdmissionAttributes) -> bool:
     """New and resized pods, and claims that are not on their way out."""
     if attributes.operation == "CREATE":
         return not attributes.subresource
@@ -99,7 +99,7 @@ def _limits(limit_range: JSONObject, kind: str) -> Iterator[JSONObject]:
             yield limit
 
 
-def _fill_in(pod: JSONObject, limit_range: JSONObject) -> None:
+def _merge_pod_resource_defaults(pod: JSONObject, limit_range: JSONObject) -> None:
     """Give containers the defaults for what they do not say, and tell so in an annotation."""
     limits: JSONObject = {}
     requests: JSONObject = {}
@@ -128,27 +128,27 @@ def _containers(spec: JSONObject) -> list[tuple[JSONObject, str]]:
     return sorted(found, key=lambda one: one[1] != "container")
 
 
-def pod_problems(spec: JSONObject, limit_range: JSONObject) -> Iterator[str]:
+def validate_pod_limits(spec: JSONObject, limit_range: JSONObject) -> Iterator[str]:
     """What a limit range forbids of a pod."""
     for limit in (limit_range.get("spec") or {}).get("limits") or ():
         if limit.get("type") == "Container":
             for container, _ in _containers(spec):
                 resources = container.get("resources") or {}
                 used = amounts(resources.get("requests")), amounts(resources.get("limits"))
-                yield from _broken(limit, "Container", *used)
+                yield from _constraint_violations(limit, "Container", *used)
         elif limit.get("type") == "Pod":
-            yield from _broken(limit, "Pod", _of_pod(spec, "requests"), _of_pod(spec, "limits"))
+            yield from _constraint_violations(limit, "Pod", _pod_totals(spec, "requests"), _pod_totals(spec, "limits"))
 
 
-def _of_pod(spec: JSONObject, which: Literal["requests", "limits"]) -> ResourceList:
+def _pod_totals(spec: JSONObject, which: Literal["requests", "limits"]) -> ResourceList:
     """What limits of pods are about: not what it takes to run one, and of what is said for it as a whole just this."""
     total = aggregate_container_resources(spec, which)
     whole = amounts((spec.get("resources") or {}).get(which))
-    total.update({name: whole[name] for name in _WHOLE if name in whole})
+    total.update({name: whole[name] for name in _POD_LEVEL_RESOURCES if name in whole})
     return total
 
 
-def claim_problems(spec: JSONObject, limit_range: JSONObject) -> Iterator[str]:
+def validate_claim_limits(spec: JSONObject, limit_range: JSONObject) -> Iterator[str]:
     """What a limit range forbids of a claim of storage."""
     requests = amounts((spec.get("resources") or {}).get("requests"))
     for limit in _limits(limit_range, "PersistentVolumeClaim"):
@@ -159,7 +159,7 @@ def claim_problems(spec: JSONObject, limit_range: JSONObject) -> Iterator[str]:
                     yield problem
 
 
-def _broken(limit: JSONObject, kind: str, requests: ResourceList, limits: ResourceList) -> Iterator[str]:
+def _constraint_violations(limit: JSONObject, kind: str, requests: ResourceList, limits: ResourceList) -> Iterator[str]:
     checks: tuple[tuple[str, _Rule], ...] = (("min", _minimum), ("max", _maximum), ("maxLimitRequestRatio", _ratio))
     for field, check in checks:
         for name, bound in sorted(amounts(limit.get(field)).items()):

@@ -20,7 +20,7 @@ from ..registry.core.pod.references import (
     MIRROR_ANNOTATION,
     claim_of,
 )
-from .authorization import verdict
+from .authorization import authorize
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest
@@ -31,7 +31,7 @@ _KUBELET_SIGNERS: Final = ("kubernetes.io/kubelet-serving", "kubernetes.io/kube-
 _AUDIENCE_VERB: Final = "request-serviceaccounts-token-audience"
 
 
-async def check_token(attributes: AdmissionAttributes, request: JSONObject, node: str) -> None:
+async def admit_service_account_token(attributes: AdmissionAttributes, request: JSONObject, node: str) -> None:
     """
     A node asks for tokens that end with a pod on it, for audiences that the pod needs.
 
@@ -67,7 +67,7 @@ async def _check_audience(attributes: AdmissionAttributes, audiences: list[str],
     if problems:
         why = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
         raise attributes.forbidden(f"error validating audience {quoted(audience)}: {why}")
-    asked = await verdict(
+    asked = await authorize(
         attributes,
         _AUDIENCE_VERB,
         version="v1",
@@ -136,7 +136,7 @@ def _existing(attributes: AdmissionAttributes, group: str, resource: str, namesp
     return found
 
 
-def check_certificate_request(attributes: AdmissionAttributes, node: str) -> None:
+def admit_pod_certificate_request(attributes: AdmissionAttributes, node: str) -> None:
     """
     A node asks for certificates of pods that run on it, as they are now.
 
@@ -198,7 +198,7 @@ def _named(attributes: AdmissionAttributes, resource: str, namespace: str, name:
         raise APIStatusError.unknown(text) from None
 
 
-def check_certificate_signing(attributes: AdmissionAttributes, node: str) -> None:
+def admit_csr(attributes: AdmissionAttributes, node: str) -> None:
     """
     A node asks for certificates of kubelets only in its own name.
 

@@ -30,9 +30,9 @@ from ..api.users import node_of
 from ..interfaces import IMutatingAdmission
 from ..registry.core.pod.references import MIRROR_ANNOTATION, object_reference
 from .nodecredentials import (
-    check_certificate_request,
-    check_certificate_signing,
-    check_token,
+    admit_csr,
+    admit_pod_certificate_request,
+    admit_service_account_token,
 )
 
 LEASES_NAMESPACE: Final = "kube-node-lease"
@@ -58,7 +58,7 @@ _RESTRICTED_DOMAIN: Final = ("node-restriction.kubernetes.io",)
 _API_DOMAINS: Final = ("kubernetes.io", "k8s.io")
 
 #: What kubelets tell of a claim's volume while it grows.
-_EVER_CHANGING: Final = ("resourceVersion", "managedFields")
+_IGNORED_METADATA: Final = ("resourceVersion", "managedFields")
 _CLAIM_STATUS: Final = ("capacity", "conditions", "allocatedResources", "allocatedResourceStatuses")
 
 
@@ -87,17 +87,17 @@ class NodeRestriction:
 # --- pods
 
 
-def _pod(attributes: AdmissionAttributes, node: str) -> None:
+def _admit_pod(attributes: AdmissionAttributes, node: str) -> None:
     subresource = attributes.subresource
     if subresource == "status":
-        _pod_status(attributes, node)
+        _admit_pod_status(attributes, node)
     elif subresource == "eviction":
-        _eviction(attributes, node)
+        _admit_pod_eviction(attributes, node)
     elif subresource:
         why = f"unexpected pod subresource {quoted(subresource)}, only 'status' and 'eviction' are allowed"
         raise attributes.forbidden(why)
     elif attributes.operation == CREATE:
-        _mirror_pod(attributes, node)
+        _admit_pod_create(attributes, node)
     elif attributes.operation == DELETE:
         if _existing_pod(attributes, attributes.name)["spec"].get("nodeName") != node:
             why = f"node {quoted(node)} can only delete pods with spec.nodeName set to itself"
@@ -109,7 +109,7 @@ def _pod(attributes: AdmissionAttributes, node: str) -> None:
         )
 
 
-def _mirror_pod(attributes: AdmissionAttributes, node: str) -> None:
+def _admit_pod_create(attributes: AdmissionAttributes, node: str) -> None:
     """A node creates only images of the pods that it runs from files; they must not lead it to anything."""
     pod = _object(attributes)
     meta = pod["metadata"]
@@ -141,7 +141,7 @@ def _mirror_pod(attributes: AdmissionAttributes, node: str) -> None:
         raise attributes.forbidden(f"node {quoted(node)} can not create pods that reference {reference}")
 
 
-def _pod_status(attributes: AdmissionAttributes, node: str) -> None:
+def _admit_pod_status(attributes: AdmissionAttributes, node: str) -> None:
     if attributes.operation != UPDATE:
         raise attributes.forbidden(f"unexpected operation {quoted(attributes.operation)}")
     old, new = _old(attributes), _object(attributes)
@@ -162,7 +162,7 @@ def _claim_statuses(pod: JSONObject) -> list[tuple[JSONValue, JSONValue]]:
     return [(one.get("name"), one.get("resourceClaimName")) for one in statuses]
 
 
-def _eviction(attributes: AdmissionAttributes, node: str) -> None:
+def _admit_pod_eviction(attributes: AdmissionAttributes, node: str) -> None:
     if attributes.operation != CREATE:
         raise attributes.forbidden(f"unexpected operation {attributes.operation}")
     name = attributes.name or _object(attributes)["metadata"].get("name", "")
@@ -182,16 +182,16 @@ def _existing_pod(attributes: AdmissionAttributes, name: str) -> JSONObject:
 # --- nodes
 
 
-def _node(attributes: AdmissionAttributes, node: str) -> None:
+def _admit_node(attributes: AdmissionAttributes, node: str) -> None:
     if attributes.name != node:
         raise attributes.forbidden(f"node {quoted(node)} is not allowed to modify node {quoted(attributes.name)}")
     if attributes.operation == CREATE:
-        _new_node(attributes, node)
+        _admit_node_create(attributes, node)
     elif attributes.operation == UPDATE:
-        _changed_node(attributes, node)
+        _admit_node_update(attributes, node)
 
 
-def _new_node(attributes: AdmissionAttributes, node: str) -> None:
+def _admit_node_create(attributes: AdmissionAttributes, node: str) -> None:
     new = _object(attributes)
     if (new.get("spec") or {}).get("configSource") is not None:
         why = f"node {quoted(node)} is not allowed to create pods with a non-nil configSource"
@@ -205,7 +205,7 @@ def _new_node(attributes: AdmissionAttributes, node: str) -> None:
         raise attributes.forbidden(why)
 
 
-def _changed_node(attributes: AdmissionAttributes, node: str) -> None:
+def _admit_node_update(attributes: AdmissionAttributes, node: str) -> None:
     """Nothing by which a node could draw pods to itself, hide, or have itself deleted: CVE-2025-5187."""
     new, old = _object(attributes), _old(attributes)
     spec, before = new.get("spec") or {}, old.get("spec") or {}
@@ -243,7 +243,7 @@ def _is_below(domain: str, tops: Iterable[str]) -> bool:
 # --- the rest
 
 
-def _claim(attributes: AdmissionAttributes, node: str) -> None:
+def _admit_pvc_status(attributes: AdmissionAttributes, node: str) -> None:
     if attributes.subresource != "status":
         raise attributes.forbidden("may only update PVC status")
     if attributes.operation != UPDATE:
@@ -278,20 +278,20 @@ def _differences(old: JSONObject, new: JSONObject) -> Iterable[str]:
             yield name
 
 
-def _account(attributes: AdmissionAttributes, node: str) -> JSONValue:
+def _admit_service_account(attributes: AdmissionAttributes, node: str) -> JSONValue:
     if attributes.operation == CREATE and attributes.subresource == "token":
-        return check_token(attributes, _object(attributes), node)
+        return admit_service_account_token(attributes, _object(attributes), node)
     return None
 
 
-def _lease(attributes: AdmissionAttributes, node: str) -> None:
+def _admit_lease(attributes: AdmissionAttributes, node: str) -> None:
     if attributes.namespace != LEASES_NAMESPACE:
         raise attributes.forbidden(f"can only access leases in the {quoted(LEASES_NAMESPACE)} system namespace")
     if _written_name(attributes) != node:
         raise attributes.forbidden("can only access node lease with the same name as the requesting node")
 
 
-def _csi_node(attributes: AdmissionAttributes, node: str) -> None:
+def _admit_csi_node(attributes: AdmissionAttributes, node: str) -> None:
     if _written_name(attributes) != node:
         raise attributes.forbidden("can only access CSINode with the same name as the requesting node")
 
@@ -303,7 +303,7 @@ def _written_name(attributes: AdmissionAttributes) -> str:
     return attributes.name
 
 
-def _slice(attributes: AdmissionAttributes, node: str) -> None:
+def _admit_resource_slice(attributes: AdmissionAttributes, node: str) -> None:
     """Only what the authorizer can not see: what is in a new slice, and which ones a collection consists of."""
     if attributes.operation == CREATE:
         verb, found = "create", _object(attributes)
@@ -338,13 +338,13 @@ def _old(attributes: AdmissionAttributes) -> JSONObject:
 
 
 _CHECKS: Final[Mapping[tuple[str, str], Callable[[AdmissionAttributes, str], Any]]] = {
-    ("", "pods"): _pod,
-    ("", "nodes"): _node,
-    ("", "persistentvolumeclaims"): _claim,
-    ("", "serviceaccounts"): _account,
-    ("coordination.k8s.io", "leases"): _lease,
-    ("storage.k8s.io", "csinodes"): _csi_node,
-    ("resource.k8s.io", "resourceslices"): _slice,
-    ("certificates.k8s.io", "certificatesigningrequests"): check_certificate_signing,
-    ("certificates.k8s.io", "podcertificaterequests"): check_certificate_request,
+    ("", "pods"): _admit_pod,
+    ("", "nodes"): _admit_node,
+    ("", "persistentvolumeclaims"): _admit_pvc_status,
+    ("", "serviceaccounts"): _admit_service_account,
+    ("coordination.k8s.io", "leases"): _admit_lease,
+    ("storage.k8s.io", "csinodes"): _admit_csi_node,
+    ("resource.k8s.io", "resourceslices"): _admit_resource_slice,
+    ("certificates.k8s.io", "certificatesigningrequests"): admit_csr,
+    ("certificates.k8s.io", "podcertificaterequests"): admit_pod_certificate_request,
 }

@@ -14,7 +14,7 @@ from ..api.authorization import Decision
 from ..api.errors import APIStatusError
 from ..api.resource import GroupVersion, JSONObject
 from ..interfaces import IValidatingAdmission
-from .authorization import verdict
+from .authorization import authorize
 
 
 @implementer(IValidatingAdmission)
@@ -46,9 +46,9 @@ class OwnerReferencesPermissionEnforcement:
         if new == old:
             return
         if attributes.operation != "CREATE":
-            await _check_deletable(attributes)
-        for owner in _newly_blocking(new, old):
-            await _check_holdable(attributes, owner)
+            await _check_delete_permission(attributes)
+        for owner in _new_blocking_owner_refs(new, old):
+            await _check_finalizers_permission(attributes, owner)
 
 
 def _owners(obj: JSONObject | None) -> list[JSONObject] | None:
@@ -57,7 +57,7 @@ def _owners(obj: JSONObject | None) -> list[JSONObject] | None:
     return list(meta.get("ownerReferences") or ()) if isinstance(meta, dict) else None
 
 
-def _newly_blocking(new: list[JSONObject], old: list[JSONObject]) -> Iterator[JSONObject]:
+def _new_blocking_owner_refs(new: list[JSONObject], old: list[JSONObject]) -> Iterator[JSONObject]:
     """The owners that can not go from now on before the object has gone."""
     blocking = {owner.get("uid") for owner in old if owner.get("blockOwnerDeletion")}
     for owner in new:
@@ -65,8 +65,8 @@ def _newly_blocking(new: list[JSONObject], old: list[JSONObject]) -> Iterator[JS
             yield owner
 
 
-async def _check_deletable(attributes: AdmissionAttributes) -> None:
-    found = await verdict(
+async def _check_delete_permission(attributes: AdmissionAttributes) -> None:
+    found = await authorize(
         attributes,
         "delete",
         group=attributes.group,
@@ -80,18 +80,18 @@ async def _check_deletable(attributes: AdmissionAttributes) -> None:
         raise attributes.forbidden(f"cannot set an ownerRef on a resource you can't delete: {found.reason}, <nil>")
 
 
-async def _check_holdable(attributes: AdmissionAttributes, owner: JSONObject) -> None:
+async def _check_finalizers_permission(attributes: AdmissionAttributes, owner: JSONObject) -> None:
     api_version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
     try:
         version = GroupVersion.parse(api_version)
     except ValueError as error:
-        raise _unknown(attributes, api_version, kind, str(error)) from error
+        raise _rest_mapping_error(attributes, api_version, kind, str(error)) from error
     mappings = attributes.context.resources_of(version.group, version.version, kind)
     if not mappings:
         why = f'no matches for kind "{kind}" in version "{api_version}"'
-        raise _unknown(attributes, api_version, kind, why)
+        raise _rest_mapping_error(attributes, api_version, kind, why)
     for resource, namespaced in mappings:
-        found = await verdict(
+        found = await authorize(
             attributes,
             "update",
             group=version.group,
@@ -109,7 +109,7 @@ async def _check_holdable(attributes: AdmissionAttributes, owner: JSONObject) ->
             raise attributes.forbidden(why)
 
 
-def _unknown(attributes: AdmissionAttributes, api_version: str, kind: str, why: str) -> APIStatusError:
+def _rest_mapping_error(attributes: AdmissionAttributes, api_version: str, kind: str, why: str) -> APIStatusError:
     return attributes.forbidden(
         "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for "
         f"APIVersion {api_version} Kind {kind}: {why}"

@@ -52,18 +52,18 @@ _API_VERSIONS: Final = (
 
 
 @frozen
-class Limited:
+class LimitedResource:
     """
     What nobody may use without a quota for it.
 
-    @ivar contains: Of the names of what is used, parts.
-    @ivar scopes: What objects may not have, as requirements.
+    @ivar match_contains: Of the names of what is used, parts.
+    @ivar match_scopes: What objects may not have, as requirements.
     """
 
     group: str
     resource: str
-    contains: tuple[str, ...]
-    scopes: tuple[JSONObject, ...]
+    match_contains: tuple[str, ...]
+    match_scopes: tuple[JSONObject, ...]
 
 
 @implementer(IValidatingAdmission)
@@ -80,7 +80,7 @@ class ResourceQuota:
     """
 
     name: ClassVar[str] = "ResourceQuota"
-    limited: Sequence[Limited] = ()
+    limited: Sequence[LimitedResource] = ()
     _locks: dict[str, DeferredLock] = Factory(dict)
 
     @classmethod
@@ -92,7 +92,7 @@ class ResourceQuota:
         said = of_kind(configuration, kind, _API_VERSIONS, ("limitedResources",))
         with collected() as causes:
             found = [
-                _limited(one, f"limitedResources[{index}]", causes)
+                _limited_resource(one, f"limitedResources[{index}]", causes)
                 for index, one in enumerate(items(said.get("limitedResources"), "limitedResources"))
             ]
         return cls(found)
@@ -114,11 +114,11 @@ class ResourceQuota:
         old = attributes.old_object
         if old is not None and stays(resource, attributes.subresource, attributes.object, old):
             return
-        charges = self._charges(quotas, attributes, attributes.object)
+        charges = self._quota_deltas(quotas, attributes, attributes.object)
         for quota in quotas:
             delta = charges.get(quota["metadata"]["name"])
             if delta:
-                _charged(quota, delta, attributes)
+                _add_usage(quota, delta, attributes)
         if charges and not attributes.dry_run:
             attributes.charge(partial(self._commit, attributes, charges))
 
@@ -133,7 +133,7 @@ class ResourceQuota:
 
         def change(quota: JSONObject) -> None:
             delta = charges[quota["metadata"]["name"]]
-            quota["status"]["used"] = _charged(quota, delta, attributes)
+            quota["status"]["used"] = _add_usage(quota, delta, attributes)
 
         namespace = attributes.namespace
         lock = self._locks.setdefault(namespace, DeferredLock())
@@ -145,7 +145,7 @@ class ResourceQuota:
             if not lock.locked:
                 self._locks.pop(namespace, None)
 
-    def _charges(
+    def _quota_deltas(
         self, quotas: Sequence[JSONObject], attributes: AdmissionAttributes, obj: JSONObject
     ) -> dict[str, ResourceList]:
         """
@@ -159,7 +159,7 @@ class ResourceQuota:
         concerned: list[JSONObject] = []
         for quota in quotas:
             covered_scopes += matching_scopes(scopes_of(quota), group, resource, obj)
-            restricted = _restricted(quota, attributes, obj)
+            restricted = _restricted_resources(quota, attributes, obj)
             if restricted:
                 concerned.append(quota)
                 covered |= restricted
@@ -167,7 +167,7 @@ class ResourceQuota:
         negative = sorted(name for name, amount in used.items() if amount < _ZERO)
         if negative:
             raise attributes.forbidden(f"quota usage is negative for resource(s): {','.join(negative)}")
-        more = _more(used, attributes)
+        more = _delta_usage(used, attributes)
         charges = {}
         for quota in concerned:
             had = attributes.old_object is None or in_scope(quota, group, resource, attributes.old_object)
@@ -175,10 +175,10 @@ class ResourceQuota:
             if delta:
                 charges[quota["metadata"]["name"]] = delta
         if self.limited and (charges or (not concerned and more)):
-            self._check_covered(attributes, obj, used, covered, covered_scopes)
+            self._check_limited_resources(attributes, obj, used, covered, covered_scopes)
         return charges
 
-    def _check_covered(
+    def _check_limited_resources(
         self,
         attributes: AdmissionAttributes,
         obj: JSONObject,
@@ -197,24 +197,24 @@ class ResourceQuota:
             for limited in self.limited
             if (limited.group, limited.resource) == (group, resource)
             for name, amount in used.items()
-            if amount and any(part in name for part in limited.contains)
+            if amount and any(part in name for part in limited.match_contains)
         }
         missing = sorted(needed - covered)
         if missing:
             raise attributes.forbidden(f"insufficient quota to consume: {','.join(missing)}")
         known = {scope.get("scopeName") for scope in covered_scopes}
-        scopes = [
+        match_scopes = [
             scope
             for limited in self.limited
-            for scope in matching_scopes(limited.scopes, group, resource, obj)
+            for scope in matching_scopes(limited.match_scopes, group, resource, obj)
             if scope.get("scopeName") not in known
         ]
-        if scopes:
-            shown = " ".join(_shown(scope) for scope in scopes)
+        if match_scopes:
+            shown = " ".join(_shown(scope) for scope in match_scopes)
             raise APIStatusError.unknown(f"insufficient quota to match these scopes: [{shown}]")
 
 
-def _more(used: ResourceList, attributes: AdmissionAttributes) -> ResourceList:
+def _delta_usage(used: ResourceList, attributes: AdmissionAttributes) -> ResourceList:
     """What a write uses more than is used already."""
     old = attributes.old_object
     before = {} if old is None else usage(attributes.group, attributes.resource, old)
@@ -226,7 +226,7 @@ def _hard(quota: JSONObject) -> JSONObject:
     return (quota.get("status") or {}).get("hard") or {}
 
 
-def _restricted(quota: JSONObject, attributes: AdmissionAttributes, obj: JSONObject) -> set[str]:
+def _restricted_resources(quota: JSONObject, attributes: AdmissionAttributes, obj: JSONObject) -> set[str]:
     """
     What a quota counts of this object; nothing if it does not concern it.
 
@@ -248,7 +248,7 @@ def _restricted(quota: JSONObject, attributes: AdmissionAttributes, obj: JSONObj
     return restricted
 
 
-def _charged(quota: JSONObject, delta: ResourceList, attributes: AdmissionAttributes) -> JSONObject:
+def _add_usage(quota: JSONObject, delta: ResourceList, attributes: AdmissionAttributes) -> JSONObject:
     """
     What is used of a quota with this write.
 
@@ -274,14 +274,14 @@ def _shown(scope: JSONObject) -> str:
     return f"{{{scope.get('scopeName', '')} {scope.get('operator', '')} [{' '.join(scope.get('values') or ())}]}}"
 
 
-def _limited(value: JSONValue, path: str, causes: list[FieldError]) -> Limited:
+def _limited_resource(value: JSONValue, path: str, causes: list[FieldError]) -> LimitedResource:
     said = only(value, ("apiGroup", "resource", "matchContains", "matchScopes"), path)
     resource = text(said.get("resource"), f"{path}.resource")
     if not resource:
         causes.append(required(f"{path}.resource"))
-    contains = tuple(text(one, f"{path}.matchContains") for one in items(said.get("matchContains"), path))
-    scopes = tuple(
+    match_contains = tuple(text(one, f"{path}.matchContains") for one in items(said.get("matchContains"), path))
+    match_scopes = tuple(
         only(one, ("scopeName", "operator", "values"), f"{path}.matchScopes[{index}]")
         for index, one in enumerate(items(said.get("matchScopes"), f"{path}.matchScopes"))
     )
-    return Limited(text(said.get("apiGroup"), f"{path}.apiGroup"), resource, contains, scopes)
+    return LimitedResource(text(said.get("apiGroup"), f"{path}.apiGroup"), resource, match_contains, match_scopes)

@@ -21,9 +21,9 @@ from ..registry.core.pod.references import MIRROR_ANNOTATION, secret_names
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 _VOLUME: Final = "kube-api-access-"
 #: An hour and seven seconds: kubelets renew such tokens after some of that time.
-_SECONDS: Final = 3607
+_TOKEN_EXPIRATION_SECONDS: Final = 3607
 #: Seconds to wait for an account that is not there: the reference asks ten times, with a pause of 0.1 to 0.2 s.
-_PATIENCE: Final = 1.5
+_SERVICE_ACCOUNT_WAIT: Final = 1.5
 _ENFORCE: Final = "kubernetes.io/enforce-mountable-secrets"
 #: What Go's C{strconv.ParseBool} takes for yes.
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
@@ -56,18 +56,22 @@ class ServiceAccount:
         name = spec["serviceAccountName"]
         account = attributes.context.view("", "serviceaccounts", attributes.namespace, name)
         if account is None:
-            return self._admit_later(spec, attributes)
-        return self._give(spec, account, attributes)
+            return self._admit_when_account_exists(spec, attributes)
+        return self._apply_account_async(spec, account, attributes)
 
-    async def _admit_later(self, spec: JSONObject, attributes: AdmissionAttributes) -> None:
+    async def _admit_when_account_exists(self, spec: JSONObject, attributes: AdmissionAttributes) -> None:
         """As L{admit}, where the account may be about to be made, because the namespace has just been."""
         name = spec["serviceAccountName"]
-        account = await attributes.context.appears("", "serviceaccounts", attributes.namespace, name, _PATIENCE)
-        given = self._give(spec, account or _account(spec, attributes), attributes)
+        account = await attributes.context.appears(
+            "", "serviceaccounts", attributes.namespace, name, _SERVICE_ACCOUNT_WAIT
+        )
+        given = self._apply_account_async(spec, account or _get_service_account(spec, attributes), attributes)
         if given is not None:
             await given
 
-    def _give(self, spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes) -> Awaitable[None] | None:
+    def _apply_account_async(
+        self, spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes
+    ) -> Awaitable[None] | None:
         """Apply the ServiceAccount to a pod, in the computation thread if the pod is large."""
         if attributes.computing is not None:
             return attributes.computing(_apply_account, spec, account, attributes)
@@ -88,28 +92,28 @@ class ServiceAccount:
         if not spec.get("serviceAccountName"):
             name = pod["metadata"].get("name") or ""
             raise attributes.forbidden(f"no service account specified for pod {attributes.namespace}/{name}")
-        account = _account(spec, attributes)
-        if enforces_secrets(account):
+        account = _get_service_account(spec, attributes)
+        if enforces_mountable_secrets(account):
             if ephemeral:
                 _check_containers(spec, account, attributes, DEBUGGING)
             elif attributes.computing is not None:
-                return attributes.computing(_check_secrets, spec, account, attributes)
+                return attributes.computing(_limit_secret_references, spec, account, attributes)
             else:
-                _check_secrets(spec, account, attributes)
+                _limit_secret_references(spec, account, attributes)
         return None
 
 
 def _apply_account(spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes) -> None:
     """Add the token volume and imagePullSecrets of the ServiceAccount, and check the pod's secrets."""
-    if _wants_token(spec, account):
+    if _should_automount(spec, account):
         _mount_token(spec)
     if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
         spec["imagePullSecrets"] = [{"name": one.get("name", "")} for one in account["imagePullSecrets"]]
-    if enforces_secrets(account):
-        _check_secrets(spec, account, attributes)
+    if enforces_mountable_secrets(account):
+        _limit_secret_references(spec, account, attributes)
 
 
-def _account(spec: JSONObject, attributes: AdmissionAttributes) -> JSONObject:
+def _get_service_account(spec: JSONObject, attributes: AdmissionAttributes) -> JSONObject:
     """
     The account of a pod.
 
@@ -123,12 +127,12 @@ def _account(spec: JSONObject, attributes: AdmissionAttributes) -> JSONObject:
     return account
 
 
-def enforces_secrets(account: JSONObject) -> bool:
+def enforces_mountable_secrets(account: JSONObject) -> bool:
     """Whether the pods of an account may have no secrets but those that the account names."""
     return (account["metadata"].get("annotations") or {}).get(_ENFORCE) in _TRUE
 
 
-def _wants_token(spec: JSONObject, account: JSONObject) -> bool:
+def _should_automount(spec: JSONObject, account: JSONObject) -> bool:
     for one in (spec, account):
         wanted = one.get("automountServiceAccountToken")
         if wanted is not None:
@@ -155,7 +159,7 @@ def token_volume() -> JSONObject:
     """What the volume holds: a token, the certificate to check the server by, the namespace."""
     return {
         "sources": [
-            {"serviceAccountToken": {"expirationSeconds": _SECONDS, "path": "token"}},
+            {"serviceAccountToken": {"expirationSeconds": _TOKEN_EXPIRATION_SECONDS, "path": "token"}},
             {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
             {
                 "downwardAPI": {
@@ -194,7 +198,7 @@ def _secret_variables(container: JSONObject) -> Iterator[tuple[str, str]]:
             yield "", reference.get("name") or ""
 
 
-def _check_secrets(spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes) -> None:
+def _limit_secret_references(spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes) -> None:
     """Let a pod have only secrets that its account names."""
     name = account["metadata"]["name"]
     allowed = {one.get("name") for one in account.get("secrets") or ()}

@@ -21,10 +21,10 @@ from ..http.request import KubeRequest
 if TYPE_CHECKING:
     from ..api.resource import JSONObject
     from .auditor import Auditor
-    from .trail import Trail
+    from .trail import AuditContext
 
 #: Seconds that the outcome of a write is waited for whose client has gone.
-PATIENCE: Final = 60.0
+DISCONNECTED_WRITE_TIMEOUT: Final = 60.0
 
 _JSON: Final = b"application/json"
 _YAML: Final = b"application/yaml"
@@ -48,10 +48,10 @@ class AuditedRequest(KubeRequest):
     """
 
     auditor: Auditor
-    audit: Trail | None = None
+    audit: AuditContext | None = None
     received = 0.0
-    _refusal: JSONObject | None = None
-    _early: tuple[tuple[str, str, str], ...] = ()
+    _error_status: JSONObject | None = None
+    _early_annotations: tuple[tuple[str, str, str], ...] = ()
 
     def serve(self, body: bytes) -> None:
         """The body has arrived: answer, now or later."""
@@ -63,12 +63,12 @@ class AuditedRequest(KubeRequest):
         if self.audit is not None:
             self.audit.annotate(key, value, level)
         elif self.user is None:
-            self._early = (*self._early, (key, value, level))
+            self._early_annotations = (*self._early_annotations, (key, value, level))
 
-    def follow(self, trail: Trail | None) -> None:
+    def attach_audit(self, trail: AuditContext | None) -> None:
         """It is known now whose request this is, and whether it is told of."""
         self.audit = trail
-        early, self._early = self._early, ()
+        early, self._early_annotations = self._early_annotations, ()
         if trail is not None:
             for key, value, level in early:
                 trail.annotate(key, value, level)
@@ -78,7 +78,7 @@ class AuditedRequest(KubeRequest):
         if self.audit is not None:
             self.audit.set_response_status(status)
         elif status.get("kind") == "Status":
-            self._refusal = status
+            self._error_status = status
 
     def respond(self, code: int, body: bytes, content_type: bytes) -> None:
         """As L{KubeRequest.respond}, once the event is written."""
@@ -86,14 +86,14 @@ class AuditedRequest(KubeRequest):
             return
         trail = self.audit
         if trail is None:
-            self._refused(code)
-        elif not (trail.over or self.startedWriting):
+            self._audit_rejected(code)
+        elif not (trail.completed or self.startedWriting):
             if trail.wants_response_object and self._is_object():
                 if content_type.startswith(_JSON):
                     trail.log_response_object(body)
                 elif content_type.startswith(_YAML):
                     trail.log_response_object(body, yaml=True)
-            trail.begun(code)
+            trail.response_started(code)
             waiting = self._complete()
             if waiting is not None and not self.disconnected:
                 self.held = True
@@ -107,7 +107,7 @@ class AuditedRequest(KubeRequest):
         trail = self.audit
         if trail is not None and not (trail.started or self.finished or self.disconnected):
             self._note_user()
-            trail.begun(self.code)
+            trail.response_started(self.code)
         super().write(data)
 
     def finish(self) -> None:
@@ -115,8 +115,8 @@ class AuditedRequest(KubeRequest):
         if self.held:
             return
         trail = self.audit
-        if trail is not None and not (trail.over or self.finished or self.disconnected):
-            trail.begun(self.code)
+        if trail is not None and not (trail.completed or self.finished or self.disconnected):
+            trail.response_started(self.code)
             waiting = self._complete()
             if waiting is not None:
                 self.held = True
@@ -132,60 +132,60 @@ class AuditedRequest(KubeRequest):
         trail = self.audit
         if trail is not None and not (trail.started or self.finished or self.disconnected or self.held):
             self._note_user()
-            trail.begun(101)
+            trail.response_started(101)
         return super().switch_protocols(fields, protocol, end)
 
     def processingFailed(self, reason: Failure) -> Failure:
         """As L{KubeRequest.processingFailed}."""
-        self.panicked(reason)
+        self.panic(reason)
         return super().processingFailed(reason)
 
-    def panicked(self, reason: Failure) -> None:
+    def panic(self, reason: Failure) -> None:
         """A bug ends this request."""
         if self.audit is not None:
             self._note_user()
-            self.audit.panicked(reason.getErrorMessage())
+            self.audit.panic(reason.getErrorMessage())
 
     def connectionLost(self, reason: Failure) -> None:
         """The client has gone before the answer was finished."""
         super().connectionLost(reason)
         trail = self.audit
-        if trail is None or trail.over:
+        if trail is None or trail.completed:
             return
         if trail.started or trail.long_running or self.method in (b"GET", b"HEAD"):
             self._complete()
         else:
             # What was begun goes on, and what came of it is worth telling.
-            self.site.reactor.callLater(PATIENCE, self._complete)
+            self.site.reactor.callLater(DISCONNECTED_WRITE_TIMEOUT, self._complete)
 
     def _complete(self) -> Deferred[bool] | None:
         self._note_user()
         assert self.audit is not None, "only what is told of is completed"
-        return self.audit.complete()
+        return self.audit.response_complete()
 
     def _note_user(self) -> None:
         trail = self.audit
         assert trail is not None, "only requests with an audit event are completed"
-        if self.user is not trail.about.user and trail.impersonated is None:
+        if self.user is not trail.metadata.user and trail.impersonated is None:
             trail.impersonated = self.user
             trail.constraint = self.impersonation_constraint
 
-    def _refused(self, code: int) -> None:
+    def _audit_rejected(self, code: int) -> None:
         """Tell of a request that was answered before it was known whose it is."""
-        refusal = self._refusal
+        refusal = self._error_status
         if refusal is None or code not in (400, 401) or self.user is not None or self.finished or self.disconnected:
             return
-        self._refusal = None
+        self._error_status = None
         if not hasattr(self, "info"):
             # It is none of the API's: somebody in front of the filters has answered.
             return
-        trail = self.auditor.trail(self, None)
+        trail = self.auditor.begin_audit(self, None)
         if trail is not None:
-            for key, value, level in self._early:
+            for key, value, level in self._early_annotations:
                 trail.annotate(key, value, level)
             trail.set_response_status(refusal)
             trail.log_response_object(orjson.dumps(refusal))
-            trail.refused(code)
+            trail.authentication_failed(code)
 
     def _is_object(self) -> bool:
         """Whether what is answered has a kind: it does below the paths of the API, but for OpenAPI and the like."""

@@ -12,9 +12,9 @@ from twisted.logger import Logger
 from ..api.resource import UserInfo
 from ..interfaces import IAuditBackend
 from .errors import Counts
-from .event import About, Event, shown_peer
+from .event import Event, RequestMetadata, peer_ip
 from .policy import NONE, Policy
-from .trail import Trail
+from .trail import AuditContext
 
 if TYPE_CHECKING:
     from ..http.request import KubeRequest
@@ -57,20 +57,20 @@ class Auditor:
             except Exception:
                 self._log.failure("stopping the audit failed")
 
-    def trail(self, request: AuditedRequest, user: UserInfo | None) -> Trail | None:
+    def begin_audit(self, request: AuditedRequest, user: UserInfo | None) -> AuditContext | None:
         """
         Begin to follow a request; L{None} if it is not told of.
 
         @param request: Its C{info} is known.
         """
         info = request.info
-        ruling = self._policy.ruling(info, user)
+        ruling = self._policy.evaluate_policy_rule(info, user)
         self.counts.levels[ruling.level] += 1
         if ruling.level == NONE:
             return None
         fields = request.fields
         agent = fields.get(b"user-agent")
-        about = About(
+        metadata = RequestMetadata(
             ruling.level,
             request.audit_id,
             request.uri,
@@ -81,7 +81,7 @@ class Auditor:
             b"" if agent is None else agent[0],
             request.received or time(),
         )
-        return Trail(about, info, ruling, self.emit)
+        return AuditContext(metadata, info, ruling, self.emit)
 
     def emit(self, event: Event) -> Deferred[bool] | None:
         """
@@ -105,5 +105,5 @@ def _peer(request: KubeRequest) -> str:
     remembered = request.connection.remembered
     peer: str | None = remembered.get(_PEER)
     if peer is None:
-        peer = remembered[_PEER] = shown_peer(getattr(request.client, "host", ""))
+        peer = remembered[_PEER] = peer_ip(getattr(request.client, "host", ""))
     return peer

@@ -18,31 +18,31 @@ from ..interfaces import (
     IAuditBackend,
     IAuditOutput,
 )
-from .errors import Failures
+from .errors import PluginErrors
 from .event import Event
 from .policy import REQUEST_RECEIVED
 
 
 @frozen
-class BatchSettings:
+class BatchConfig:
     """
     How events are collected.
 
-    @ivar buffer: How many events are held at most, those included that are being written.
-    @ivar most: How many there are in a batch.
-    @ivar wait: Seconds that a batch waits to become full.
-    @ivar rate: Batches per second, on average; 0 for any number.
-    @ivar burst: Batches that may come at once where none came before.
+    @ivar buffer_size: How many events are held at most, those included that are being written.
+    @ivar max_batch_size: How many there are in a batch.
+    @ivar max_batch_wait: Seconds that a batch waits to become full.
+    @ivar throttle_qps: Batches per second, on average; 0 for any number.
+    @ivar throttle_burst: Batches that may come at once where none came before.
     """
 
-    buffer: int = 10_000
-    most: int = 400
-    wait: float = 30.0
-    rate: float = 0.0
-    burst: int = 1
+    buffer_size: int = 10_000
+    max_batch_size: int = 400
+    max_batch_wait: float = 30.0
+    throttle_qps: float = 0.0
+    throttle_burst: int = 1
 
 
-class Throttle:
+class TokenBucket:
     """A token bucket."""
 
     def __init__(self, rate: float, burst: int, now: float) -> None:
@@ -51,7 +51,7 @@ class Throttle:
         self._tokens = float(burst)
         self._filled = now
 
-    def wait(self, now: float) -> float:
+    def try_acquire(self, now: float) -> float:
         """Take a token, and return 0; or return the seconds until there is one."""
         if not self._rate:
             return 0.0
@@ -65,19 +65,19 @@ class Throttle:
 
 
 @implementer(IAuditBackend)
-class Batching:
+class BufferedBackend:
     """Hands events to an output in batches; nobody waits, and what does not fit into the buffer is lost."""
 
     def __init__(
-        self, output: IAuditOutput, settings: BatchSettings, reactor: IReactorTime, failures: Failures
+        self, output: IAuditOutput, settings: BatchConfig, reactor: IReactorTime, failures: PluginErrors
     ) -> None:
         self._output = output
         self._settings = settings
         self._reactor = reactor
         self._failures = failures
         self._events: deque[Event] = deque()
-        self._flying = 0
-        self._throttle = Throttle(settings.rate, settings.burst, reactor.seconds())
+        self._in_flight = 0
+        self._throttle = TokenBucket(settings.throttle_qps, settings.throttle_burst, reactor.seconds())
         self._timer: IDelayedCall | None = None
         self._throttled = False
         self._stopping = False
@@ -90,25 +90,25 @@ class Batching:
     def process(self, event: Event) -> None:
         """@see: L{IAuditBackend.process}."""
         settings, events = self._settings, self._events
-        if len(events) + self._flying >= settings.buffer:
-            self._failures.lost(1, "audit buffer queue blocked")
+        if len(events) + self._in_flight >= settings.buffer_size:
+            self._failures.record(1, "audit buffer queue blocked")
             return
         events.append(event)
         if self._throttled:
             return
-        if len(events) >= settings.most:
+        if len(events) >= settings.max_batch_size:
             self._send()
         elif self._timer is None:
-            self._timer = self._reactor.callLater(settings.wait, self._waited)
+            self._timer = self._reactor.callLater(settings.max_batch_wait, self._waited)
 
     async def stop(self) -> None:
         """@see: L{IAuditBackend.stop}."""
         self._stopping = True
         self._cancel()
         while self._events:
-            self._hand_on()
+            self._send_batch()
         flushed = Deferred.fromCoroutine(self._output.flush())
-        if self._flying:
+        if self._in_flight:
             idle: Deferred[None] = Deferred()
             self._idle.append(idle)
             await idle
@@ -122,27 +122,27 @@ class Batching:
 
     def _send(self, everything: bool = False) -> None:
         """Hand on the batches that are full; and with C{everything} the one that is not."""
-        least = 1 if everything else self._settings.most
+        least = 1 if everything else self._settings.max_batch_size
         while len(self._events) >= least:
-            wait = self._throttle.wait(self._reactor.seconds())
+            wait = self._throttle.try_acquire(self._reactor.seconds())
             if wait:
                 self._cancel()
                 self._throttled = True
                 self._timer = self._reactor.callLater(wait, self._waited)
                 return
-            self._hand_on()
+            self._send_batch()
         if not self._events:
             self._cancel()
 
-    def _hand_on(self) -> None:
+    def _send_batch(self) -> None:
         events = self._events
-        batch = [events.popleft() for _ in range(min(len(events), self._settings.most))]
-        self._flying += len(batch)
+        batch = [events.popleft() for _ in range(min(len(events), self._settings.max_batch_size))]
+        self._in_flight += len(batch)
         self._output.send(batch, urgent=False).addBoth(self._done, len(batch))
 
     def _done(self, _: object, number: int) -> None:
-        self._flying -= number
-        if not self._flying and self._idle:
+        self._in_flight -= number
+        if not self._in_flight and self._idle:
             idle, self._idle = self._idle, []
             for waiting in idle:
                 waiting.callback(None)
@@ -154,7 +154,7 @@ class Batching:
 
 
 @implementer(IAuditBackend)
-class Blocking:
+class BlockingBackend:
     """
     Hands every event on at once, and has whoever made it wait.
 
@@ -173,7 +173,7 @@ class Blocking:
         """@see: L{IAuditBackend.process}."""
         # That a request has come nobody waits for, but those who insist; its end brings it along.
         written = self._output.send([event], urgent=self.strict or event.stage != REQUEST_RECEIVED)
-        return written if self.strict else written.addCallback(_fine)
+        return written if self.strict else written.addCallback(_ignore_result)
 
     async def stop(self) -> None:
         """@see: L{IAuditBackend.stop}."""
@@ -181,5 +181,5 @@ class Blocking:
         await self._output.stop()
 
 
-def _fine(_: bool) -> bool:
+def _ignore_result(_: bool) -> bool:
     return True

@@ -10,7 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 #: Seconds between two lines about the same trouble.
-EVERY: Final = 10.0
+LOG_INTERVAL: Final = 10.0
 
 
 @define(eq=False)
@@ -30,7 +30,7 @@ class Counts:
     errors: dict[str, int] = field(factory=dict)
 
 
-class Failures:
+class PluginErrors:
     """Lost events of one plugin; called in the reactor's thread."""
 
     _log = Logger()
@@ -39,20 +39,20 @@ class Failures:
         self._plugin = plugin
         self._counts = counts
         self._reactor = reactor
-        self._told = float("-inf")
-        self._untold = 0
+        self._last_logged = float("-inf")
+        self._unreported = 0
 
-    def lost(self, number: int, why: object) -> None:
+    def record(self, number: int, reason: object) -> None:
         """So many events are lost."""
         errors = self._counts.errors
         errors[self._plugin] = errors.get(self._plugin, 0) + number
-        self._untold += number
+        self._unreported += number
         now = self._reactor.seconds()
-        if now - self._told >= EVERY:
+        if now - self._last_logged >= LOG_INTERVAL:
             self._log.error(
                 "Error in audit plugin '{plugin}' affecting {number} audit events: {why}",
                 plugin=self._plugin,
-                number=self._untold,
-                why=str(why),
+                number=self._unreported,
+                reason=str(reason),
             )
-            self._told, self._untold = now, 0
+            self._last_logged, self._unreported = now, 0

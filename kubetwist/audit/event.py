@@ -33,14 +33,14 @@ class Payload:
     An object as it was sent or answered.
 
     @ivar data: JSON, or YAML.
-    @ivar without_managers: Managed fields are not told.
+    @ivar omit_managed_fields: Managed fields are not told.
     """
 
-    __slots__ = ("data", "without_managers", "yaml")
+    __slots__ = ("data", "omit_managed_fields", "yaml")
 
-    def __init__(self, data: bytes, without_managers: bool = False, yaml: bool = False) -> None:
+    def __init__(self, data: bytes, omit_managed_fields: bool = False, yaml: bool = False) -> None:
         self.data = data
-        self.without_managers = without_managers
+        self.omit_managed_fields = omit_managed_fields
         self.yaml = yaml
 
     def fragment(self) -> Any:
@@ -48,19 +48,19 @@ class Payload:
         try:
             if self.yaml:
                 value = decode_yaml(self.data).value
-            elif self.without_managers or b"\n" in self.data or not _is_text(self.data):
+            elif self.omit_managed_fields or b"\n" in self.data or not _is_text(self.data):
                 value = decode_json(self.data).value
             else:
                 return orjson.Fragment(self.data.removesuffix(b"\n"))
         except BodyError:
             return None
-        if self.without_managers:
-            _drop_managers(value)
+        if self.omit_managed_fields:
+            _drop_managed_fields(value)
         return value
 
 
 @define(eq=False)
-class About:
+class RequestMetadata:
     """
     What does not change while a request is served.
 
@@ -95,7 +95,7 @@ class Event:
     @ivar status: Of the answer, without C{metadata}; L{None} while there is none.
     """
 
-    about: About
+    metadata: RequestMetadata
     stage: str
     staged: float
     impersonated: UserInfo | None = None
@@ -123,36 +123,36 @@ class Event:
         return evolve(self, request=None, response=None, annotations=annotations)
 
     def _as_dict(self) -> JSONObject:
-        about = self.about
+        metadata = self.metadata
         event: JSONObject = {
             "kind": "Event",
             "apiVersion": API_VERSION,
-            "level": LEVELS[about.level],
-            "auditID": about.audit_id,
+            "level": LEVELS[metadata.level],
+            "auditID": metadata.audit_id,
             "stage": self.stage,
-            "requestURI": request_uri(about.uri),
-            "verb": about.verb,
-            "user": _user(about.user),
+            "requestURI": request_uri(metadata.uri),
+            "verb": metadata.verb,
+            "user": _user(metadata.user),
         }
         if self.impersonated is not None:
             event["impersonatedUser"] = _user(self.impersonated)
             if self.constraint:
                 event["authenticationMetadata"] = {"impersonationConstraint": self.constraint}
-        sources = source_ips(*about.forwarded, about.peer)
+        sources = source_ips(*metadata.forwarded, metadata.peer)
         if sources:
             event["sourceIPs"] = sources
-        if about.user_agent:
-            event["userAgent"] = shown_user_agent(about.user_agent)
+        if metadata.user_agent:
+            event["userAgent"] = shown_user_agent(metadata.user_agent)
         if self.reference is not None:
             event["objectRef"] = {name: value for name, value in self.reference.items() if value}
         if self.status is not None:
             event["responseStatus"] = {"metadata": {}, **self.status}
-        if about.level >= REQUEST:
+        if metadata.level >= REQUEST:
             for name, payload in (("requestObject", self.request), ("responseObject", self.response)):
                 fragment = payload.fragment() if payload is not None else None
                 if fragment is not None:
                     event[name] = fragment
-        event["requestReceivedTimestamp"] = micro_time(about.received)
+        event["requestReceivedTimestamp"] = micro_time(metadata.received)
         event["stageTimestamp"] = micro_time(self.staged)
         if self.annotations:
             event["annotations"] = dict(sorted(self.annotations.items()))
@@ -164,35 +164,35 @@ class Event:
 
         @see: kubernetes/apiserver, C{pkg/audit/format.go}.
         """
-        about = self.about
+        metadata = self.metadata
         name, groups = "<none>", "<none>"
-        if about.user is not None and about.user.name:
-            name = about.user.name
-            if about.user.groups:
-                groups = _quoted_list(about.user.groups)
+        if metadata.user is not None and metadata.user.name:
+            name = metadata.user.name
+            if metadata.user.groups:
+                groups = _quoted_list(metadata.user.groups)
         as_user, as_groups = "<self>", "<lookup>"
         if self.impersonated is not None:
             as_user = self.impersonated.name
             if self.impersonated.groups:
                 as_groups = _quoted_list(self.impersonated.groups)
-        sources = source_ips(*about.forwarded, about.peer)
+        sources = source_ips(*metadata.forwarded, metadata.peer)
         reference = self.reference or {}
-        shown = {
-            "id": about.audit_id,
+        fields = {
+            "id": metadata.audit_id,
             "stage": self.stage,
             "ip": sources[0] if sources else "<unknown>",
-            "method": about.verb,
+            "method": metadata.verb,
             "user": name,
             "groups": groups,
             "as": as_user,
             "asgroups": as_groups,
-            "user-agent": shown_user_agent(about.user_agent),
+            "user-agent": shown_user_agent(metadata.user_agent),
             "namespace": reference.get("namespace") or "<none>",
-            "uri": request_uri(about.uri),
+            "uri": request_uri(metadata.uri),
         }
         code = "<deferred>" if self.status is None else str(self.status.get("code", 0))
-        told = " ".join(f"{key}={quoted(value)}" for key, value in shown.items())
-        return f'{_nano_time(about.received)} AUDIT: {told} response="{code}"'
+        pairs = " ".join(f"{key}={quoted(value)}" for key, value in fields.items())
+        return f'{_nano_time(metadata.received)} AUDIT: {pairs} response="{code}"'
 
 
 _HEAD: Final = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1",'
@@ -209,8 +209,8 @@ def request_uri(uri: bytes) -> str:
     if "access_token=" not in text:
         return text
     path, _, query = text.partition("?")
-    shown = ("access_token=<masked>" if one.startswith("access_token=") else one for one in query.split("&"))
-    return f"{path}?{'&'.join(shown)}"
+    fields = ("access_token=<masked>" if one.startswith("access_token=") else one for one in query.split("&"))
+    return f"{path}?{'&'.join(fields)}"
 
 
 def shown_user_agent(agent: bytes) -> str:
@@ -241,7 +241,7 @@ def source_ips(forwarded: bytes | None, real: bytes | None, peer: str) -> list[s
     return found
 
 
-def shown_peer(host: str) -> str:
+def peer_ip(host: str) -> str:
     """The address of a connection as it is told: IPv4 is not told as a part of IPv6."""
     return _address(host.encode()) or host
 
@@ -270,16 +270,16 @@ def _address(text: bytes) -> str:
 def _user(user: UserInfo | None) -> JSONObject:
     if user is None:
         return {}
-    shown: JSONObject = {}
+    fields: JSONObject = {}
     if user.name:
-        shown["username"] = user.name
+        fields["username"] = user.name
     if user.uid:
-        shown["uid"] = user.uid
+        fields["uid"] = user.uid
     if user.groups:
-        shown["groups"] = user.groups
+        fields["groups"] = user.groups
     if user.extra:
-        shown["extra"] = dict(sorted(user.extra.items()))
-    return shown
+        fields["extra"] = dict(sorted(user.extra.items()))
+    return fields
 
 
 def _quoted_list(values: Iterable[str]) -> str:
@@ -296,7 +296,7 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
-def _drop_managers(value: JSONValue) -> None:
+def _drop_managed_fields(value: JSONValue) -> None:
     """Take the managed fields out of an object, a list of them, or a Table of them."""
     if not isinstance(value, dict):
         return

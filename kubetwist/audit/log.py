@@ -12,16 +12,16 @@ from twisted.internet.interfaces import IDelayedCall
 from zope.interface import implementer
 
 from ..interfaces import IAuditOutput
-from .errors import Failures
+from .errors import PluginErrors
 from .event import Event
 from .logfile import LogFile, PartlyWritten, StandardOutput
-from .truncation import TOO_LARGE, Limits, fitted
+from .truncation import TOO_LARGE, TruncateConfig, truncate
 
 if TYPE_CHECKING:
     from ..interfaces import IServerReactor
 
 #: Seconds that events wait which nobody waits for.
-PATIENCE: Final = 0.02
+FLUSH_DELAY: Final = 0.02
 
 _Job = tuple[Sequence[Event], "Deferred[bool]"]
 
@@ -39,11 +39,11 @@ class LogOutput:
         self,
         file: LogFile | StandardOutput,
         reactor: IServerReactor,
-        failures: Failures,
-        truncated: Failures,
+        failures: PluginErrors,
+        truncated: PluginErrors,
         *,
         legacy: bool = False,
-        limits: Limits | None = None,
+        limits: TruncateConfig | None = None,
     ) -> None:
         self._file = file
         self._reactor = reactor
@@ -53,7 +53,7 @@ class LogOutput:
         self._limits = limits
         self._waiting: list[_Job] = []
         self._working = False
-        self._hurry = False
+        self._flush_requested = False
         self._call: IDelayedCall | None = None
         self._batches: SimpleQueue[Sequence[_Job] | None] = SimpleQueue()
         self._thread = Thread(target=self._work, name="audit log", daemon=True)
@@ -67,19 +67,19 @@ class LogOutput:
         done: Deferred[bool] = Deferred()
         self._waiting.append((events, done))
         if self._working:
-            self._hurry |= urgent
+            self._flush_requested |= urgent
         elif self._call is None:
-            self._hurry = urgent
+            self._flush_requested = urgent
             # Never at once: of most requests two events are made in one turn of the reactor.
-            self._call = self._reactor.callLater(0 if urgent else PATIENCE, self._hand_over)
-        elif urgent and not self._hurry:
-            self._hurry = True
+            self._call = self._reactor.callLater(0 if urgent else FLUSH_DELAY, self._start_batch)
+        elif urgent and not self._flush_requested:
+            self._flush_requested = True
             self._call.reset(0)
         return done
 
-    def _hand_over(self) -> None:
+    def _start_batch(self) -> None:
         self._call = None
-        self._working, self._hurry = True, False
+        self._working, self._flush_requested = True, False
         batch, self._waiting = self._waiting, []
         self._batches.put(batch)
 
@@ -102,62 +102,62 @@ class LogOutput:
             if batch is None:
                 self._file.close()
                 return
-            self._do(batch)
+            self._write_jobs(batch)
 
-    def _do(self, jobs: Sequence[_Job]) -> None:
+    def _write_jobs(self, jobs: Sequence[_Job]) -> None:
         """Write the events of some jobs, and tell the reactor what became of them."""
         lines: list[bytes] = []
         ends: list[int] = []
-        troubles: list[tuple[Failures, int, object]] = []
+        errors: list[tuple[PluginErrors, int, object]] = []
         for events, _ in jobs:
             for event in events:
                 try:
-                    fitting = fitted(event, self._limits)
+                    fitting = truncate(event, self._limits)
                     if fitting is not None:
                         lines.append(self._encode(fitting))
                     else:
-                        troubles.append((self._truncated, 1, TOO_LARGE))
+                        errors.append((self._truncated, 1, TOO_LARGE))
                 except Exception as error:
-                    troubles.append((self._failures, 1, repr(error)))
+                    errors.append((self._failures, 1, repr(error)))
             ends.append(len(lines))
-        lost, why = self._write(lines)
+        lost, reason = self._write(lines)
         if lost:
-            troubles.append((self._failures, len(lost), why))
+            errors.append((self._failures, len(lost), reason))
         begins = [0, *ends]
         results = [
             (done, lost.isdisjoint(range(begin, end)))
             for (_, done), begin, end in zip(jobs, begins[:-1], ends, strict=True)
         ]
-        self._reactor.callFromThread(self._done, results, troubles)
+        self._reactor.callFromThread(self._done, results, errors)
 
     def _write(self, lines: Sequence[bytes]) -> tuple[set[int], object]:
         """Write as many lines as possible; return which are lost, and why."""
         lost: set[int] = set()
-        why: object = None
+        reason: object = None
         begin = 0
         while begin < len(lines):
             try:
                 self._file.write(lines[begin:])
                 break
             except PartlyWritten as error:
-                why = error
+                reason = error
                 begin += error.written
                 lost.update([begin] if error.alone else range(begin, len(lines)))
                 begin = begin + 1 if error.alone else len(lines)
-        return lost, why
+        return lost, reason
 
     def _done(
-        self, results: Sequence[tuple[Deferred[bool], bool]], troubles: Sequence[tuple[Failures, int, object]]
+        self, results: Sequence[tuple[Deferred[bool], bool]], errors: Sequence[tuple[PluginErrors, int, object]]
     ) -> None:
-        for failures, number, why in troubles:
-            failures.lost(number, why)
+        for failures, number, reason in errors:
+            failures.record(number, reason)
         self._working = False
-        if self._waiting and self._hurry:
-            self._hand_over()
+        if self._waiting and self._flush_requested:
+            self._start_batch()
         elif self._waiting:
-            self._call = self._reactor.callLater(PATIENCE, self._hand_over)
-        for done, fine in results:
-            done.callback(fine)
+            self._call = self._reactor.callLater(FLUSH_DELAY, self._start_batch)
+        for done, succeeded in results:
+            done.callback(succeeded)
 
 
 def json_line(event: Event) -> bytes:

@@ -90,8 +90,8 @@ class LogFile:
                     self._append(lines[begin:number])
                     begin, size = number, 0
                     if len(line) > limit:
-                        why = OSError(f"write length {len(line)} exceeds maximum file size {limit}")
-                        raise PartlyWritten(number, why, alone=True)
+                        reason = OSError(f"write length {len(line)} exceeds maximum file size {limit}")
+                        raise PartlyWritten(number, reason, alone=True)
                     self._rotate()
                 size += len(line)
             self._append(lines[begin:])
@@ -241,8 +241,8 @@ class PartlyWritten(Exception):
     @ivar alone: It is the next line's own fault; others may do better.
     """
 
-    def __init__(self, written: int, why: OSError, *, alone: bool = False) -> None:
-        super().__init__(str(why))
+    def __init__(self, written: int, reason: OSError, *, alone: bool = False) -> None:
+        super().__init__(str(reason))
         self.written = written
         self.alone = alone
 

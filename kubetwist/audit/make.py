@@ -13,17 +13,17 @@ from ..api.flagvalues import FlagValues
 from ..interfaces import IAuditBackend, IAuditOutput
 from .auditor import Auditor
 from .buffered import (
-    Batching,
-    BatchSettings,
-    Blocking,
+    BatchConfig,
+    BlockingBackend,
+    BufferedBackend,
 )
 from .errors import (
     Counts,
-    Failures,
+    PluginErrors,
 )
 from .modes import BATCH, BLOCKING_STRICT
 from .policy import BadPolicy, Policy, read_policy
-from .truncation import Limits
+from .truncation import TruncateConfig
 
 if TYPE_CHECKING:
     from .dependencies import AuditDependencies
@@ -59,7 +59,7 @@ def make_auditor(options: FlagValues, server: AuditDependencies) -> Auditor | No
         backends.append(_backend("log", _log_output(options, server, counts), options, server, counts))
     if webhook:
         backends.append(_backend("webhook", _webhook_output(options, server, counts), options, server, counts))
-    strict = any(isinstance(backend, Blocking) and backend.strict for backend in backends)
+    strict = any(isinstance(backend, BlockingBackend) and backend.strict for backend in backends)
     auditor.append(Auditor(policy, backends, strict, counts))
     return auditor[0]
 
@@ -76,8 +76,8 @@ def _policy(path: str, server: AuditDependencies, use: Callable[[Policy], object
     try:
         policy: Policy = server.files.watch([path], load, use, "--audit-policy-file")
     except OSError as error:
-        why = f'failed to read file path "{path}": open {path}: {(error.strerror or str(error)).lower()}'
-        raise ValueError(f"loading audit policy file: {why}") from None
+        reason = f'failed to read file path "{path}": open {path}: {(error.strerror or str(error)).lower()}'
+        raise ValueError(f"loading audit policy file: {reason}") from None
     except ValueError as error:
         raise ValueError(f"loading audit policy file: {error}") from None
     return policy
@@ -88,24 +88,24 @@ def _backend(
 ) -> IAuditBackend:
     mode = options[f"audit-{name}-mode"]
     if mode != BATCH:
-        return Blocking(output, mode == BLOCKING_STRICT)
+        return BlockingBackend(output, mode == BLOCKING_STRICT)
     flag = f"audit-{name}-batch-"
     throttled = options[f"{flag}throttle-enable"]
-    settings = BatchSettings(
+    settings = BatchConfig(
         options[f"{flag}buffer-size"],
         options[f"{flag}max-size"],
         options[f"{flag}max-wait"],
         options[f"{flag}throttle-qps"] if throttled else 0.0,
         options[f"{flag}throttle-burst"] if throttled else 1,
     )
-    return Batching(output, settings, server.reactor, Failures("buffered", counts, server.reactor))
+    return BufferedBackend(output, settings, server.reactor, PluginErrors("buffered", counts, server.reactor))
 
 
-def _limits(name: str, options: FlagValues) -> Limits | None:
+def _limits(name: str, options: FlagValues) -> TruncateConfig | None:
     if not options[f"audit-{name}-truncate-enabled"]:
         return None
     flag = f"audit-{name}-truncate-max-"
-    return Limits(options[f"{flag}event-size"], options[f"{flag}batch-size"])
+    return TruncateConfig(options[f"{flag}event-size"], options[f"{flag}batch-size"])
 
 
 def _log_output(options: FlagValues, server: AuditDependencies, counts: Counts) -> IAuditOutput:
@@ -128,8 +128,8 @@ def _log_output(options: FlagValues, server: AuditDependencies, counts: Counts) 
     return LogOutput(
         file,
         server.reactor,
-        Failures("log", counts, server.reactor),
-        Failures("truncate", counts, server.reactor),
+        PluginErrors("log", counts, server.reactor),
+        PluginErrors("truncate", counts, server.reactor),
         legacy=options["audit-log-format"] == "legacy",
         limits=_limits("log", options),
     )
@@ -156,8 +156,8 @@ def _webhook_output(options: FlagValues, server: AuditDependencies, counts: Coun
         client,
         reactor,
         in_thread,
-        Failures("webhook", counts, reactor),
-        Failures("truncate", counts, reactor),
+        PluginErrors("webhook", counts, reactor),
+        PluginErrors("truncate", counts, reactor),
         initial_backoff=backoff,
         limits=_limits("webhook", options),
     )

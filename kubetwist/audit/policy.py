@@ -37,9 +37,9 @@ STAGES: Final = (REQUEST_RECEIVED, RESPONSE_STARTED, RESPONSE_COMPLETE, PANIC)
 API_VERSION: Final = "audit.k8s.io/v1"
 
 #: Decisions that are remembered; all are forgotten when there are more.
-REMEMBERED: Final = 16384
+MAX_CACHE_ENTRIES: Final = 16384
 #: Longer paths are decided on each time; remembered, they would let a client fill the memory.
-_REMEMBERED_LENGTH: Final = 512
+_MAX_CACHED_PATH_LENGTH: Final = 512
 
 
 class BadPolicy(ValueError):
@@ -47,17 +47,17 @@ class BadPolicy(ValueError):
 
 
 @frozen
-class Ruling:
+class RequestAuditConfig:
     """
     What a policy says about a request.
 
     @ivar level: The place in L{LEVELS}.
-    @ivar omitted: The stages that are not told.
+    @ivar omit_stages: The stages that are not told.
     @ivar omit_managed_fields: Whether objects are told without their managed fields.
     """
 
     level: int
-    omitted: frozenset[str] = frozenset()
+    omit_stages: frozenset[str] = frozenset()
     omit_managed_fields: bool = False
 
 
@@ -89,7 +89,7 @@ class _Resources:
 class _Rule:
     """One rule; what is empty fits everything."""
 
-    ruling: Ruling
+    config: RequestAuditConfig
     users: frozenset[str]
     groups: frozenset[str]
     verbs: frozenset[str]
@@ -119,19 +119,19 @@ class Policy:
     """
     Rules in their order.
 
-    @ivar otherwise: What holds where none fits.
+    @ivar default: What holds where none fits.
     """
 
     rules: Sequence[_Rule]
-    otherwise: Ruling = Ruling(NONE)
+    default: RequestAuditConfig = RequestAuditConfig(NONE)
     _by_name: bool = field(init=False)
-    _remembered: dict[Any, Ruling] = field(factory=dict, init=False)
+    _cached: dict[Any, RequestAuditConfig] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
         by_name = any(one.names for rule in self.rules for one in rule.resources)
         object.__setattr__(self, "_by_name", by_name)
 
-    def ruling(self, info: RequestInfo, user: UserInfo | None) -> Ruling:
+    def evaluate_policy_rule(self, info: RequestInfo, user: UserInfo | None) -> RequestAuditConfig:
         """
         What to tell of a request.
 
@@ -143,14 +143,14 @@ class Policy:
         if not info.is_resource_request:
             about = info.path
         key = (user and (user.name, user.groups), info.verb, about)
-        ruling = self._remembered.get(key)
-        if ruling is None:
-            ruling = next((rule.ruling for rule in self.rules if rule.match(info, user)), self.otherwise)
-            if len(info.path) <= _REMEMBERED_LENGTH:
-                if len(self._remembered) >= REMEMBERED:
-                    self._remembered.clear()
-                self._remembered[key] = ruling
-        return ruling
+        config = self._cached.get(key)
+        if config is None:
+            config = next((rule.config for rule in self.rules if rule.match(info, user)), self.default)
+            if len(info.path) <= _MAX_CACHED_PATH_LENGTH:
+                if len(self._cached) >= MAX_CACHE_ENTRIES:
+                    self._cached.clear()
+                self._cached[key] = config
+        return config
 
 
 def path_matches(path: str, pattern: str) -> bool:
@@ -192,10 +192,10 @@ def read_policy(content: bytes) -> Policy:
 
 def _check_kind(value: JSONObject) -> None:
     kind, version = value.get("kind") or "", value.get("apiVersion") or ""
-    for name, said in (("Kind", kind), ("apiVersion", version)):
-        if not isinstance(said, str):
+    for name, value_text in (("Kind", kind), ("apiVersion", version)):
+        if not isinstance(value_text, str):
             raise BadPolicy(f"failed decoding: couldn't get version/kind; json parse error: {name} is no text")
-        if not said:
+        if not value_text:
             raise BadPolicy(f"failed decoding: Object '{name}' is missing in {quoted(str(value))}")
     if version == API_VERSION and kind == "Policy":
         return
@@ -310,15 +310,15 @@ def _causes(policy: JSONObject) -> Iterator[FieldError]:
         elif level not in LEVELS:
             # In their order, not sorted as elsewhere.
             choice = ", ".join(map(quoted, LEVELS))
-            why = f"Unsupported value: {quoted(level)}: supported values: {choice}"
-            yield FieldError("FieldValueNotSupported", why, f"{path}.level")
+            reason = f"Unsupported value: {quoted(level)}: supported values: {choice}"
+            yield FieldError("FieldValueNotSupported", reason, f"{path}.level")
         urls = rule.get("nonResourceURLs", ())
         yield from _validate_path(urls, f"{path}.nonResourceURLs")
         yield from _validate_resource(rule.get("resources", ()), f"{path}.resources")
         yield from _validate_stages(rule.get("omitStages", ()), f"{path}.omitStages")
         if urls and (rule.get("resources") or rule.get("namespaces")):
-            why = "rules cannot apply to both regular resources and non-resource URLs"
-            yield invalid(f"{path}.nonResourceURLs", urls, why)
+            reason = "rules cannot apply to both regular resources and non-resource URLs"
+            yield invalid(f"{path}.nonResourceURLs", urls, reason)
 
 
 def _validate_stages(stages: Sequence[str], path: str) -> Iterator[FieldError]:
@@ -332,11 +332,11 @@ def _validate_path(urls: Sequence[str], path: str) -> Iterator[FieldError]:
         if url == "*":
             continue
         if not url.startswith("/"):
-            why = "non-resource URL rules must begin with a '/' character"
-            yield invalid(f"{path}[{number}]", url, why)
+            reason = "non-resource URL rules must begin with a '/' character"
+            yield invalid(f"{path}[{number}]", url, reason)
         if "*" in url[:-1]:
-            why = "non-resource URL wildcards '*' must be the final character of the rule"
-            yield invalid(f"{path}[{number}]", url, why)
+            reason = "non-resource URL wildcards '*' must be the final character of the rule"
+            yield invalid(f"{path}[{number}]", url, reason)
 
 
 def _validate_resource(resources: Sequence[JSONObject], path: str) -> Iterator[FieldError]:
@@ -347,18 +347,18 @@ def _validate_resource(resources: Sequence[JSONObject], path: str) -> Iterator[F
             if problems:
                 yield invalid(f"{path}.group", group, ",".join(problems))
         if one.get("resourceNames") and not one.get("resources"):
-            why = "using resourceNames requires at least one resource"
-            yield invalid(f"{path}.resourceNames", one["resourceNames"], why)
+            reason = "using resourceNames requires at least one resource"
+            yield invalid(f"{path}.resourceNames", one["resourceNames"], reason)
 
 
 def _compiled(policy: JSONObject) -> Policy:
-    omitted = frozenset(policy.get("omitStages", ()))
+    omit_stages = frozenset(policy.get("omitStages", ()))
     omit = policy.get("omitManagedFields", False)
     rules = [
         _Rule(
-            Ruling(
+            RequestAuditConfig(
                 LEVELS.index(rule["level"]),
-                omitted | frozenset(rule.get("omitStages", ())),
+                omit_stages | frozenset(rule.get("omitStages", ())),
                 rule.get("omitManagedFields", omit),
             ),
             frozenset(rule.get("users", ())),
@@ -373,4 +373,4 @@ def _compiled(policy: JSONObject) -> Policy:
         )
         for rule in policy["rules"]
     ]
-    return Policy(rules, Ruling(NONE, omitted, omit))
+    return Policy(rules, RequestAuditConfig(NONE, omit_stages, omit))

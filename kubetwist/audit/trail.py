@@ -11,7 +11,7 @@ from twisted.logger import Logger
 
 from ..api.go.durations import format_duration
 from ..api.latency import ADMISSION
-from .event import About, Event, Payload
+from .event import Event, Payload, RequestMetadata
 from .policy import (
     LEVELS,
     PANIC,
@@ -20,7 +20,7 @@ from .policy import (
     REQUEST_RESPONSE,
     RESPONSE_COMPLETE,
     RESPONSE_STARTED,
-    Ruling,
+    RequestAuditConfig,
 )
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..http.requestinfo import RequestInfo
 
 #: Of requests that take longer, in seconds, it is told where the time went.
-SLOW: Final = 0.5
+LATENCY_ANNOTATION_THRESHOLD: Final = 0.5
 
 _DECISION: Final = "authorization.k8s.io/decision"
 _REASON: Final = "authorization.k8s.io/reason"
@@ -41,14 +41,14 @@ _STATUS_FIELDS: Final = ("status", "message", "reason", "details", "code")
 Emit = Callable[[Event], "Deferred[bool] | None"]
 
 
-class Trail:
+class AuditContext:
     """
     What is known so far of a request that is told of.
 
     @ivar level: The place in L{LEVELS}.
     @ivar started: An answer has begun.
     @ivar times: Where its time went, see L{kubetwist.api.latency.times}.
-    @ivar over: The last event was made: there will be no more.
+    @ivar completed: The last event was made: there will be no more.
     """
 
     __slots__ = (
@@ -61,27 +61,27 @@ class Trail:
         "_status",
         "_timed",
         "_unwritten",
-        "about",
         "authenticated",
+        "completed",
         "constraint",
         "impersonated",
         "level",
         "long_running",
-        "over",
+        "metadata",
         "started",
         "times",
     )
     _log = Logger()
 
-    def __init__(self, about: About, info: RequestInfo, ruling: Ruling, emit: Emit) -> None:
+    def __init__(self, metadata: RequestMetadata, info: RequestInfo, ruling: RequestAuditConfig, emit: Emit) -> None:
         """
         @param info: L{kubetwist.http.requestinfo.RequestInfo}.
         """
-        self.about = about
+        self.metadata = metadata
         self.level = ruling.level
         self.long_running = info.long_running
         self.authenticated = time()
-        self.started = self.over = False
+        self.started = self.completed = False
         self.impersonated: UserInfo | None = None
         self.constraint = ""
         self.times: dict[str, float] = {}
@@ -130,7 +130,7 @@ class Trail:
                 " {known!r}",
                 key=key,
                 value=value,
-                audit_id=self.about.audit_id,
+                audit_id=self.metadata.audit_id,
                 known=known,
             )
 
@@ -149,10 +149,10 @@ class Trail:
         if decision:
             self._annotations.setdefault(_DECISION, decision)
         self._annotations.setdefault(_REASON, reason)
-        if self._timed and time() - self.about.received > SLOW:
-            self.spent("authorization", time() - self.authenticated)
+        if self._timed and time() - self.metadata.received > LATENCY_ANNOTATION_THRESHOLD:
+            self.annotate_latency("authorization", time() - self.authenticated)
 
-    def spent(self, where: str, seconds: float) -> None:
+    def annotate_latency(self, where: str, seconds: float) -> None:
         """So much of the request's time went into something."""
         self._annotations.setdefault(f"{_LATENCY}{where}", _duration(seconds))
 
@@ -189,66 +189,66 @@ class Trail:
 
     # Its stages.
 
-    def received(self) -> Deferred[bool] | None:
+    def request_received(self) -> Deferred[bool] | None:
         """The request is about to be answered."""
-        waiting = self._unwritten = self._tell(REQUEST_RECEIVED, self.about.received)
+        waiting = self._unwritten = self._emit_stage(REQUEST_RECEIVED, self.metadata.received)
         return waiting
 
-    def begun(self, code: int) -> None:
+    def response_started(self, code: int) -> None:
         """The head of the answer is written."""
         if self.started:
             return
         self.started = True
         self._status = {**(self._status or {}), "code": code}
         if self.long_running:
-            self._tell(RESPONSE_STARTED, time())
+            self._emit_stage(RESPONSE_STARTED, time())
 
-    def complete(self) -> Deferred[bool] | None:
+    def response_complete(self) -> Deferred[bool] | None:
         """The answer is given, or nobody is there to be given one."""
-        if self.over:
+        if self.completed:
             return None
-        self.over = True
+        self.completed = True
         now = time()
         if not self.started:
             self._status = {"status": "Success", "message": "Connection closed early", "code": 200}
             if self.long_running:
-                self._tell(RESPONSE_STARTED, now)
-        taken = now - self.about.received
-        if self._timed and taken > SLOW:
-            self.spent("authentication", self.authenticated - self.about.received)
+                self._emit_stage(RESPONSE_STARTED, now)
+        taken = now - self.metadata.received
+        if self._timed and taken > LATENCY_ANNOTATION_THRESHOLD:
+            self.annotate_latency("authentication", self.authenticated - self.metadata.received)
             for where, seconds in self.times.items():
                 if where != ADMISSION:
-                    self.spent(where, seconds)
-            self.spent("total", taken)
-        if RESPONSE_COMPLETE in self._ruling.omitted:
+                    self.annotate_latency(where, seconds)
+            self.annotate_latency("total", taken)
+        if RESPONSE_COMPLETE in self._ruling.omit_stages:
             return self._unwritten
-        return self._tell(RESPONSE_COMPLETE, now)
+        return self._emit_stage(RESPONSE_COMPLETE, now)
 
-    def refused(self, code: int) -> None:
+    def authentication_failed(self, code: int) -> None:
         """The request was answered before anybody knew whose it is: there is no other event."""
-        self.over = True
+        self.completed = True
         self._status = {**(self._status or {}), "code": code}
-        self._tell(RESPONSE_STARTED, time())
+        self._emit_stage(RESPONSE_STARTED, time())
 
-    def panicked(self, why: str) -> None:
+    def panic(self, reason: str) -> None:
         """A bug ended the request."""
-        if self.over:
+        if self.completed:
             return
-        self.over = True
+        self.completed = True
         self._status = {
             "status": "Failure",
-            "message": f"APIServer panic'd: {why}",
+            "message": f"APIServer panic'd: {reason}",
             "reason": "InternalError",
             "code": 500,
         }
-        self._tell(PANIC, time())
+        self._emit_stage(PANIC, time())
 
-    def _tell(self, stage: str, when: float) -> Deferred[bool] | None:
-        if stage in self._ruling.omitted:
+    def _emit_stage(self, stage: str, when: float) -> Deferred[bool] | None:
+        if stage in self._ruling.omit_stages:
             return None
         return self._emit(
             Event(
-                self.about,
+                self.metadata,
                 stage,
                 when,
                 self.impersonated,

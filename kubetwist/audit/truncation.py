@@ -15,36 +15,36 @@ from .policy import REQUEST
 
 
 @frozen
-class Limits:
+class TruncateConfig:
     """
     In bytes.
 
-    @ivar event: Of an event; larger ones are told without their objects, and not at all if that does not help.
-    @ivar batch: Of events that are sent together.
+    @ivar max_event_size: Of an event; larger ones are told without their objects, and not at all if that does not help.
+    @ivar max_batch_size: Of events that are sent together.
     """
 
-    event: int
-    batch: int
+    max_event_size: int
+    max_batch_size: int
 
 
-def fitted(event: Event, limits: Limits | None) -> Event | None:
+def truncate(event: Event, limits: TruncateConfig | None) -> Event | None:
     """The event as far as the limits let it be told; L{None} for not at all."""
     # The reference counts the newline, too.
-    if limits is None or len(event.json()) < limits.event:
+    if limits is None or len(event.json()) < limits.max_event_size:
         return event
-    if event.about.level >= REQUEST:
+    if event.metadata.level >= REQUEST:
         event = event.without_objects()
-        if len(event.json()) < limits.event:
+        if len(event.json()) < limits.max_event_size:
             return event
     return None
 
 
-def parted(items: Iterable[bytes], limits: Limits | None) -> Iterator[list[bytes]]:
+def split_batches(items: Iterable[bytes], limits: TruncateConfig | None) -> Iterator[list[bytes]]:
     """Encoded events, in batches that are not too large."""
     part: list[bytes] = []
     size = 0
     for item in items:
-        if part and limits is not None and size + len(item) > limits.batch:
+        if part and limits is not None and size + len(item) > limits.max_batch_size:
             yield part
             part, size = [], 0
         part.append(item)

@@ -13,9 +13,9 @@ from zope.interface import implementer
 from ..client.responses import check_answer
 from ..client.retrying import Backoff, with_backoff
 from ..interfaces import IAuditOutput
-from .errors import Failures
+from .errors import PluginErrors
 from .event import Event, event_list
-from .truncation import TOO_LARGE, Limits, fitted, parted
+from .truncation import TOO_LARGE, TruncateConfig, split_batches, truncate
 
 if TYPE_CHECKING:
     from ..client.httpclient import WebhookClient
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 #: Seconds that the other side may take.
 TIMEOUT: Final = 30.0
 #: Seconds that the end of the server waits for what is not sent yet.
-LAST: Final = 10.0
+SHUTDOWN_TIMEOUT: Final = 10.0
 #: Fewer events are encoded on the reactor.
-_FEW: Final = 8
+MAX_EVENTS_ON_REACTOR: Final = 8
 
 InThread = Callable[..., "Deferred[Any]"]
 
@@ -39,11 +39,11 @@ class WebhookOutput:
         client: WebhookClient,
         reactor: IReactorTime,
         in_thread: InThread,
-        failures: Failures,
-        truncated: Failures,
+        failures: PluginErrors,
+        truncated: PluginErrors,
         *,
         initial_backoff: float = 10.0,
-        limits: Limits | None = None,
+        limits: TruncateConfig | None = None,
     ) -> None:
         """
         @param client: L{kubetwist.client.httpclient.WebhookClient}.
@@ -56,7 +56,7 @@ class WebhookOutput:
         self._truncated = truncated
         self._backoff = Backoff(initial=initial_backoff)
         self._limits = limits
-        self._under_way: dict[Deferred[bool], Sequence[Event]] = {}
+        self._in_flight: dict[Deferred[bool], Sequence[Event]] = {}
         self._stopping = False
 
     def start(self) -> None:
@@ -66,12 +66,12 @@ class WebhookOutput:
         """@see: L{IAuditOutput.send}."""
         sending = Deferred.fromCoroutine(self._send(events))
         if not sending.called:
-            self._under_way[sending] = events
+            self._in_flight[sending] = events
             sending.addBoth(self._sent, sending)
         return sending
 
     def _sent(self, result: bool | Failure, sending: Deferred[bool]) -> bool | Failure:
-        del self._under_way[sending]
+        del self._in_flight[sending]
         return result
 
     async def flush(self) -> None:
@@ -81,13 +81,13 @@ class WebhookOutput:
         What waits to be tried again is given up: the other side had its chance.
         """
         self._stopping = True
-        waiting = list(self._under_way)
+        waiting = list(self._in_flight)
         if not waiting:
             return
-        timer = self._reactor.callLater(LAST, _cancel, waiting)
+        timer = self._reactor.callLater(SHUTDOWN_TIMEOUT, _cancel, waiting)
         ends: list[Deferred[None]] = [Deferred() for _ in waiting]
         for sending, end in zip(waiting, ends, strict=True):
-            sending.addBoth(_tell, end)
+            sending.addBoth(_fire, end)
         await DeferredList(ends)
         if timer.active():
             timer.cancel()
@@ -99,22 +99,26 @@ class WebhookOutput:
             await closing
 
     async def _send(self, events: Sequence[Event]) -> bool:
-        bodies, large = self._encode(events) if len(events) <= _FEW else await self._in_thread(self._encode, events)
+        bodies, large = (
+            self._encode(events)
+            if len(events) <= MAX_EVENTS_ON_REACTOR
+            else await self._in_thread(self._encode, events)
+        )
         if large:
-            self._truncated.lost(large, TOO_LARGE)
-        fine = True
+            self._truncated.record(large, TOO_LARGE)
+        succeeded = True
         for number, body in bodies:
             try:
                 await with_backoff(self._reactor, self._call(body), self._backoff, self._try_again)
             except Exception as error:
-                self._failures.lost(number, error)
-                fine = False
-        return fine
+                self._failures.record(number, error)
+                succeeded = False
+        return succeeded
 
     def _encode(self, events: Sequence[Event]) -> tuple[list[tuple[int, bytes]], int]:
         """Bodies, with the number of events in each, and how many are too large for any."""
-        fitting = [one for one in (fitted(event, self._limits) for event in events) if one is not None]
-        parts = parted([event.item() for event in fitting], self._limits)
+        fitting = [one for one in (truncate(event, self._limits) for event in events) if one is not None]
+        parts = split_batches([event.item() for event in fitting], self._limits)
         return [(len(part), event_list(part)) for part in parts], len(events) - len(fitting)
 
     def _call(self, body: bytes) -> Callable[[], Awaitable[None]]:
@@ -133,6 +137,6 @@ def _cancel(waiting: Sequence[Deferred[bool]]) -> None:
         one.cancel()
 
 
-def _tell(result: bool | Failure, end: Deferred[None]) -> bool | Failure:
+def _fire(result: bool | Failure, end: Deferred[None]) -> bool | Failure:
     end.callback(None)
     return result

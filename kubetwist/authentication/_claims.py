@@ -15,11 +15,11 @@ from ..api.jsontypes import JSONValue
 from ..api.resource import UserInfo
 from .certificates import CREDENTIAL_ID
 from .configuration import (
-    JWTConfiguration,
-    Source,
+    ClaimOrExpression,
+    JWTAuthenticatorConfig,
 )
 from .errors import AuthenticationFailed
-from .union import authenticated
+from .union import add_authenticated_group
 
 if TYPE_CHECKING:
     from ..cel.authentication import (
@@ -31,7 +31,7 @@ _EMAIL: Final = "email"
 _VERIFIED: Final = "email_verified"
 
 
-def user_of_claims(configuration: JWTConfiguration, claims: Mapping[str, JSONValue]) -> UserInfo:
+def user_of_claims(configuration: JWTAuthenticatorConfig, claims: Mapping[str, JSONValue]) -> UserInfo:
     """
     The user whom claims name.
 
@@ -42,25 +42,27 @@ def user_of_claims(configuration: JWTConfiguration, claims: Mapping[str, JSONVal
     groups = _groups(configuration.groups, claims, value)
     uid = _uid(configuration.uid, claims, value)
     user = UserInfo(name, uid, groups, _extra(configuration, claims, value))
-    for claim, wanted in configuration.required.items():
+    for claim, audiences_wanted in configuration.required.items():
         if claim not in claims:
             raise AuthenticationFailed(f"oidc: required claim {claim} not present in ID token")
         said = _text(claims[claim], f"oidc: parse claim {claim}")
-        if said != wanted:
-            text = f"oidc: required claim {claim} value does not match. Got = {said}, want = {wanted}"
+        if said != audiences_wanted:
+            text = f"oidc: required claim {claim} value does not match. Got = {said}, want = {audiences_wanted}"
             raise AuthenticationFailed(text)
-    _check(configuration.claim_rules, value, "claim validation expression")
-    if configuration.user_rules:
+    _check(configuration.claim_validation_rules, value, "claim validation expression")
+    if configuration.user_validation_rules:
         from ..cel.authentication import user_value
 
-        _check(configuration.user_rules, user_value(user), "user info validation rule")
-    return authenticated(user)
+        _check(configuration.user_validation_rules, user_value(user), "user info validation rule")
+    return add_authenticated_group(user)
 
 
-def _has_expressions(configuration: JWTConfiguration) -> bool:
+def _has_expressions(configuration: JWTAuthenticatorConfig) -> bool:
     sources = configuration.username, configuration.groups, configuration.uid
     return bool(
-        configuration.extra or configuration.claim_rules or any(source.expression is not None for source in sources)
+        configuration.extra
+        or configuration.claim_validation_rules
+        or any(source.expression is not None for source in sources)
     )
 
 
@@ -89,7 +91,7 @@ def _check(rules: Sequence[tuple[ClaimsExpression | UserExpression, str]], value
             raise AuthenticationFailed(f"oidc: error evaluating {what}: {text}")
 
 
-def _username(source: Source, claims: Mapping[str, JSONValue], value: JSONValue) -> str:
+def _username(source: ClaimOrExpression, claims: Mapping[str, JSONValue], value: JSONValue) -> str:
     if source.expression is not None:
         from ..cel.authentication import string_value
 
@@ -114,7 +116,7 @@ def _username(source: Source, claims: Mapping[str, JSONValue], value: JSONValue)
     return source.prefix + name
 
 
-def _groups(source: Source, claims: Mapping[str, JSONValue], value: JSONValue) -> tuple[str, ...]:
+def _groups(source: ClaimOrExpression, claims: Mapping[str, JSONValue], value: JSONValue) -> tuple[str, ...]:
     if source.claim and source.claim in claims:
         said = claims[source.claim]
         what = f"oidc: parse groups claim {quoted(source.claim)}"
@@ -131,7 +133,7 @@ def _groups(source: Source, claims: Mapping[str, JSONValue], value: JSONValue) -
     return tuple(_strings(source.expression, value, "group claim expression"))
 
 
-def _uid(source: Source, claims: Mapping[str, JSONValue], value: JSONValue) -> str:
+def _uid(source: ClaimOrExpression, claims: Mapping[str, JSONValue], value: JSONValue) -> str:
     if source.claim:
         return _claim(claims, source.claim, f"oidc: parse uid claim {quoted(source.claim)}")
     if source.expression is None:
@@ -146,7 +148,7 @@ def _uid(source: Source, claims: Mapping[str, JSONValue], value: JSONValue) -> s
 
 
 def _extra(
-    configuration: JWTConfiguration, claims: Mapping[str, JSONValue], value: JSONValue
+    configuration: JWTAuthenticatorConfig, claims: Mapping[str, JSONValue], value: JSONValue
 ) -> dict[str, tuple[str, ...]]:
     extra: dict[str, tuple[str, ...]] = {}
     token_id = claims.get("jti")

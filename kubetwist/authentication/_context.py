@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from ..registry.core.serviceaccount.tokenkeys import TokenKey
     from ..registry.core.serviceaccount.tokens import TokenIssuer
     from ..registry.stores import Stores
-    from .certificates import Authorities
+    from .certificates import ClientCAProvider
     from .configuration import AuthenticationConfiguration
     from .sessions import SessionAuthenticator
-    from .union import TokenFinding
+    from .union import TokenAuthentication
 
 
 class KubeletCertificates(Protocol):
@@ -76,7 +76,7 @@ class AuthenticationContext(Protocol):
         """The keys that verify service account tokens."""
 
     @property
-    def client_authorities(self) -> list[Authorities]:
+    def client_authorities(self) -> list[ClientCAProvider]:
         """The authorities of client certificates: the server requests certificates of these."""
 
     @property
@@ -91,5 +91,7 @@ class AuthenticationContext(Protocol):
     def closers(self) -> list[Callable[[], object]]:
         """Functions that are called after the last request."""
 
-    def user_of_token(self, token: str, audiences: Sequence[str] = ()) -> TokenFinding | Deferred[TokenFinding]:
+    def authenticate_token(
+        self, token: str, audiences: Sequence[str] = ()
+    ) -> TokenAuthentication | Deferred[TokenAuthentication]:
         """Authenticate a bearer token."""

@@ -86,7 +86,7 @@ class Provider:
     def start(self) -> None:
         """Get to know it; again and again until that is done."""
         self._timer = None
-        self.fetch().addCallback(lambda _: self._again())
+        self.fetch().addCallback(lambda _: self._schedule_retry())
 
     def stop(self) -> None:
         """Fetch nothing more. Idempotent."""
@@ -95,11 +95,11 @@ class Provider:
             self._timer.cancel()
             self._timer = None
 
-    def _again(self) -> None:
+    def _schedule_retry(self) -> None:
         if not self.ready and not self._stopped and self._timer is None:
             self._timer = self._reactor.callLater(RETRY, self.start)
 
-    def candidates(self, key_id: str, algorithm: str) -> Sequence[Key]:
+    def matching_keys(self, key_id: str, algorithm: str) -> Sequence[Key]:
         """The keys that a token may be signed with, which calls its key C{key_id}."""
         keys = self._keys or ()
         if self._tried is not None and self._reactor.seconds() - self._tried > REFRESH:
@@ -145,8 +145,8 @@ class Provider:
 
         try:
             if not self._keys_url:
-                self._keys_url = keys_url(await self._get(self._discovery_url()), self.issuer.url)
-            keys = read_keys(await self._get(self._keys_url))
+                self._keys_url = jwks_uri(await self._get(self._discovery_url()), self.issuer.url)
+            keys = parse_jwks(await self._get(self._keys_url))
         except (AuthenticationFailed, CallError, BadSettings) as error:
             self.fetched_at["failure"] = posix_now()
             self._log.warn(
@@ -207,7 +207,7 @@ def decoded(body: bytes, url: str) -> Mapping[str, JSONValue]:
     return value
 
 
-def keys_url(document: Mapping[str, JSONValue], issuer: str) -> str:
+def jwks_uri(document: Mapping[str, JSONValue], issuer: str) -> str:
     """
     Where the keys are, as discovery tells it.
 
@@ -226,7 +226,7 @@ def keys_url(document: Mapping[str, JSONValue], issuer: str) -> str:
     return url
 
 
-def read_keys(document: Mapping[str, JSONValue]) -> tuple[Key, ...]:
+def parse_jwks(document: Mapping[str, JSONValue]) -> tuple[Key, ...]:
     """
     The keys of a JSON Web Key Set that can verify tokens; others in it are somebody else's.
 

@@ -102,7 +102,7 @@ def without_token(protocols: list[bytes]) -> list[bytes]:
 
 
 @implementer(IAuthenticator)
-class UnclaimedTokens:
+class InvalidTokenAuthenticator:
     """Asked after all who know tokens: one that nobody knows is no missing credential, but a bad one."""
 
     def authenticate(self, request: IAuthenticationRequest) -> None:
@@ -111,6 +111,6 @@ class UnclaimedTokens:
             raise AuthenticationFailed("invalid bearer token")
 
 
-def make_unclaimed(options: FlagValues, server: AuthenticationContext) -> UnclaimedTokens:
+def invalid_token_authenticator(options: FlagValues, server: AuthenticationContext) -> InvalidTokenAuthenticator:
     """The same for everyone."""
-    return UnclaimedTokens()
+    return InvalidTokenAuthenticator()

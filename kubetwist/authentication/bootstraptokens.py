@@ -21,7 +21,7 @@ from ..api.resource import JSONObject, UserInfo
 from ..api.times import posix_now, seconds_since_epoch
 from ..interfaces import IAuthenticator
 from .bearer import bearer_token
-from .union import authenticated
+from .union import add_authenticated_group
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
@@ -39,7 +39,7 @@ _is_extra_group: Final = re.compile(_EXTRA_GROUP.replace(r"\z", r"\Z")).match
 
 
 @implementer(IAuthenticator)
-class BootstrapTokens:
+class BootstrapTokenAuthenticator:
     """
     Knows nodes that join by tokens of the form C{id.secret}.
 
@@ -83,7 +83,7 @@ class BootstrapTokens:
             )
             return None
         assert not isinstance(groups, str)
-        return authenticated(UserInfo(f"{_USER}{token_id}", groups=groups))
+        return add_authenticated_group(UserInfo(f"{_USER}{token_id}", groups=groups))
 
     def _problem(self, secret: JSONObject, token_id: str, shown: bytes) -> str:
         """Why a token is not good; C{""} when it is. No secret is told."""
@@ -129,6 +129,6 @@ def _text(secret: JSONObject, key: str) -> str:
     return _data(secret, key).decode("utf-8", "replace")
 
 
-def make(options: FlagValues, server: AuthenticationContext) -> BootstrapTokens | None:
+def make(options: FlagValues, server: AuthenticationContext) -> BootstrapTokenAuthenticator | None:
     """As C{--enable-bootstrap-token-auth} has it."""
-    return BootstrapTokens(server.stores) if options["enable-bootstrap-token-auth"] else None
+    return BootstrapTokenAuthenticator(server.stores) if options["enable-bootstrap-token-auth"] else None

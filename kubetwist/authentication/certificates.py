@@ -19,7 +19,7 @@ from ..api.times import posix_now
 from ..interfaces import IAuthenticator
 from ..metrics.registry import Histogram
 from .errors import AuthenticationFailed
-from .union import authenticated
+from .union import add_authenticated_group
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate, ObjectIdentifier
@@ -31,11 +31,11 @@ CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 _UID = "1.3.6.1.4.1.57683.2"
 
 
-class BadAuthorities(ValueError):
+class InvalidCABundle(ValueError):
     """A file of authorities can not be used; the text says why."""
 
 
-class Pool:
+class CertPool:
     """
     A set of certificate authorities.
 
@@ -59,13 +59,13 @@ class Pool:
             for certificate in self.certificates:
                 self.store.add_cert(crypto.X509.from_cryptography(certificate))
         except (crypto.Error, ValueError) as error:
-            raise BadAuthorities("it is damaged") from error
+            raise InvalidCABundle("it is damaged") from error
         if needed and not parts:
-            raise BadAuthorities("there is no certificate in it")
+            raise InvalidCABundle("there is no certificate in it")
 
 
 @frozen(eq=False)
-class _Shown:
+class _PeerCertificate:
     """
     What is known of the certificate of a connection.
 
@@ -76,7 +76,7 @@ class _Shown:
     @ivar user: Whom it names.
     """
 
-    pool: Pool
+    pool: CertPool
     certificate: Any = None
     expires: float = 0.0
     failure: str | None = None
@@ -84,13 +84,13 @@ class _Shown:
 
 
 #: Bounds of how long certificates are still good for, in seconds: from half an hour to a year.
-_LEFT: Final = (
+_EXPIRATION_BUCKETS: Final = (
     *(0.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0, 172800.0, 345600.0, 604800.0),
     *(2592000.0, 7776000.0, 15552000.0, 31104000.0),
 )
 
 
-class Authorities:
+class ClientCAProvider:
     """
     Those whose certificates some clients must have; others can take their place while the server runs.
 
@@ -98,75 +98,80 @@ class Authorities:
 
     @ivar pool: Those of now.
     @ivar flag: By what the command line names them.
-    @ivar followers: Called when there are others.
-    @ivar left: Seconds that certificates were still good for when they were used.
+    @ivar listeners: Called when there are others.
+    @ivar expiration_seconds: Seconds that certificates were still good for when they were used.
     """
 
     def __init__(
-        self, pool: Pool, tell: Callable[[Certificate], UserInfo | None] = lambda certificate: None, flag: str = ""
+        self,
+        pool: CertPool,
+        user_conversion: Callable[[Certificate], UserInfo | None] = lambda certificate: None,
+        flag: str = "",
     ) -> None:
         """
-        @param tell: Finds out whom a verified certificate names, or raises L{AuthenticationFailed}.
+        @param user_conversion: Finds out whom a verified certificate names, or raises L{AuthenticationFailed}.
         """
         self.pool = pool
         self.flag = flag
-        self.followers: list[Callable[[], object]] = []
-        self._tell = tell
-        self.left = Histogram(_LEFT)
+        self.listeners: list[Callable[[], object]] = []
+        self._user_conversion = user_conversion
+        self.expiration_seconds = Histogram(_EXPIRATION_BUCKETS)
 
-    def replace(self, pool: Pool) -> None:
+    def set_pool(self, pool: CertPool) -> None:
         """Trust these from now on, and no others."""
         self.pool = pool
-        for follower in self.followers:
-            follower()
+        for listener in self.listeners:
+            listener()
 
-    def shown_by(self, request: IAuthenticationRequest) -> _Shown:
+    def verify_peer(self, request: IAuthenticationRequest) -> _PeerCertificate:
         """
         What the client of a request has shown.
 
         @raise AuthenticationFailed: A certificate that is not good, or not for these authorities.
         """
         remembered = request.connection.remembered
-        found: _Shown | None = remembered.get(self)
+        found: _PeerCertificate | None = remembered.get(self)
         if found is None or found.pool is not self.pool:
-            found = remembered[self] = self._look(request.connection.peer_certificates())
+            found = remembered[self] = self._verify(request.connection.peer_certificates())
         if found.failure is not None:
             raise AuthenticationFailed(found.failure)
         if found.certificate is not None:
             left = found.expires - posix_now()
             if left < 0:
                 raise AuthenticationFailed("the client certificate has expired")
-            self.left.observe(left)
+            self.expiration_seconds.observe(left)
         return found
 
-    def _look(self, presented: Sequence[crypto.X509]) -> _Shown:
+    def _verify(self, presented: Sequence[crypto.X509]) -> _PeerCertificate:
         if not presented:
-            return _Shown(self.pool)
+            return _PeerCertificate(self.pool)
         shown, *chain = presented
         certificate = shown.to_cryptography()
         try:
             crypto.X509StoreContext(self.pool.store, shown, chain).verify_certificate()
-            if not _for_clients(certificate):
+            if not _has_client_auth_usage(certificate):
                 raise AuthenticationFailed("it is not for clients")
-            user = self._tell(certificate)
+            user = self._user_conversion(certificate)
         except (crypto.X509StoreContextError, AuthenticationFailed, ValueError) as error:
-            return _Shown(self.pool, failure=f"verifying certificate {_identified(certificate)} failed: {error}")
-        return _Shown(self.pool, certificate, certificate.not_valid_after_utc.timestamp(), user=user)
+            return _PeerCertificate(
+                self.pool, failure=f"verifying certificate {_describe(certificate)} failed: {error}"
+            )
+        return _PeerCertificate(self.pool, certificate, certificate.not_valid_after_utc.timestamp(), user=user)
 
 
 @implementer(IAuthenticator)
-class ClientCertificates:
+class X509Authenticator:
     """Knows the users whose certificates some authorities have issued."""
 
-    def __init__(self, authorities: Authorities) -> None:
+    def __init__(self, authorities: ClientCAProvider) -> None:
         self._authorities = authorities
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | None:
         """@see: L{IAuthenticator.authenticate}."""
-        return self._authorities.shown_by(request).user
+        return self._authorities.verify_peer(request).user
 
 
-def user_of(certificate: Certificate) -> UserInfo | None:
+def common_name_user_conversion(certificate: Certificate) -> UserInfo | None:
     """
     Whom a verified certificate names; L{None} without a common name.
 
@@ -185,7 +190,7 @@ def user_of(certificate: Certificate) -> UserInfo | None:
     if "" in uids:
         raise AuthenticationFailed("UID cannot be an empty string")
     digest = hashlib.sha256(certificate.public_bytes(Encoding.DER)).hexdigest()
-    return authenticated(
+    return add_authenticated_group(
         UserInfo(
             names[-1],
             "".join(uids),
@@ -211,7 +216,7 @@ def _subject(certificate: Certificate, kind: ObjectIdentifier) -> tuple[str, ...
     return tuple(values)
 
 
-def _for_clients(certificate: Certificate) -> bool:
+def _has_client_auth_usage(certificate: Certificate) -> bool:
     from cryptography.x509 import ExtendedKeyUsage, ExtensionNotFound
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
@@ -222,7 +227,7 @@ def _for_clients(certificate: Certificate) -> bool:
     return ExtendedKeyUsageOID.CLIENT_AUTH in usages or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usages
 
 
-def _identified(certificate: Certificate) -> str:
+def _describe(certificate: Certificate) -> str:
     """A certificate as the reference names it in its log: numbers of it, its key and its issuer's key."""
     from cryptography.x509 import AuthorityKeyIdentifier, ExtensionNotFound, SubjectKeyIdentifier
 
@@ -236,12 +241,12 @@ def _identified(certificate: Certificate) -> str:
     return f"SN={certificate.serial_number}, SKID={keys[0]}, AKID={keys[1]}"
 
 
-def watched_authorities(
+def watch_ca_files(
     server: AuthenticationContext,
     paths: Sequence[Path],
     flag: str,
-    tell: Callable[[Certificate], UserInfo | None] = lambda certificate: None,
-) -> Authorities:
+    user_conversion: Callable[[Certificate], UserInfo | None] = lambda certificate: None,
+) -> ClientCAProvider:
     """
     The authorities of files, which are read again when they change.
 
@@ -249,26 +254,26 @@ def watched_authorities(
     @raise BadAuthorities: A file can not be used.
     """
 
-    def load(contents: Sequence[bytes]) -> Pool:
+    def load(contents: Sequence[bytes]) -> CertPool:
         for path, content in zip(paths, contents, strict=True):
             try:
-                Pool(content)
-            except BadAuthorities as error:
-                raise BadAuthorities(f"can not use the client authorities in {path}: {error}") from error
-        return Pool(b"\n".join(contents))
+                CertPool(content)
+            except InvalidCABundle as error:
+                raise InvalidCABundle(f"can not use the client authorities in {path}: {error}") from error
+        return CertPool(b"\n".join(contents))
 
-    def use(pool: Pool) -> None:
-        authorities.replace(pool)
+    def use(pool: CertPool) -> None:
+        authorities.set_pool(pool)
 
     try:
-        authorities = Authorities(server.files.watch(paths, load, use, flag), tell, flag)
+        authorities = ClientCAProvider(server.files.watch(paths, load, use, flag), user_conversion, flag)
     except OSError as error:
-        raise BadAuthorities(f"can not read {error.filename}: {error.strerror}") from error
+        raise InvalidCABundle(f"can not read {error.filename}: {error.strerror}") from error
     server.client_authorities.append(authorities)
     return authorities
 
 
-def read_authorities(paths: Iterable[Path]) -> bytes:
+def read_ca_files(paths: Iterable[Path]) -> bytes:
     """
     The content of files of authorities, each of which must have some.
 
@@ -278,33 +283,33 @@ def read_authorities(paths: Iterable[Path]) -> bytes:
     for path in paths:
         try:
             part = path.read_bytes()
-            Pool(part)
+            CertPool(part)
         except OSError as error:
-            raise BadAuthorities(f"can not read {path}: {error.strerror}") from error
-        except BadAuthorities as error:
-            raise BadAuthorities(f"can not use the client authorities in {path}: {error}") from error
+            raise InvalidCABundle(f"can not read {path}: {error.strerror}") from error
+        except InvalidCABundle as error:
+            raise InvalidCABundle(f"can not use the client authorities in {path}: {error}") from error
         content += part + b"\n"
     return content
 
 
-def client_authorities(options: FlagValues) -> list[Path]:
+def client_ca_paths(options: FlagValues) -> list[Path]:
     """The files of those whose certificates name users: our own authority, and those of C{--client-ca-file}."""
     own = Path(options["data-dir"]) / "pki" / "ca.crt"
     return [own, Path(options["client-ca-file"])] if options["client-ca-file"] else [own]
 
 
-def make(options: FlagValues, server: AuthenticationContext) -> ClientCertificates:
+def make(options: FlagValues, server: AuthenticationContext) -> X509Authenticator:
     """
-    For L{client_authorities}.
+    For L{client_ca_paths}.
 
     @raise BadAuthorities: A file can not be used.
     """
 
-    def tell(certificate: Certificate) -> UserInfo | None:
+    def user_conversion(certificate: Certificate) -> UserInfo | None:
         # A node can say that it is where this server is. Whoever may ask its kubelet is not to ask us as ourselves.
         credentials = server.kubelet_credentials
         if credentials is not None and credentials.is_shown(certificate):
             raise AuthenticationFailed("it is the one that kubelets are shown")
-        return user_of(certificate)
+        return common_name_user_conversion(certificate)
 
-    return ClientCertificates(watched_authorities(server, client_authorities(options), "--client-ca-file", tell))
+    return X509Authenticator(watch_ca_files(server, client_ca_paths(options), "--client-ca-file", user_conversion))

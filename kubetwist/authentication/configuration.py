@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _GROUP: Final = "apiserver.config.k8s.io"
 _SCHEME: Final = "k8s.io/kubernetes/pkg/kubeapiserver/options/authentication.go"
-_MOST_ISSUERS: Final = 64
+_MAX_ISSUERS: Final = 64
 _MATCH_ANY: Final = "MatchAny"
 _BOTH: Final = "claim and expression can't both be set"
 _OMITTED: Final = "<omitted>"
@@ -85,7 +85,7 @@ _CONFIGURATION: Final = Struct("AuthenticationConfiguration", {"jwt": ListOf(_JW
 
 
 @frozen
-class Source:
+class ClaimOrExpression:
     """
     Where a part of a user comes from.
 
@@ -114,23 +114,24 @@ class Issuer:
 
 
 @frozen(eq=False)
-class JWTConfiguration:
+class JWTAuthenticatorConfig:
     """
     How users are made of the tokens of one issuer.
 
     @ivar extra: By key.
     @ivar required: Claims that tokens must have, and their values.
-    @ivar claim_rules: What must be true of claims, and what is said when it is not; C{user_rules}: of the user.
+    @ivar claim_validation_rules: Expressions on the claims that must hold, each with its error message.
+    @ivar user_validation_rules: Expressions on the user that must hold, each with its error message.
     """
 
     issuer: Issuer
-    username: Source
-    groups: Source = Source()
-    uid: Source = Source()
+    username: ClaimOrExpression
+    groups: ClaimOrExpression = ClaimOrExpression()
+    uid: ClaimOrExpression = ClaimOrExpression()
     extra: Mapping[str, ClaimsExpression] = field(factory=dict)
     required: Mapping[str, str] = field(factory=dict)
-    claim_rules: Sequence[tuple[ClaimsExpression, str]] = ()
-    user_rules: Sequence[tuple[UserExpression, str]] = ()
+    claim_validation_rules: Sequence[tuple[ClaimsExpression, str]] = ()
+    user_validation_rules: Sequence[tuple[UserExpression, str]] = ()
 
 
 @frozen
@@ -153,22 +154,22 @@ class AuthenticationConfiguration:
     @ivar anonymous: L{None} when the file does not say.
     """
 
-    jwt: Sequence[JWTConfiguration] = ()
+    jwt: Sequence[JWTAuthenticatorConfig] = ()
     anonymous: AnonymousConfiguration | None = None
 
 
-def read_configuration(content: bytes, disallowed: Collection[str]) -> AuthenticationConfiguration:
+def read_configuration(content: bytes, disallowed_issuers: Collection[str]) -> AuthenticationConfiguration:
     """
     Read C{--authentication-config}.
 
-    @param disallowed: Issuers that are somebody else's business: those of service accounts.
+    @param disallowed_issuers: Issuers that are somebody else's business: those of service accounts.
     @raise BadConfiguration: It can not be used, in the reference's words.
     """
     versions = {f"{_GROUP}/{version}": _CONFIGURATION for version in ("v1", "v1beta1", "v1alpha1")}
-    return compiled(decode_configuration(content, "AuthenticationConfiguration", versions, _SCHEME), disallowed)
+    return compiled(decode_configuration(content, "AuthenticationConfiguration", versions, _SCHEME), disallowed_issuers)
 
 
-def configuration_of_flags(options: FlagValues, disallowed: Collection[str]) -> AuthenticationConfiguration:
+def configuration_of_flags(options: FlagValues, disallowed_issuers: Collection[str]) -> AuthenticationConfiguration:
     """
     What the flags C{--oidc-...} say.
 
@@ -211,10 +212,10 @@ def configuration_of_flags(options: FlagValues, disallowed: Collection[str]) -> 
         },
         "userValidationRules": [],
     }
-    return compiled({"jwt": [jwt], "anonymous": None}, disallowed)
+    return compiled({"jwt": [jwt], "anonymous": None}, disallowed_issuers)
 
 
-def compiled(configuration: JSONObject, disallowed: Collection[str]) -> AuthenticationConfiguration:
+def compiled(configuration: JSONObject, disallowed_issuers: Collection[str]) -> AuthenticationConfiguration:
     """
     Check what was decoded, and compile its expressions.
 
@@ -222,14 +223,14 @@ def compiled(configuration: JSONObject, disallowed: Collection[str]) -> Authenti
     """
     causes: list[FieldError] = []
     found = []
-    if len(configuration["jwt"]) > _MOST_ISSUERS:
-        causes.append(too_many("jwt", len(configuration["jwt"]), _MOST_ISSUERS))
+    if len(configuration["jwt"]) > _MAX_ISSUERS:
+        causes.append(too_many("jwt", len(configuration["jwt"]), _MAX_ISSUERS))
     else:
         urls: set[str] = set()
         discoveries: set[str] = set()
         for index, jwt in enumerate(configuration["jwt"]):
             path = f"jwt[{index}]"
-            found.append(_JWTCompiler(jwt, path, causes).compile(disallowed))
+            found.append(_JWTCompiler(jwt, path, causes).compile(disallowed_issuers))
             issuer = jwt["issuer"]
             for name, seen in (("url", urls), ("discoveryURL", discoveries)):
                 url = issuer[name]
@@ -266,10 +267,10 @@ class _JWTCompiler:
         self._uses_email = False
         self._uses_email_verified = False
 
-    def compile(self, disallowed: Collection[str]) -> JWTConfiguration:
+    def compile(self, disallowed_issuers: Collection[str]) -> JWTAuthenticatorConfig:
         issuer = self._jwt["issuer"]
-        self._causes += _validate_issuer(issuer, disallowed, f"{self._path}.issuer")
-        required_claims, claim_rules = self._claim_rules()
+        self._causes += _validate_issuer(issuer, disallowed_issuers, f"{self._path}.issuer")
+        required_claims, claim_validation_rules = self._claim_rules()
         mappings = self._jwt["claimMappings"]
         path = f"{self._path}.claimMappings"
         username = self._source(mappings["username"], f"{path}.username", True)
@@ -286,8 +287,8 @@ class _JWTCompiler:
                 " used in claimMappings.username.expression"
             )
             self._causes.append(invalid(f"{path}.username.expression", mappings["username"]["expression"], text))
-        user_rules = self._user_rules()
-        return JWTConfiguration(
+        user_validation_rules = self._user_rules()
+        return JWTAuthenticatorConfig(
             Issuer(
                 issuer["url"],
                 tuple(issuer["audiences"]),
@@ -299,8 +300,8 @@ class _JWTCompiler:
             uid,
             extra,
             required_claims,
-            claim_rules,
-            user_rules,
+            claim_validation_rules,
+            user_validation_rules,
         )
 
     def _claim_rules(self) -> tuple[dict[str, str], list[tuple[ClaimsExpression, str]]]:
@@ -354,7 +355,7 @@ class _JWTCompiler:
                     self._causes.append(error.cause)
         return rules
 
-    def _source(self, mapping: JSONObject, path: str, needed: bool) -> Source:
+    def _source(self, mapping: JSONObject, path: str, needed: bool) -> ClaimOrExpression:
         claim, prefix, expression = mapping["claim"], mapping["prefix"], mapping["expression"]
         if expression and claim:
             self._causes.append(invalid(path, "", _BOTH))
@@ -362,22 +363,22 @@ class _JWTCompiler:
             if prefix is not None:
                 text = "may not be specified when expression is set"
                 self._causes.append(invalid(f"{path}.prefix", prefix, text))
-            return Source(expression=self._expression(expression, f"{path}.expression"))
+            return ClaimOrExpression(expression=self._expression(expression, f"{path}.expression"))
         elif claim:
             if prefix is None:
                 text = "prefix is required when claim is set. It can be set to an empty string to disable prefixing"
                 self._causes.append(required(f"{path}.prefix", text))
         elif needed:
             self._causes.append(required(path, "claim or expression is required"))
-        return Source(claim, prefix or "")
+        return ClaimOrExpression(claim, prefix or "")
 
-    def _uid(self, mapping: JSONObject, path: str) -> Source:
+    def _uid(self, mapping: JSONObject, path: str) -> ClaimOrExpression:
         claim, expression = mapping["claim"], mapping["expression"]
         if claim and expression:
             self._causes.append(invalid(path, "", _BOTH))
         elif expression:
-            return Source(expression=self._expression(expression, f"{path}.expression"))
-        return Source(claim)
+            return ClaimOrExpression(expression=self._expression(expression, f"{path}.expression"))
+        return ClaimOrExpression(claim)
 
     def _extra(self, mappings: Sequence[JSONObject], path: str) -> dict[str, ClaimsExpression]:
         seen: set[str] = set()
@@ -409,12 +410,12 @@ class _JWTCompiler:
             return None
 
 
-def _validate_issuer(issuer: JSONObject, disallowed: Collection[str], path: str) -> Iterator[FieldError]:
+def _validate_issuer(issuer: JSONObject, disallowed_issuers: Collection[str], path: str) -> Iterator[FieldError]:
     url, discovery = issuer["url"], issuer["discoveryURL"]
     if not url:
         yield required(f"{path}.url")
     else:
-        yield from _validate_url(url, disallowed, f"{path}.url")
+        yield from _validate_url(url, disallowed_issuers, f"{path}.url")
     if discovery:
         if url and url.rstrip("/") == discovery.rstrip("/"):
             yield invalid(f"{path}.discoveryURL", discovery, "discoveryURL must be different from URL")
@@ -429,9 +430,9 @@ def _validate_issuer(issuer: JSONObject, disallowed: Collection[str], path: str)
         yield invalid(f"{path}.egressSelectorType", selector, "egress selector must be either controlplane or cluster")
 
 
-def _validate_url(url: str, disallowed: Collection[str], path: str) -> Iterator[FieldError]:
-    if url in disallowed:
-        text = f"URL must not overlap with disallowed issuers: [{' '.join(sorted(disallowed))}]"
+def _validate_url(url: str, disallowed_issuers: Collection[str], path: str) -> Iterator[FieldError]:
+    if url in disallowed_issuers:
+        text = f"URL must not overlap with disallowed issuers: [{' '.join(sorted(disallowed_issuers))}]"
         yield invalid(path, url, text)
     try:
         parts = parse_url(url)
@@ -477,10 +478,10 @@ def _validate_keys(key: str, path: str) -> Iterator[FieldError]:
 
 
 def _has_certificates(pem: str) -> bool:
-    from .certificates import BadAuthorities, Pool
+    from .certificates import CertPool, InvalidCABundle
 
     try:
-        Pool(pem.encode())
-    except BadAuthorities:
+        CertPool(pem.encode())
+    except InvalidCABundle:
         return False
     return True

@@ -10,7 +10,7 @@ from ..metrics.registry import (
     MetricSnapshot,
 )
 
-_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_DURATION_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _STATUS: Final = ("status",)
 _USES: Final = {
     "valid_tokens": "Uses of tokens that are not to be replaced yet.",
@@ -33,8 +33,8 @@ class TokenMetrics:
     """
 
     def __init__(self) -> None:
-        self.hits = Histogram(_SECONDS)
-        self.misses = Histogram(_SECONDS)
+        self.hits = Histogram(_DURATION_BUCKETS)
+        self.misses = Histogram(_DURATION_BUCKETS)
         self.fetched = {"ok": 0, "error": 0}
         self.asking = 0
         self.uses: dict[str, int] = {}
@@ -50,7 +50,7 @@ class TokenMetrics:
         self.uses[use] = self.uses.get(use, 0) + 1
 
 
-def token_readings(tallies: Iterable[TokenMetrics]) -> Iterator[MetricSnapshot]:
+def token_metrics(tallies: Iterable[TokenMetrics]) -> Iterator[MetricSnapshot]:
     """All of them together."""
     tallies = list(tallies)
     if not tallies:
@@ -74,7 +74,7 @@ def token_readings(tallies: Iterable[TokenMetrics]) -> Iterator[MetricSnapshot]:
 
 
 def _sum(parts: Iterable[Histogram]) -> Histogram:
-    whole = Histogram(_SECONDS)
+    whole = Histogram(_DURATION_BUCKETS)
     for one in parts:
         whole.counts = [mine + more for mine, more in zip(whole.counts, one.counts, strict=True)]
         whole.sum += one.sum

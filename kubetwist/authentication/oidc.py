@@ -43,13 +43,13 @@ from .bearer import bearer_token
 from .configuration import (
     AuthenticationConfiguration,
     Issuer,
-    JWTConfiguration,
+    JWTAuthenticatorConfig,
     configuration_of_flags,
     read_configuration,
 )
 from .errors import AuthenticationFailed
 from .signingalgorithms import SIGNING_ALGORITHMS
-from .union import TokenAlone
+from .union import TokenOnlyRequest
 
 if TYPE_CHECKING:
     from ..client.factory import Outgoing
@@ -57,17 +57,17 @@ if TYPE_CHECKING:
     from ._context import AuthenticationContext
 
 #: Tokens that are remembered.
-REMEMBERED: Final = 4096
+MAX_CACHE_ENTRIES: Final = 4096
 #: Seconds by which clocks may differ for what is not valid yet, as in the reference.
 _LEEWAY: Final = 60
 #: Seconds that a user is remembered of whom somebody else had to be asked.
-_BRIEFLY: Final = 10
+_SHORT_TTL: Final = 10
 #: Issuers whose distributed claims one configuration gets to know.
-_MOST_ISSUERS: Final = 16
+_MAX_ISSUERS: Final = 16
 #: How Google's issuer is called in some of its tokens, and what it is.
 _GOOGLE: Final = ("accounts.google.com", "https://accounts.google.com")
 #: Bounds of the seconds that it takes to find out whose a token is.
-_SECONDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_DURATION_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 @frozen
@@ -129,7 +129,7 @@ class _Verifier:
             raise AuthenticationFailed(f"oidc: verify token: oidc: {text}")
         if "crit" in token.header or "b64" in token.header:
             raise AuthenticationFailed("oidc: verify token: its header asks for extensions")
-        keys = provider.candidates(key_id if isinstance(key_id, str) else "", algorithm)
+        keys = provider.matching_keys(key_id if isinstance(key_id, str) else "", algorithm)
         if not keys and provider.may_fetch:
             return None
         payload = _payload(token.raw, [key.key for key in keys], algorithm)
@@ -151,8 +151,8 @@ class _Verifier:
             if len(self._audiences) == 1:
                 text = f"verify token: oidc: expected audience {quoted(self._audiences[0])} got {shown}"
             else:
-                wanted = f"[{' '.join(map(quoted, sorted(self._audiences)))}]"
-                text = f"verify token: oidc: expected audience in {wanted} got {shown}"
+                audiences_wanted = f"[{' '.join(map(quoted, sorted(self._audiences)))}]"
+                text = f"verify token: oidc: expected audience in {audiences_wanted} got {shown}"
             raise AuthenticationFailed(f"oidc: {text}")
         expires = _seconds(claims, "exp")
         if expires is None or expires < now:
@@ -169,7 +169,7 @@ class _Authenticator:
 
     def __init__(
         self,
-        configuration: JWTConfiguration,
+        configuration: JWTAuthenticatorConfig,
         provider: Provider,
         algorithms: Sequence[str],
         make_provider: Callable[[Issuer], Provider],
@@ -193,10 +193,10 @@ class _Authenticator:
         """
         claims = self._verifier.claims(token, now)
         if claims is None or self._endpoint(claims) is not None:
-            return Deferred.fromCoroutine(self._slowly(token, now))
+            return Deferred.fromCoroutine(self._authenticate_async(token, now))
         return user_of_claims(self.configuration, claims), claims["exp"]
 
-    async def _slowly(self, token: _Token, now: float) -> tuple[UserInfo, float]:
+    async def _authenticate_async(self, token: _Token, now: float) -> tuple[UserInfo, float]:
         claims = await _verified(self._verifier, token, now)
         endpoint = self._endpoint(claims)
         if endpoint is None:
@@ -207,7 +207,7 @@ class _Authenticator:
         except AuthenticationFailed as error:
             raise AuthenticationFailed(f"oidc: could not expand distributed claims: {error}") from error
         user = user_of_claims(self.configuration, {**claims, claim: value})
-        return user, min(claims["exp"], now + _BRIEFLY)
+        return user, min(claims["exp"], now + _SHORT_TTL)
 
     # Distributed claims: OpenID Connect Core 1.0, section 5.6.2.
 
@@ -267,7 +267,7 @@ class _Authenticator:
             return self._verifier
         found = self._others.get(issuer)
         if found is None:
-            if not issuer.startswith("https://") or len(self._others) >= _MOST_ISSUERS:
+            if not issuer.startswith("https://") or len(self._others) >= _MAX_ISSUERS:
                 raise AuthenticationFailed(f"verifier not initialized for issuer: {quoted(issuer)}")
             provider = self._make_provider(evolve(self.configuration.issuer, url=issuer, discovery=""))
             found = _Verifier(provider, self.configuration.issuer.audiences, self._algorithms)
@@ -292,7 +292,7 @@ async def _verified(verifier: _Verifier, token: _Token, now: float) -> JSONObjec
 
 
 @implementer(IAuthenticator)
-class OpenIDConnectTokens:
+class OIDCAuthenticator:
     """Knows users by the tokens of OpenID Connect issuers."""
 
     def __init__(
@@ -318,7 +318,7 @@ class OpenIDConnectTokens:
         self._known: OrderedDict[bytes, tuple[UserInfo, float]] = OrderedDict()
         self._seconds: dict[tuple[str, str], Histogram] = {}
 
-    def use(self, configurations: Sequence[JWTConfiguration]) -> None:
+    def use(self, configurations: Sequence[JWTAuthenticatorConfig]) -> None:
         """Accept the tokens of these issuers from now on, and of no others; what is known of them stays known."""
         before = {one.provider.issuer: one.provider for one in self._by_issuer.values()}
         by_issuer = {}
@@ -355,7 +355,11 @@ class OpenIDConnectTokens:
         raw = bearer_token(request)
         if raw is None or not self._by_issuer:
             return None
-        if isinstance(request, TokenAlone) and request.wanted and self._implicit.isdisjoint(request.wanted):
+        if (
+            isinstance(request, TokenOnlyRequest)
+            and request.audiences_wanted
+            and self._implicit.isdisjoint(request.audiences_wanted)
+        ):
             # Whoever asks for others is told that it is nobody's, and no issuer is asked for it.
             return None
         digest = sha256(raw).digest()
@@ -370,22 +374,22 @@ class OpenIDConnectTokens:
         authenticator = None if token is None else self._by_issuer.get(token.issuer)
         if token is None or authenticator is None:
             return None
-        note = partial(self._note, token.issuer, perf_counter())
+        note = partial(self._observe, token.issuer, perf_counter())
         try:
             user = authenticator.user(token, now)
         except AuthenticationFailed:
             note("failure")
             raise
         if isinstance(user, Deferred):
-            user.addBoth(_noted, note)
+            user.addBoth(_observe_result, note)
             return user.addCallback(self._remember, digest, authenticator)
         note("success")
         return self._remember(user, digest, authenticator)
 
-    def _note(self, issuer: str, began: float, result: str) -> None:
+    def _observe(self, issuer: str, began: float, result: str) -> None:
         seconds = self._seconds.get((result, issuer))
         if seconds is None:
-            seconds = self._seconds[result, issuer] = Histogram(_SECONDS)
+            seconds = self._seconds[result, issuer] = Histogram(_DURATION_BUCKETS)
         seconds.observe(perf_counter() - began)
 
     def collect(self) -> Iterator[MetricSnapshot]:
@@ -410,13 +414,13 @@ class OpenIDConnectTokens:
     def _remember(self, found: tuple[UserInfo, float], digest: bytes, authenticator: _Authenticator) -> UserInfo:
         # What is found late may be of a configuration that is no longer in use.
         if self._by_issuer.get(authenticator.configuration.issuer.url) is authenticator:
-            while len(self._known) >= REMEMBERED:
+            while len(self._known) >= MAX_CACHE_ENTRIES:
                 self._known.popitem(last=False)
             self._known[digest] = found
         return found[0]
 
 
-def _noted(result: Any, note: Callable[[str], object]) -> Any:
+def _observe_result(result: Any, note: Callable[[str], object]) -> Any:
     note("failure" if isinstance(result, Failure) else "success")
     return result
 
@@ -507,7 +511,7 @@ def configured(options: FlagValues, server: AuthenticationContext) -> Authentica
     return found
 
 
-def make(options: FlagValues, server: AuthenticationContext) -> OpenIDConnectTokens | None:
+def make(options: FlagValues, server: AuthenticationContext) -> OIDCAuthenticator | None:
     """
     As C{--authentication-config} or the flags C{--oidc-...} have it.
 
@@ -519,7 +523,7 @@ def make(options: FlagValues, server: AuthenticationContext) -> OpenIDConnectTok
     # From a file, any way of signing will do that fits a key.
     algorithms = SIGNING_ALGORITHMS if options["authentication-config"] else options["oidc-signing-algs"]
     implicit = options["api-audiences"] or options["service-account-issuer"]
-    tokens = OpenIDConnectTokens(server.outgoing, server.reactor, implicit, algorithms or ("RS256",))
+    tokens = OIDCAuthenticator(server.outgoing, server.reactor, implicit, algorithms or ("RS256",))
     tokens.use(configuration.jwt)
     server.authentication_config_listeners.append(lambda new: tokens.use(new.jwt))
     server.closers.append(tokens.stop)

@@ -26,13 +26,13 @@ from ..api.identityheaders import (
 from ..api.resource import UserInfo
 from ..interfaces import IAuthenticator
 from .certificates import (
-    Authorities,
-    BadAuthorities,
-    Pool,
-    client_authorities,
+    CertPool,
+    ClientCAProvider,
+    InvalidCABundle,
+    client_ca_paths,
     common_name,
-    read_authorities,
-    watched_authorities,
+    read_ca_files,
+    watch_ca_files,
 )
 from .errors import (
     AuthenticationFailed,
@@ -53,7 +53,7 @@ _STANDARD_EXTRA: Final = "x-remote-extra-"
 
 
 @frozen
-class ProxyHeaders:
+class RequestHeaderConfig:
     """
     Where proxies say whom they speak for; names of fields in lower case.
 
@@ -66,7 +66,7 @@ class ProxyHeaders:
     extra: tuple[bytes, ...] = ()
 
     @classmethod
-    def of(cls, options: FlagValues) -> ProxyHeaders:
+    def of(cls, options: FlagValues) -> RequestHeaderConfig:
         """Those of the flags C{--requestheader-...}."""
         return cls(
             *(
@@ -75,7 +75,7 @@ class ProxyHeaders:
             )
         )
 
-    def private(self) -> tuple[frozenset[bytes], tuple[bytes, ...]]:
+    def reserved_headers(self) -> tuple[frozenset[bytes], tuple[bytes, ...]]:
         """
         What no handler may see, whoever sent it: these and the usual ones.
 
@@ -87,10 +87,12 @@ class ProxyHeaders:
 
 
 @implementer(IAuthenticator)
-class FrontProxy:
+class RequestHeaderAuthenticator:
     """Believes the headers of those who have a certificate of some authorities, and an allowed name."""
 
-    def __init__(self, authorities: Authorities, headers: ProxyHeaders, allowed: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, authorities: ClientCAProvider, headers: RequestHeaderConfig, allowed: tuple[str, ...] = ()
+    ) -> None:
         """
         @param allowed: Common names; all are, when there are none.
         """
@@ -101,7 +103,7 @@ class FrontProxy:
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | None:
         """@see: L{IAuthenticator.authenticate}."""
-        shown = self._authorities.shown_by(request)
+        shown = self._authorities.verify_peer(request)
         if shown.certificate is None:
             return None
         if self._allowed:
@@ -147,7 +149,7 @@ def _warn(options: FlagValues) -> None:
             )
 
 
-def make(options: FlagValues, server: AuthenticationContext) -> FrontProxy | None:
+def make(options: FlagValues, server: AuthenticationContext) -> RequestHeaderAuthenticator | None:
     """
     As C{--requestheader-client-ca-file} and its kin have it.
 
@@ -157,17 +159,17 @@ def make(options: FlagValues, server: AuthenticationContext) -> FrontProxy | Non
     if not options["requestheader-client-ca-file"]:
         return None
     path = Path(options["requestheader-client-ca-file"])
-    authorities = watched_authorities(server, [path], "--requestheader-client-ca-file")
+    authorities = watch_ca_files(server, [path], "--requestheader-client-ca-file")
     allowed = options["requestheader-allowed-names"]
     if not allowed:
-        users = {_bytes(one) for one in Pool(read_authorities(client_authorities(options))).certificates}
+        users = {_bytes(one) for one in CertPool(read_ca_files(client_ca_paths(options))).certificates}
         if any(_bytes(one) in users for one in authorities.pool.certificates):
-            raise BadAuthorities(
+            raise InvalidCABundle(
                 "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates;"
                 " --requestheader-allowed-names must be specified to ensure regular client certificates cannot set"
                 " authenticating proxy headers for arbitrary users"
             )
-    return FrontProxy(authorities, ProxyHeaders.of(options), allowed)
+    return RequestHeaderAuthenticator(authorities, RequestHeaderConfig.of(options), allowed)
 
 
 def _bytes(certificate: Certificate) -> bytes:

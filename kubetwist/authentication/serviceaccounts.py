@@ -35,7 +35,7 @@ from ._tokenparts import decode_part
 from .bearer import bearer_token
 from .errors import AuthenticationFailed
 from .metrics import TokenMetrics
-from .union import TokenAlone, authenticated
+from .union import TokenOnlyRequest, add_authenticated_group
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
@@ -48,7 +48,7 @@ LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
 #: Seconds by which clocks may differ, and for which what was deleted still counts.
 LEEWAY: Final = 60
 #: Tokens whose signatures are remembered.
-REMEMBERED: Final = 4096
+MAX_CACHE_ENTRIES: Final = 4096
 
 _PREFIX: Final = "authentication.kubernetes.io/"
 _CREDENTIAL_ID: Final = f"{_PREFIX}credential-id"
@@ -78,7 +78,7 @@ class _Verified:
 
 
 @implementer(IAuthenticator)
-class ServiceAccountTokens:
+class ServiceAccountTokenAuthenticator:
     """Knows service accounts by their tokens; those of other issuers are somebody else's."""
 
     def __init__(
@@ -133,27 +133,28 @@ class ServiceAccountTokens:
                 raise
             if found is None:
                 return None
-            while len(self._known) >= REMEMBERED:
+            while len(self._known) >= MAX_CACHE_ENTRIES:
                 self._known.popitem(last=False)
             self._known[digest] = found
         else:
             self._known.move_to_end(digest)
         self.metrics.looked_up(hit, perf_counter() - began, "" if hit else "ok")
         # Whoever reviews a token may ask on behalf of somebody else.
-        wanted = request.wanted if isinstance(request, TokenAlone) else self._audiences
+        audiences_wanted = request.audiences_wanted if isinstance(request, TokenOnlyRequest) else self._audiences
         # In the order of the review and with its duplicates (C{authenticator.Audiences.Intersect}).
-        shared = [audience for audience in wanted if audience in found.audiences]
+        shared = [audience for audience in audiences_wanted if audience in found.audiences]
         if not shared and self._audiences:
             raise AuthenticationFailed(
-                f"token audiences {_listed(found.audiences)} is invalid for the target audiences {_listed(wanted)}"
+                f"token audiences {_listed(found.audiences)} is invalid for the target audiences"
+                f" {_listed(audiences_wanted)}"
             )
         try:
             user = self._user(found, token, request)
         except _Expired:
             del self._known[digest]
             raise
-        if isinstance(request, TokenAlone):
-            request.granted = tuple(shared)
+        if isinstance(request, TokenOnlyRequest):
+            request.granted_audiences = tuple(shared)
         return user
 
     # The signature.
@@ -374,7 +375,7 @@ def _is_gone(deleted: float | None, now: float | None) -> bool:
 
 def _user_of(namespace: str, name: str, uid: str, extra: Mapping[str, tuple[str, ...]]) -> UserInfo:
     user = service_account_user(namespace, name)
-    return authenticated(UserInfo(user, uid, service_account_groups(namespace), extra))
+    return add_authenticated_group(UserInfo(user, uid, service_account_groups(namespace), extra))
 
 
 def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
@@ -390,12 +391,12 @@ def _listed(audiences: Sequence[JSONValue]) -> str:
     return f"[{' '.join(quoted(str(audience)) for audience in audiences)}]"
 
 
-def make(options: FlagValues, server: AuthenticationContext) -> ServiceAccountTokens | None:
+def make(options: FlagValues, server: AuthenticationContext) -> ServiceAccountTokenAuthenticator | None:
     """Return the authenticator of service accounts; L{None} without keys."""
     if not server.token_keys:
         return None
     issuers = options["service-account-issuer"]
-    tokens = ServiceAccountTokens(
+    tokens = ServiceAccountTokenAuthenticator(
         server.token_keys,
         issuers,
         options["api-audiences"] or issuers,

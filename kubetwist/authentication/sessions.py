@@ -24,7 +24,7 @@ from ..api.resource import UserInfo
 from ..interfaces import IAuthenticator
 from .errors import RequestRefused
 from .signinlinks import SignInLinks
-from .union import TokenFinding
+from .union import TokenAuthentication
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
@@ -35,13 +35,13 @@ KEY: Final = b"x-kubetwist-ui"
 #: What browsers tell of who makes them send a request; scripts can not set it.
 SITE: Final = b"sec-fetch-site"
 #: Sessions in all, and of one user; the one that was not used for the longest time makes room.
-MOST_SESSIONS: Final = 1000
-MOST_OF_USER: Final = 20
+MAX_SESSIONS: Final = 1000
+MAX_SESSIONS_PER_USER: Final = 20
 #: Seconds from signing in, and without any request, after which a session is over.
 LONGEST: Final = 12 * 3600.0
 IDLE: Final = 2 * 3600.0
 #: Bytes of the names and keys that are looked at.
-_LONGEST_SECRET: Final = 128
+_MAX_SECRET_LENGTH: Final = 128
 _SAFE: Final = frozenset((b"GET", b"HEAD", b"OPTIONS"))
 
 
@@ -64,7 +64,7 @@ class Session:
     used: float
 
 
-class Sessions:
+class SessionStore:
     """Those that there are, by digests of what their cookies say; bounded in number and time."""
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -85,11 +85,11 @@ class Sessions:
         @param token: The token of the user, or C{""} if a sign-in link was used.
         @return: The value of the cookie, and the key.
         """
-        self._forget_old()
+        self._evict_expired()
         own = [name for name, session in self._sessions.items() if session.user.name == user.name]
-        for name in own[: max(0, len(own) - MOST_OF_USER + 1)]:
+        for name in own[: max(0, len(own) - MAX_SESSIONS_PER_USER + 1)]:
             del self._sessions[name]
-        while len(self._sessions) >= MOST_SESSIONS:
+        while len(self._sessions) >= MAX_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         secret, key = token_urlsafe(32), token_urlsafe(32)
         now = self._now()
@@ -98,7 +98,7 @@ class Sessions:
 
     def find(self, secret: bytes, key: bytes) -> Session | None:
         """The session that both belong to, unless it is over."""
-        if len(secret) > _LONGEST_SECRET or len(key) > _LONGEST_SECRET:
+        if len(secret) > _MAX_SECRET_LENGTH or len(key) > _MAX_SECRET_LENGTH:
             return None
         name = _digest(secret)
         session = self._sessions.get(name)
@@ -117,7 +117,7 @@ class Sessions:
         if self.find(secret, key) is not None:
             del self._sessions[_digest(secret)]
 
-    def _forget_old(self) -> None:
+    def _evict_expired(self) -> None:
         now = self._now()
         for name in [name for name, session in self._sessions.items() if self._over(session, now)]:
             del self._sessions[name]
@@ -136,30 +136,30 @@ class SessionAuthenticator:
 
     def __init__(
         self,
-        sessions: Sessions,
+        sessions: SessionStore,
         cookie: Callable[[], bytes],
-        user_of_token: Callable[[str], TokenFinding | Deferred[TokenFinding]],
+        authenticate_token: Callable[[str], TokenAuthentication | Deferred[TokenAuthentication]],
         links: SignInLinks,
     ) -> None:
         """
         @param links: Sign-in links that begin sessions without a token.
         @param cookie: The name of the cookie.
-        @param user_of_token: Returns the user of a token that is valid for this server.
+        @param authenticate_token: Returns the user of a token that is valid for this server.
         """
         self.sessions = sessions
         self.links = links
         self.cookie = cookie
-        self.user_of_token = user_of_token
+        self.authenticate_token = authenticate_token
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """@see: L{IAuthenticator.authenticate}."""
         fields = request.fields
         if SITE in fields or b"origin" in fields:
-            self._refuse_other_sites(request)
+            self._reject_cross_site(request)
         if b"cookie" not in fields:
             return None
         # Nobody behind this sees it: it would be passed on to other servers.
-        secret = take_cookie(fields, self.cookie())
+        secret = pop_cookie(fields, self.cookie())
         keys = fields.pop(KEY, None)
         if secret is not None:
             request.signed_in = True
@@ -172,12 +172,12 @@ class SessionAuthenticator:
             raise RequestRefused("there is no such session, or it is over")
         if not session.token:
             return session.user
-        found = self.user_of_token(session.token)
+        found = self.authenticate_token(session.token)
         if isinstance(found, Deferred):
             return found.addCallback(_user)
         return _user(found)
 
-    def _refuse_other_sites(self, request: IAuthenticationRequest) -> None:
+    def _reject_cross_site(self, request: IAuthenticationRequest) -> None:
         """
         A browser shows its certificate for whatever page makes it: not to change anything.
 
@@ -189,7 +189,7 @@ class SessionAuthenticator:
         if request.method in _SAFE and b"upgrade" not in fields:
             return
         # Where the browser tells no site, pages elsewhere that know a token say it in a header that is no obstacle.
-        if SITE in fields or _shows_certificate(request):
+        if SITE in fields or _has_client_certificate(request):
             raise RequestRefused("a page of another site has sent it")
 
 
@@ -207,12 +207,12 @@ def from_same_origin(request: IAuthenticationRequest) -> bool:
     return origins[0].partition(b"://")[2].lower() == fields.get(b"host", (b"",))[0].lower()
 
 
-def _shows_certificate(request: IAuthenticationRequest) -> bool:
+def _has_client_certificate(request: IAuthenticationRequest) -> bool:
     """Whether there is a certificate that somebody else could make use of."""
     return bool(request.connection.peer_certificates())
 
 
-def take_cookie(fields: dict[bytes, list[bytes]], name: bytes) -> bytes | None:
+def pop_cookie(fields: dict[bytes, list[bytes]], name: bytes) -> bytes | None:
     """
     Take a cookie out of the header fields.
 
@@ -235,10 +235,10 @@ def take_cookie(fields: dict[bytes, list[bytes]], name: bytes) -> bytes | None:
     return found[0] if len(found) == 1 else None
 
 
-def _user(finding: TokenFinding) -> UserInfo:
-    if finding.user is None:
-        raise RequestRefused(f"the token of a session is good no more: {finding.error}")
-    return finding.user
+def _user(to_authentication: TokenAuthentication) -> UserInfo:
+    if to_authentication.user is None:
+        raise RequestRefused(f"the token of a session is good no more: {to_authentication.error}")
+    return to_authentication.user
 
 
 def make(options: FlagValues, server: AuthenticationContext) -> SessionAuthenticator:
@@ -248,13 +248,13 @@ def make(options: FlagValues, server: AuthenticationContext) -> SessionAuthentic
         port: str = server.address.rpartition(":")[2]
         return b"__Host-kubetwist-" + port.encode()
 
-    def user_of_token(token: str) -> TokenFinding | Deferred[TokenFinding]:
+    def authenticate_token(token: str) -> TokenAuthentication | Deferred[TokenAuthentication]:
         # As where it comes with a request: it must be meant for this server.
         issuer = server.token_issuer
-        return server.user_of_token(token, () if issuer is None else issuer.audiences)
+        return server.authenticate_token(token, () if issuer is None else issuer.audiences)
 
     authenticator = SessionAuthenticator(
-        Sessions(server.reactor.seconds), cookie, user_of_token, SignInLinks(server.reactor.seconds)
+        SessionStore(server.reactor.seconds), cookie, authenticate_token, SignInLinks(server.reactor.seconds)
     )
     server.sessions = authenticator
     return authenticator

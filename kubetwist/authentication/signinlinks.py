@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: Lifetime of a link, in seconds.
 LIFETIME: Final = 15 * 60.0
 #: Maximum length of a secret, in characters.
-_LONGEST: Final = 128
+_MAX_SECRET_LENGTH: Final = 128
 #: Headers of proxies: a request with one may come from a client on another machine.
 _FORWARDED: Final = (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via")
 
@@ -44,7 +44,7 @@ class SignInLinks:
         """
         Return the user of a link and forget the link; L{None} if it is unknown, expired, or used from another machine.
         """
-        if len(secret) > _LONGEST or not is_local(request):
+        if len(secret) > _MAX_SECRET_LENGTH or not is_local(request):
             return None
         expires, user = self._links.pop(_digest(secret), (0.0, None))
         return user if self._now() < expires else None

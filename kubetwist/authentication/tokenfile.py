@@ -16,7 +16,7 @@ from ..api.flagvalues import FlagValues
 from ..api.resource import UserInfo
 from ..interfaces import IAuthenticator
 from .bearer import bearer_token
-from .union import authenticated
+from .union import add_authenticated_group
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
@@ -42,7 +42,7 @@ class TokenFile:
     def use(self, users: dict[str, UserInfo]) -> None:
         """Know these users from now on, and no others."""
         # By digest: how long a look-up of a digest takes tells nothing about the token.
-        self._users = {sha256(token.encode()).digest(): authenticated(user) for token, user in users.items()}
+        self._users = {sha256(token.encode()).digest(): add_authenticated_group(user) for token, user in users.items()}
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | None:
         """@see: L{IAuthenticator.authenticate}."""

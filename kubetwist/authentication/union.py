@@ -18,7 +18,7 @@ from ..interfaces import IAuthenticationRequest, IAuthenticator, IAuthenticatorU
 from .errors import AuthenticationFailed, RequestRefused
 
 _INVALID: Final = "invalid bearer token"
-#: Authenticators read nothing of a request that L{TokenAlone} does not have.
+#: Authenticators read nothing of a request that L{TokenOnlyRequest} does not have.
 _Ask = Callable[[Any], "UserInfo | Deferred[UserInfo | None] | None"]
 
 
@@ -33,15 +33,17 @@ class AuthenticatorUnion:
     @ivar authenticators: Whom it asks, in that order.
     """
 
-    def __init__(self, authenticators: Sequence[IAuthenticator], last: IAuthenticator | None = None) -> None:
+    def __init__(self, authenticators: Sequence[IAuthenticator], anonymous: IAuthenticator | None = None) -> None:
         """
-        @param last: Asked for requests without any credentials.
+        @param anonymous: Asked for requests without any credentials.
         """
         self.authenticators = authenticators
         self._asked: list[_Ask] = [authenticator.authenticate for authenticator in authenticators]
-        self._last: _Ask | None = None if last is None else last.authenticate
+        self._anonymous: _Ask | None = None if anonymous is None else anonymous.authenticate
 
-    def authenticate(self, request: IAuthenticationRequest | TokenAlone) -> UserInfo | Deferred[UserInfo | None] | None:
+    def authenticate(
+        self, request: IAuthenticationRequest | TokenOnlyRequest
+    ) -> UserInfo | Deferred[UserInfo | None] | None:
         """@see: L{IAuthenticator.authenticate}."""
         failed: list[AuthenticationFailed] = []
         for number, ask in enumerate(self._asked):
@@ -55,34 +57,36 @@ class AuthenticatorUnion:
             if user is None:
                 continue
             if isinstance(user, Deferred):
-                return Deferred.fromCoroutine(self._slowly(user, number, failed, request))
-            return user if AUTHENTICATED in user.groups else authenticated(user)
-        return self._at_last(failed, request)
+                return Deferred.fromCoroutine(self._authenticate_async(user, number, failed, request))
+            return user if AUTHENTICATED in user.groups else add_authenticated_group(user)
+        return self._fallback(failed, request)
 
-    def user_of_token(self, token: str, audiences: Sequence[str] = ()) -> TokenFinding | Deferred[TokenFinding]:
+    def authenticate_token(
+        self, token: str, audiences: Sequence[str] = ()
+    ) -> TokenAuthentication | Deferred[TokenAuthentication]:
         """
         Whose bearer token this is, as if a request had come with nothing else.
 
         @param audiences: For one of whom it must be meant.
-        @return: A L{TokenFinding}, or a Deferred of one.
+        @return: A L{TokenAuthentication}, or a Deferred of one.
         """
         alone = AuthenticatorUnion(())
         alone._asked = self._asked
-        request = TokenAlone(token, audiences)
+        request = TokenOnlyRequest(token, audiences)
         try:
             found = alone.authenticate(request)
         except AuthenticationFailed as error:
-            return _nobody(error)
+            return _failed_authentication(error)
         if isinstance(found, Deferred):
-            return found.addCallbacks(request.finding, _failed)
-        return request.finding(found)
+            return found.addCallbacks(request.to_authentication, _failed)
+        return request.to_authentication(found)
 
-    async def _slowly(
+    async def _authenticate_async(
         self,
         first: UserInfo | Deferred[UserInfo | None],
         number: int,
         failed: list[AuthenticationFailed],
-        request: IAuthenticationRequest | TokenAlone,
+        request: IAuthenticationRequest | TokenOnlyRequest,
     ) -> UserInfo | None:
         """Go on from where somebody had to wait."""
         for place, ask in enumerate(self._asked[number:]):
@@ -96,21 +100,21 @@ class AuthenticatorUnion:
                 failed.append(error)
                 continue
             if user is not None:
-                return authenticated(user)
-        found = self._at_last(failed, request)
+                return add_authenticated_group(user)
+        found = self._fallback(failed, request)
         if isinstance(found, Deferred):
             found = await found
         return found
 
-    def _at_last(
-        self, failed: list[AuthenticationFailed], request: IAuthenticationRequest | TokenAlone
+    def _fallback(
+        self, failed: list[AuthenticationFailed], request: IAuthenticationRequest | TokenOnlyRequest
     ) -> UserInfo | Deferred[UserInfo | None] | None:
         if failed:
-            raise _together(failed)
-        return None if self._last is None else self._last(request)
+            raise _aggregate(failed)
+        return None if self._anonymous is None else self._anonymous(request)
 
 
-def _together(errors: Sequence[AuthenticationFailed]) -> AuthenticationFailed:
+def _aggregate(errors: Sequence[AuthenticationFailed]) -> AuthenticationFailed:
     """Several as one, as Go shows them: each once, in brackets."""
     texts = [text for error in errors for text in (error.texts or (str(error),))]
     texts = list(dict.fromkeys(texts))
@@ -119,7 +123,7 @@ def _together(errors: Sequence[AuthenticationFailed]) -> AuthenticationFailed:
     return AuthenticationFailed(f"[{', '.join(texts)}]", texts)
 
 
-def authenticated(user: UserInfo) -> UserInfo:
+def add_authenticated_group(user: UserInfo) -> UserInfo:
     """C{user} as a member of C{system:authenticated}, unless it is told apart from those already."""
     if user.name == ANONYMOUS or AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
         return user
@@ -127,7 +131,7 @@ def authenticated(user: UserInfo) -> UserInfo:
 
 
 @frozen
-class TokenFinding:
+class TokenAuthentication:
     """
     What a token tells.
 
@@ -142,22 +146,22 @@ class TokenFinding:
 
 
 @implementer(IAuthenticationRequest, IClientConnection)
-class TokenAlone:
+class TokenOnlyRequest:
     """
     A request that has a bearer token and nothing else.
 
-    @ivar wanted: The token must be meant for one of these audiences.
-    @ivar granted: For which of them it is, as found by an authenticator whose tokens have audiences.
+    @ivar audiences_wanted: The token must be meant for one of these audiences.
+    @ivar granted_audiences: For which of them it is, as found by an authenticator whose tokens have audiences.
     """
 
     method = b"GET"
     path = b""
     audit_id = ""
     signed_in = False
-    granted: tuple[str, ...] | None = None
+    granted_audiences: tuple[str, ...] | None = None
 
     def __init__(self, token: str, audiences: Sequence[str]) -> None:
-        self.wanted = tuple(audiences)
+        self.audiences_wanted = tuple(audiences)
         # As in a header, what is blank at the end does not belong to it: many a token is read from a file.
         self.fields = {b"authorization": [b"Bearer " + token.rstrip().encode("utf-8", "replace")]}
         self.connection = self
@@ -179,17 +183,21 @@ class TokenAlone:
     def annotate(self, key: str, value: str, level: str) -> None:
         """Nor an audit event of its own."""
 
-    def finding(self, user: UserInfo | None) -> TokenFinding:
+    def to_authentication(self, user: UserInfo | None) -> TokenAuthentication:
         """What was found, if anything was."""
-        return TokenFinding(user, self.granted) if user is not None else TokenFinding(None, error=_INVALID)
+        return (
+            TokenAuthentication(user, self.granted_audiences)
+            if user is not None
+            else TokenAuthentication(None, error=_INVALID)
+        )
 
 
-def _failed(failure: Failure) -> TokenFinding:
+def _failed(failure: Failure) -> TokenAuthentication:
     failure.trap(AuthenticationFailed)
-    return _nobody(failure.value)  # type: ignore[arg-type]
+    return _failed_authentication(failure.value)  # type: ignore[arg-type]
 
 
-def _nobody(error: BaseException) -> TokenFinding:
+def _failed_authentication(error: BaseException) -> TokenAuthentication:
     # In the reference somebody is asked before ours who knows no token but the server's own.
     assert isinstance(error, AuthenticationFailed)
-    return TokenFinding(None, error=str(_together([AuthenticationFailed(_INVALID), error])))
+    return TokenAuthentication(None, error=str(_aggregate([AuthenticationFailed(_INVALID), error])))

@@ -37,19 +37,19 @@ from ..interfaces import IAuthenticator
 from .bearer import bearer_token
 from .errors import AuthenticationFailed
 from .metrics import TokenMetrics
-from .union import TokenAlone, authenticated
+from .union import TokenOnlyRequest, add_authenticated_group
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
     from ._context import AuthenticationContext
 
 #: Tokens that are remembered, good ones and bad ones.
-REMEMBERED: Final = 32768
+MAX_CACHE_ENTRIES: Final = 32768
 #: Seconds that one try may take, and all of them together.
 TIMEOUT: Final = 30.0
 
 
-class Posting(Protocol):
+class WebhookClientProtocol(Protocol):
     """What a webhook is called by."""
 
     async def post(self, body: bytes, *, timeout: float) -> Answer:
@@ -57,7 +57,7 @@ class Posting(Protocol):
 
 
 @frozen
-class _Found:
+class _ReviewResult:
     """
     What the webhook says of a token.
 
@@ -71,11 +71,11 @@ class _Found:
     error: str = ""
 
 
-_NOBODY: Final = _Found()
+_NOT_AUTHENTICATED: Final = _ReviewResult()
 
 
 @implementer(IAuthenticator)
-class WebhookTokens:
+class WebhookTokenAuthenticator:
     """Knows the tokens that a webhook knows."""
 
     _log = Logger()
@@ -83,7 +83,7 @@ class WebhookTokens:
     def __init__(
         self,
         reactor: IReactorTime,
-        client: Posting,
+        client: WebhookClientProtocol,
         audiences: Sequence[str],
         *,
         version: str = "v1",
@@ -101,8 +101,8 @@ class WebhookTokens:
         self._api_version = f"authentication.k8s.io/{version}"
         self._seconds = seconds
         self._backoff = backoff
-        self._known: ExpiringCache[bytes, _Found] = ExpiringCache(REMEMBERED, reactor.seconds)
-        self._calls: SharedCalls[bytes, _Found] = SharedCalls()
+        self._known: ExpiringCache[bytes, _ReviewResult] = ExpiringCache(MAX_CACHE_ENTRIES, reactor.seconds)
+        self._calls: SharedCalls[bytes, _ReviewResult] = SharedCalls()
         # Who sends tokens can not know which of them have something in common here.
         self._secret = urandom(32)
         self.metrics = TokenMetrics()
@@ -112,27 +112,27 @@ class WebhookTokens:
         token = bearer_token(request)
         if token is None:
             return None
-        wanted = request.wanted if isinstance(request, TokenAlone) else self._audiences
+        audiences_wanted = request.audiences_wanted if isinstance(request, TokenOnlyRequest) else self._audiences
         began = perf_counter()
-        key = self._key(token, wanted)
+        key = self._key(token, audiences_wanted)
         found = self._known.get(key)
         if found is not None:
             self.metrics.looked_up(True, perf_counter() - began)
-            return self._told(found, request)
-        asking = self._calls.ask(key, lambda: self._counted(key, token, wanted))
+            return self._user_from_result(found, request)
+        asking = self._calls.ask(key, lambda: self._counted(key, token, audiences_wanted))
 
-        def answered(found: _Found) -> UserInfo | None:
+        def answered(found: _ReviewResult) -> UserInfo | None:
             self.metrics.looked_up(False, perf_counter() - began)
-            return self._told(found, request)
+            return self._user_from_result(found, request)
 
         return asking.addCallback(answered)
 
-    async def _counted(self, key: bytes, token: bytes, wanted: Sequence[str]) -> _Found:
+    async def _counted(self, key: bytes, token: bytes, audiences_wanted: Sequence[str]) -> _ReviewResult:
         metrics = self.metrics
         metrics.asking += 1
         fetched = "error"
         try:
-            found = await self._ask(key, token, wanted)
+            found = await self._ask(key, token, audiences_wanted)
             fetched = "error" if found.error else "ok"
         finally:
             metrics.asking -= 1
@@ -146,17 +146,17 @@ class WebhookTokens:
             digest.update(b"%d:%b" % (len(part), part))
         return digest.digest()
 
-    def _told(self, found: _Found, request: IAuthenticationRequest) -> UserInfo | None:
+    def _user_from_result(self, found: _ReviewResult, request: IAuthenticationRequest) -> UserInfo | None:
         if found.error:
             raise AuthenticationFailed(found.error)
-        if found.user is not None and isinstance(request, TokenAlone):
-            request.granted = found.audiences
+        if found.user is not None and isinstance(request, TokenOnlyRequest):
+            request.granted_audiences = found.audiences
         return found.user
 
-    async def _ask(self, key: bytes, token: bytes, wanted: Sequence[str]) -> _Found:
+    async def _ask(self, key: bytes, token: bytes, audiences_wanted: Sequence[str]) -> _ReviewResult:
         spec: JSONObject = {"token": token.decode("utf-8", "replace")}
-        if wanted:
-            spec["audiences"] = list(wanted)
+        if audiences_wanted:
+            spec["audiences"] = list(audiences_wanted)
         review = {
             "kind": "TokenReview",
             "apiVersion": self._api_version,
@@ -171,7 +171,7 @@ class WebhookTokens:
         timer = self._reactor.callLater(TIMEOUT, working.cancel)
         try:
             status = await working
-            found = self._found(status, wanted)
+            found = self._found(status, audiences_wanted)
         except AuthenticationFailed:
             raise
         except Exception as error:
@@ -190,17 +190,17 @@ class WebhookTokens:
         check_answer(answer, quote=False)
         return review_status(answer, "TokenReview", self._api_version)
 
-    def _found(self, status: JSONObject, wanted: Sequence[str]) -> _Found:
+    def _found(self, status: JSONObject, audiences_wanted: Sequence[str]) -> _ReviewResult:
         audiences = None
-        if wanted:
+        if audiences_wanted:
             theirs = _strings(status.get("audiences"), "audiences") or self._audiences
-            audiences = tuple(audience for audience in wanted if audience in theirs)
+            audiences = tuple(audience for audience in audiences_wanted if audience in theirs)
             if not audiences:
-                return _NOBODY
+                return _NOT_AUTHENTICATED
         if status.get("authenticated") is not True:
             error = status.get("error")
-            return _Found(error=error) if isinstance(error, str) else _NOBODY
-        return _Found(_user(status.get("user")), audiences)
+            return _ReviewResult(error=error) if isinstance(error, str) else _NOT_AUTHENTICATED
+        return _ReviewResult(_user(status.get("user")), audiences)
 
 
 def _user(value: JSONValue) -> UserInfo:
@@ -211,7 +211,7 @@ def _user(value: JSONValue) -> UserInfo:
     extra = {} if extra is None else extra
     if not isinstance(extra, Mapping):
         raise ValueError("extra in the TokenReview is no object")
-    return authenticated(
+    return add_authenticated_group(
         UserInfo(
             _string(user.get("username"), "username"),
             _string(user.get("uid"), "uid"),
@@ -237,7 +237,7 @@ def _strings(value: JSONValue, what: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def make(options: FlagValues, server: AuthenticationContext) -> WebhookTokens | None:
+def make(options: FlagValues, server: AuthenticationContext) -> WebhookTokenAuthenticator | None:
     """
     As C{--authentication-token-webhook-config-file} has it.
 
@@ -249,7 +249,7 @@ def make(options: FlagValues, server: AuthenticationContext) -> WebhookTokens | 
     from ..client.kubeconfigclient import FileClient
 
     client = FileClient(server.outgoing, server.files, path, "--authentication-token-webhook-config-file")
-    return WebhookTokens(
+    return WebhookTokenAuthenticator(
         server.reactor,
         client,
         options["api-audiences"] or options["service-account-issuer"],

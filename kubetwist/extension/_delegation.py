@@ -29,18 +29,18 @@ from ..api.resource import (
 )
 from ..authentication.anonymous import Anonymous
 from ..authentication.certificates import (
-    Authorities,
-    BadAuthorities,
-    ClientCertificates,
-    Pool,
-    user_of,
+    CertPool,
+    ClientCAProvider,
+    InvalidCABundle,
+    X509Authenticator,
+    common_name_user_conversion,
 )
 from ..authentication.requestheader import (
-    FrontProxy,
-    ProxyHeaders,
+    RequestHeaderAuthenticator,
+    RequestHeaderConfig,
 )
 from ..authentication.union import AuthenticatorUnion
-from ..authentication.webhook import WebhookTokens
+from ..authentication.webhook import WebhookTokenAuthenticator
 from ..authorization.union import (
     AuthorizerUnion,
     PrivilegedGroup,
@@ -112,12 +112,12 @@ class DelegatedAuthentication:
         @param token_seconds: For how long it is remembered whose a token is.
         """
         self._cluster = cluster
-        self._proxies = Authorities(Pool(b"", needed=False))
-        self._issuers = Authorities(Pool(b"", needed=False), user_of)
+        self._proxies = ClientCAProvider(CertPool(b"", needed=False))
+        self._issuers = ClientCAProvider(CertPool(b"", needed=False), common_name_user_conversion)
         self.authorities = [self._issuers, self._proxies]
         self._proxy, self._users = _Changing(), _Changing()
         reviews = PathOf(cluster, "/apis/authentication.k8s.io/v1/tokenreviews")
-        tokens = WebhookTokens(reactor, reviews, (), seconds=token_seconds)
+        tokens = WebhookTokenAuthenticator(reactor, reviews, (), seconds=token_seconds)
         self.authenticator = AuthenticatorUnion([self._proxy, self._users, tokens], Anonymous())
         self._data: JSONObject | None = None
         self._loop = LoopingCall(self._again)
@@ -172,23 +172,23 @@ class DelegatedAuthentication:
             raise LookupFailed(f"the config map {NAME} in {NAMESPACE} can not be used: {error}") from error
 
     def _use(self, data: JSONObject) -> None:
-        issuers = Pool(_text(data, "client-ca-file"), needed=False)
-        proxies = Pool(_text(data, "requestheader-client-ca-file"), needed=False)
+        issuers = CertPool(_text(data, "client-ca-file"), needed=False)
+        proxies = CertPool(_text(data, "requestheader-client-ca-file"), needed=False)
         allowed = tuple(_texts(data, "requestheader-allowed-names"))
         if not allowed and _encoded(issuers) & _encoded(proxies):
-            raise BadAuthorities(
+            raise InvalidCABundle(
                 "requestheader-client-ca-file and client-ca-file contain the same certificates, and there are no"
                 " requestheader-allowed-names: whoever has a certificate could say that he is anybody"
             )
-        proxy = FrontProxy(self._proxies, _headers(data), allowed)
-        self._issuers.replace(issuers)
-        self._proxies.replace(proxies)
-        self._users.replace(ClientCertificates(self._issuers) if issuers.certificates else None)
+        proxy = RequestHeaderAuthenticator(self._proxies, _headers(data), allowed)
+        self._issuers.set_pool(issuers)
+        self._proxies.set_pool(proxies)
+        self._users.replace(X509Authenticator(self._issuers) if issuers.certificates else None)
         self._proxy.replace(proxy if proxies.certificates else None)
 
 
-def _headers(data: JSONObject) -> ProxyHeaders:
-    return ProxyHeaders(
+def _headers(data: JSONObject) -> RequestHeaderConfig:
+    return RequestHeaderConfig(
         *(
             tuple(name.strip().lower().encode() for name in _texts(data, f"requestheader-{what}"))
             for what in ("username-headers", "uid-headers", "group-headers", "extra-headers-prefix")
@@ -196,7 +196,7 @@ def _headers(data: JSONObject) -> ProxyHeaders:
     )
 
 
-def _encoded(pool: Pool) -> set[bytes]:
+def _encoded(pool: CertPool) -> set[bytes]:
     from cryptography.hazmat.primitives.serialization import Encoding
 
     return {one.public_bytes(Encoding.DER) for one in pool.certificates}
@@ -209,7 +209,7 @@ def _text(data: JSONObject, name: str) -> bytes:
 def _texts(data: JSONObject, name: str) -> list[str]:
     found = orjson.loads(data.get(name) or "[]")
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise BadAuthorities(f"{name} is no list of texts")
+        raise InvalidCABundle(f"{name} is no list of texts")
     return found
 
 

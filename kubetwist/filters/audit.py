@@ -11,7 +11,7 @@ from .requestinfo import sanitized
 if TYPE_CHECKING:
     from ..audit.auditedrequest import AuditedRequest
     from ..audit.auditor import Auditor
-    from ..audit.trail import Trail
+    from ..audit.trail import AuditContext
 
 
 def with_audit(handler: Handler, auditor: Auditor) -> Handler:
@@ -25,25 +25,25 @@ def with_audit(handler: Handler, auditor: Auditor) -> Handler:
 
     def audit(request: KubeRequest) -> None:
         audited = cast("AuditedRequest", request)
-        trail = auditor.trail(audited, request.user)
-        audited.follow(trail)
+        trail = auditor.begin_audit(audited, request.user)
+        audited.attach_audit(trail)
         if trail is None:
             handler(request)
             return
-        waiting = trail.received()
+        waiting = trail.request_received()
         if waiting is None or not strict:
             _go_on(request, trail)
             return
         waiting.addCallback(_written, audited, trail).addErrback(request.crashed)
 
-    def _go_on(request: KubeRequest, trail: Trail) -> None:
+    def _go_on(request: KubeRequest, trail: AuditContext) -> None:
         token = times.set(trail.times)
         try:
             handler(request)
         finally:
             times.reset(token)
 
-    def _written(fine: bool, request: AuditedRequest, trail: Trail) -> None:
+    def _written(fine: bool, request: AuditedRequest, trail: AuditContext) -> None:
         if request.over:
             return
         if fine:

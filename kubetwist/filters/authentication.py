@@ -38,8 +38,8 @@ def with_authentication(
     """
     Set C{request.user}, or answer 401.
 
-    @param private: Fields that only authenticators may see, and what the names of others begin with: as
-        L{ProxyHeaders.private<kubetwist.authentication.requestheader.ProxyHeaders.private>} has it.
+    @param private: Header fields that only authenticators may read: exact names, and name prefixes; see
+        C{RequestHeaderConfig.reserved_headers}.
     @param now: Tells the time, in seconds since whenever.
     """
     authenticate = authenticator.authenticate

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.interfaces import IReactorTime
 
-from ..authentication.requestheader import ProxyHeaders
+from ..authentication.requestheader import RequestHeaderConfig
 from ..http.request import Handler
 from ..interfaces import (
     IAuthenticator,
@@ -48,7 +48,7 @@ def with_filters(
     authenticator: IAuthenticator,
     authorizer: IAuthorizer,
     request_timeout: float = 60.0,
-    proxy_headers: ProxyHeaders | None = None,
+    proxy_headers: RequestHeaderConfig | None = None,
     constrained_impersonation: bool = True,
     auditor: Auditor | None = None,
     metrics: RequestMetrics | None = None,
@@ -99,7 +99,7 @@ def with_filters(
         handler = with_audit(behind("audit", handler), auditor)
     if tracing is not None:
         handler = tracing.after_authentication(handler)
-    handler = with_authentication(handler, authenticator, (proxy_headers or ProxyHeaders()).private())
+    handler = with_authentication(handler, authenticator, (proxy_headers or RequestHeaderConfig()).reserved_headers())
     if consistency is not None:
         handler = consistency.before_authentication(handler)
     handler = with_deadline(handler, reactor, request_timeout)

@@ -37,7 +37,7 @@ class AuditTrail(Protocol):
     The audit event of one request, as filters and handlers add to it.
 
     @ivar times: Seconds by what they were spent on, see L{kubetwist.api.latency}.
-    @see: L{kubetwist.audit.trail.Trail}, which implements it.
+    @see: L{kubetwist.audit.trail.AuditContext}, which implements it.
     """
 
     times: dict[str, float]

@@ -58,7 +58,7 @@ class KubeRequest(Request):
     @ivar impersonator: Who really sends it, when that is somebody else than C{user}.
     @ivar impersonation_constraint: The verb that allows that, C{"impersonate:user-info"}; C{""} for the old one,
         which allows to do everything.
-    @ivar audit: What the audit knows of it, L{kubetwist.audit.trail.Trail}; L{None} when it is not told of.
+    @ivar audit: What the audit knows of it, L{kubetwist.audit.trail.AuditContext}; L{None} when it is not told of.
     @ivar held: The answer is given, and waits for the audit.
     @ivar audit_id: Names it in logs and in the answer's C{Audit-Id}.
     @ivar deadline: When it must be answered, in the reactor's time; L{None} for long-running ones.

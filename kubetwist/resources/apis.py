@@ -300,7 +300,7 @@ def make_context(config: APIConfig, registry: ResourceRegistry) -> ServerContext
         registry.stores,
         registry.environment,
         config.authorizer,
-        config.user_of_token,
+        config.authenticate_token,
         config.token_issuer,
         config.outgoing,
         ConnectionRules(

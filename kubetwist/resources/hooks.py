@@ -151,7 +151,7 @@ def add_authentication_info(config: APIConfig, stores: Stores, aggregator: APIHo
         await system_namespaces(stores)
         await info.start()
         for one in config.client_authorities:
-            one.followers.append(info.schedule)
+            one.listeners.append(info.schedule)
 
     kube.add_post_start_hook("start-cluster-authentication-info-controller", tell)
     aggregator.register_destroy_func("authentication info", info.stop)

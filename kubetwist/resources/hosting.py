@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from ..api.flagvalues import FlagValues
-    from ..authentication.certificates import Authorities
-    from ..authentication.union import TokenFinding
+    from ..authentication.certificates import ClientCAProvider
+    from ..authentication.union import TokenAuthentication
     from ..client.factory import Outgoing
     from ..flowcontrol.scheduler import CooperativeScheduler
     from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor, IStorageBackend
@@ -111,7 +111,7 @@ class APIConfig(ControllerConfig, Protocol):
         """The client certificate for kubelets."""
 
     @property
-    def client_authorities(self) -> Sequence[Authorities]:
+    def client_authorities(self) -> Sequence[ClientCAProvider]:
         """The authorities whose certificates the server requests from clients."""
 
     @property
@@ -126,5 +126,7 @@ class APIConfig(ControllerConfig, Protocol):
     def endpoint(self) -> tuple[str, int]:
         """The advertised address and port."""
 
-    def user_of_token(self, token: str, audiences: Sequence[str] = (), /) -> TokenFinding | Deferred[TokenFinding]:
+    def authenticate_token(
+        self, token: str, audiences: Sequence[str] = (), /
+    ) -> TokenAuthentication | Deferred[TokenAuthentication]:
         """Authenticate a bearer token."""

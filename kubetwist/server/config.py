@@ -10,14 +10,14 @@ from attrs import field, frozen
 
 from twisted.internet.defer import Deferred
 
-from ..authentication.requestheader import ProxyHeaders
+from ..authentication.requestheader import RequestHeaderConfig
 from ..metrics.registry import Registry
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
-    from ..authentication.certificates import Authorities
+    from ..authentication.certificates import ClientCAProvider
     from ..authentication.sessions import SessionAuthenticator
-    from ..authentication.union import AuthenticatorUnion, TokenFinding
+    from ..authentication.union import AuthenticatorUnion, TokenAuthentication
     from ..authorization.webhookmetrics import WebhookMetrics
     from ..client.factory import Outgoing
     from ..flowcontrol.scheduler import CooperativeScheduler
@@ -131,7 +131,7 @@ class ServerConfig:
         return self.context.kubelet_credentials
 
     @property
-    def client_authorities(self) -> Sequence[Authorities]:
+    def client_authorities(self) -> Sequence[ClientCAProvider]:
         """The authorities whose certificates the server requests from clients."""
         return self.context.client_authorities
 
@@ -171,9 +171,9 @@ class ServerConfig:
         return f"{host}:{self.bound.port}"
 
     @property
-    def proxy_headers(self) -> ProxyHeaders:
+    def proxy_headers(self) -> RequestHeaderConfig:
         """The headers in which authenticating proxies name the user."""
-        return ProxyHeaders.of(self.options)
+        return RequestHeaderConfig.of(self.options)
 
     @property
     def constrained_impersonation(self) -> bool:
@@ -182,9 +182,11 @@ class ServerConfig:
         gate: bool = self.options["feature-gates"].get("ConstrainedImpersonation", minor >= 36)
         return gate
 
-    def user_of_token(self, token: str, audiences: Sequence[str] = ()) -> TokenFinding | Deferred[TokenFinding]:
-        """See L{PluginContext.user_of_token}."""
-        return self.context.user_of_token(token, audiences)
+    def authenticate_token(
+        self, token: str, audiences: Sequence[str] = ()
+    ) -> TokenAuthentication | Deferred[TokenAuthentication]:
+        """See L{PluginContext.authenticate_token}."""
+        return self.context.authenticate_token(token, audiences)
 
     async def release(self, close_backend: Callable[[], Awaitable[None]] | None = None) -> None:
         """

@@ -18,10 +18,10 @@ from .watchedfiles import FileReloader
 
 if TYPE_CHECKING:
     from ..api.resource import JSONObject
-    from ..authentication.certificates import Authorities
+    from ..authentication.certificates import ClientCAProvider
     from ..authentication.configuration import AuthenticationConfiguration
     from ..authentication.sessions import SessionAuthenticator
-    from ..authentication.union import AuthenticatorUnion, TokenFinding
+    from ..authentication.union import AuthenticatorUnion, TokenAuthentication
     from ..interfaces import IServerReactor
     from ..registry.core.serviceaccount.tokenkeys import TokenKey
     from ..registry.core.serviceaccount.tokens import TokenIssuer
@@ -71,7 +71,7 @@ class PluginContext:
     authenticator: AuthenticatorUnion | None = None
     kubelet_credentials: KubeletCredentials | None = None
     sessions: SessionAuthenticator | None = None
-    client_authorities: list[Authorities] = field(factory=list)
+    client_authorities: list[ClientCAProvider] = field(factory=list)
     token_key_listeners: list[Callable[[Sequence[TokenKey]], object]] = field(factory=list)
     authentication_configuration: AuthenticationConfiguration | None = None
     authentication_config_listeners: list[Callable[[AuthenticationConfiguration], object]] = field(factory=list)
@@ -89,14 +89,18 @@ class PluginContext:
     def _find_service(self, namespace: str, name: str) -> JSONObject | None:
         return self.stores.view("", "services", namespace, name)
 
-    def user_of_token(self, token: str, audiences: Sequence[str] = ()) -> TokenFinding | Deferred[TokenFinding]:
+    def authenticate_token(
+        self, token: str, audiences: Sequence[str] = ()
+    ) -> TokenAuthentication | Deferred[TokenAuthentication]:
         """
         Authenticate a bearer token.
 
         @param audiences: The token must be meant for one of these; without any, the audience is not checked.
         """
         assert self.authenticator is not None, "the authenticators are not made"
-        found: TokenFinding | Deferred[TokenFinding] = self.authenticator.user_of_token(token, audiences)
+        found: TokenAuthentication | Deferred[TokenAuthentication] = self.authenticator.authenticate_token(
+            token, audiences
+        )
         return found
 
     async def close(self) -> None:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ..authentication.metrics import token_readings
+from ..authentication.metrics import token_metrics
 from ..interfaces import IAuthenticatorUnion, IAuthorizerUnion
 from ..metrics.lazyvalues import LazyValues
 from ..metrics.options import together
@@ -303,11 +303,11 @@ def _features(config: ServerConfig) -> Iterator[MetricSnapshot]:
 def _credentials(config: ServerConfig) -> Iterator[MetricSnapshot]:
     authenticator = config.authenticator
     authenticators = authenticator.authenticators if IAuthenticatorUnion.providedBy(authenticator) else ()
-    yield from token_readings(one.metrics for one in authenticators if hasattr(one, "metrics"))
+    yield from token_metrics(one.metrics for one in authenticators if hasattr(one, "metrics"))
     for one in authenticators:
         if hasattr(one, "collect"):
             yield from one.collect()
-    every = [one.left for one in config.client_authorities]
+    every = [one.expiration_seconds for one in config.client_authorities]
     text = "How long the certificates of clients were still good for."
     left = [((), together(every))] if every else []
     yield MetricSnapshot("apiserver_client_certificate_expiration_seconds", "histogram", text, (), left)

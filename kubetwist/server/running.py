@@ -20,7 +20,7 @@ from twisted.logger import Logger
 from ..api.resource import UserInfo
 from ..audit.auditedrequest import audited_request
 from ..authentication.signinlinks import LIFETIME
-from ..authentication.union import authenticated
+from ..authentication.union import add_authenticated_group
 from ..filters.authorization import WHY
 from ..filters.consistency import Consistency
 from ..filters.handlerchain import with_filters
@@ -76,7 +76,7 @@ _WATCHES_ENDED = 200.0
 _STEP = 0.05
 
 #: User of the admin's client certificate.
-_ADMIN_USER = authenticated(UserInfo(ADMIN.common_name, groups=(ADMIN.organization,)))
+_ADMIN_USER = add_authenticated_group(UserInfo(ADMIN.common_name, groups=(ADMIN.organization,)))
 
 
 class APIServer:

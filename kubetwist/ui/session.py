@@ -23,9 +23,9 @@ from ..authentication.sessions import (
     LONGEST,
     SessionAuthenticator,
     from_same_origin,
-    take_cookie,
+    pop_cookie,
 )
-from ..authentication.union import TokenFinding
+from ..authentication.union import TokenAuthentication
 from ..filters.audit import with_audit
 from ..filters.auditid import with_audit_id
 from ..filters.panicrecovery import with_panic_recovery
@@ -59,7 +59,7 @@ class SigningIn:
         self._sessions = authenticator.sessions
         self._links = authenticator.links
         self._cookie = authenticator.cookie
-        self._user_of_token = authenticator.user_of_token
+        self._user_of_token = authenticator.authenticate_token
         self._auditor = auditor
         self.answer: Handler = with_audit_id(with_panic_recovery(with_request_info(self._answer)))
 
@@ -104,7 +104,7 @@ class SigningIn:
 
     def _sign_out(self, request: KubeRequest) -> None:
         key = request.header(KEY) or b""
-        secret = take_cookie(dict(request.fields), self._cookie())
+        secret = pop_cookie(dict(request.fields), self._cookie())
         session = None if secret is None else self._sessions.find(secret, key)
         if secret is None or session is None:
             # There is none, or no more: what is left of it goes, and nobody is there to tell of.
@@ -127,7 +127,7 @@ class SigningIn:
     ) -> None:
         """Find out whose the token is, and go on."""
 
-        def go_on(found: TokenFinding) -> None:
+        def go_on(found: TokenAuthentication) -> None:
             if request.over:
                 return
             if found.user is None:

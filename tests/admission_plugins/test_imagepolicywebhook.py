@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from zope.interface.verify import verifyObject
 
 from kubetwist.admission.chain import AdmissionChain
-from kubetwist.admission_plugins.imagepolicywebhook import Durations, ImagePolicyWebhook, Reviews, read_status
+from kubetwist.admission_plugins.imagepolicywebhook import ImagePolicyWebhook, ReviewCache, WebhookTimings, read_status
 from kubetwist.admission_plugins.pluginconfig import InvalidConfiguration
 from kubetwist.api.errors import APIStatusError
 from kubetwist.client.factory import Outgoing
@@ -142,7 +142,7 @@ class PureTests(SynchronousTestCase):
     def test_remembered(self) -> None:
         """A yes holds longer than a no, and both not for ever; only so many are kept."""
         clock = Clock()
-        reviews = Reviews(clock.seconds, Durations(allow=10, deny=5))
+        reviews = ReviewCache(clock.seconds, WebhookTimings(allow_ttl=10, deny_ttl=5))
         reviews.add(b"yes", {"allowed": True})
         reviews.add(b"no", {"allowed": False})
         clock.advance(6)
@@ -157,7 +157,7 @@ class PureTests(SynchronousTestCase):
 
     def test_not_remembered(self) -> None:
         """Nothing is remembered where that is switched off."""
-        reviews = Reviews(Clock().seconds, Durations(allow=0, deny=0))
+        reviews = ReviewCache(Clock().seconds, WebhookTimings(allow_ttl=0, deny_ttl=0))
         reviews.add(b"x", {"allowed": True})
         self.assertIsNone(reviews.get(b"x"))
 

@@ -71,7 +71,16 @@ class LargePodTests(SynchronousTestCase):
         self.assertEqual(self.computed, [])
         self._written(every_container(), large=True)
         names = [function.__name__ for function in self.computed]
-        self.assertEqual(names, ["_apply_account", "_fill_in_all", "_check_secrets", "_check_all", "_decide"])
+        self.assertEqual(
+            names,
+            [
+                "_apply_account",
+                "_merge_all_defaults",
+                "_limit_secret_references",
+                "_validate_all",
+                "_evaluate_object",
+            ],
+        )
 
     def test_same(self) -> None:
         """The result for a pod does not depend on its size."""

@@ -11,10 +11,10 @@ from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.audit.event import About, Event
+from kubetwist.audit.event import Event, RequestMetadata
 from kubetwist.interfaces import IAuditBackend, IAuditOutput
 
-ABOUT = About(
+ABOUT = RequestMetadata(
     1,
     "id",
     b"/api/v1/namespaces/ns/pods?limit=1",

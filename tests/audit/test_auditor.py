@@ -24,9 +24,9 @@ class Ruled:
     def __init__(self, level: int) -> None:
         self.level = level
 
-    def ruling(self, info: Any, user: UserInfo | None) -> Any:
+    def evaluate_policy_rule(self, info: Any, user: UserInfo | None) -> Any:
         """The ruling."""
-        return SimpleNamespace(level=self.level, omitted=(), omit_managed_fields=False)
+        return SimpleNamespace(level=self.level, omit_stages=(), omit_managed_fields=False)
 
 
 def request(**fields: bytes) -> Any:
@@ -53,20 +53,20 @@ class AuditorTests(SynchronousTestCase):
     def test_not_told(self) -> None:
         """A request of level None leaves no trail, but is counted."""
         auditor = self.auditor(0)
-        self.assertIsNone(auditor.trail(request(), JANE))
+        self.assertIsNone(auditor.begin_audit(request(), JANE))
         self.assertEqual(auditor.counts.levels, [1, 0, 0, 0])
 
     def test_about(self) -> None:
         """A trail knows who sent the request, from where and with what."""
-        trail = self.auditor(1).trail(request(user_agent=b"kubectl", x_forwarded_for=b"10.1.1.1"), JANE)
+        trail = self.auditor(1).begin_audit(request(user_agent=b"kubectl", x_forwarded_for=b"10.1.1.1"), JANE)
         assert trail is not None
-        about = trail.about
+        about = trail.metadata
         self.assertEqual((about.user, about.verb, about.audit_id), (JANE, "get", "id"))
         kept = Kept()
         auditor = self.auditor(1, kept)
-        trail = auditor.trail(request(user_agent=b"kubectl", x_forwarded_for=b"10.1.1.1"), JANE)
+        trail = auditor.begin_audit(request(user_agent=b"kubectl", x_forwarded_for=b"10.1.1.1"), JANE)
         assert trail is not None
-        trail.received()
+        trail.request_received()
         self.assertIn(b'"sourceIPs":["10.1.1.1","10.0.0.9"]', kept.events[0].json())
         self.assertIn(b'"userAgent":"kubectl"', kept.events[0].json())
 
@@ -75,7 +75,7 @@ class AuditorTests(SynchronousTestCase):
         auditor = self.auditor(0)
         policy: Any = Ruled(2)
         auditor.use(policy)
-        trail = auditor.trail(request(), JANE)
+        trail = auditor.begin_audit(request(), JANE)
         assert trail is not None
         self.assertEqual(trail.level, 2)
 

@@ -10,29 +10,29 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from kubetwist.audit.buffered import (
-    Batching,
-    BatchSettings,
-    Blocking,
-    Throttle,
+    BatchConfig,
+    BlockingBackend,
+    BufferedBackend,
+    TokenBucket,
 )
 from kubetwist.audit.errors import (
     Counts,
-    Failures,
+    PluginErrors,
 )
 from kubetwist.interfaces import IAuditBackend, IAuditOutput
 from tests.audit.events import Sent, event
 
 
 class BatchingTests(SynchronousTestCase):
-    """Tests for L{Batching}."""
+    """Tests for L{BufferedBackend}."""
 
-    def make(self, **settings: Any) -> Batching:
+    def make(self, **settings: Any) -> BufferedBackend:
         """One before an output that keeps."""
         self.clock = Clock()
         self.output = Sent()
         self.counts = Counts()
-        failures = Failures("buffered", self.counts, self.clock)
-        return Batching(self.output, BatchSettings(**settings), self.clock, failures)
+        failures = PluginErrors("buffered", self.counts, self.clock)
+        return BufferedBackend(self.output, BatchConfig(**settings), self.clock, failures)
 
     def sizes(self) -> list[int]:
         """Of the batches so far."""
@@ -41,12 +41,12 @@ class BatchingTests(SynchronousTestCase):
     def test_interfaces(self) -> None:
         """What collects and what does not provide the same interface, and so do the places that events go to."""
         verifyObject(IAuditBackend, self.make())
-        verifyObject(IAuditBackend, Blocking(self.output, True))
+        verifyObject(IAuditBackend, BlockingBackend(self.output, True))
         verifyObject(IAuditOutput, self.output)
 
     def test_full(self) -> None:
         """A full batch is sent at once, and one that is not after a while."""
-        batching = self.make(most=3, wait=10.0)
+        batching = self.make(max_batch_size=3, max_batch_wait=10.0)
         for _ in range(4):
             self.assertIsNone(batching.process(event()))
         self.assertEqual(self.sizes(), [3])
@@ -57,7 +57,7 @@ class BatchingTests(SynchronousTestCase):
 
     def test_buffer(self) -> None:
         """What the buffer has no room for is lost and counted; what is on its way takes room."""
-        batching = self.make(most=2, buffer=3)
+        batching = self.make(max_batch_size=2, buffer_size=3)
         for _ in range(6):
             batching.process(event())
         self.assertEqual((self.sizes(), self.counts.errors), ([2], {"buffered": 3}))
@@ -67,7 +67,7 @@ class BatchingTests(SynchronousTestCase):
 
     def test_throttle(self) -> None:
         """Batches come no faster than they may, and none is lost for that."""
-        batching = self.make(most=1, rate=2.0, burst=2)
+        batching = self.make(max_batch_size=1, throttle_qps=2.0, throttle_burst=2)
         for _ in range(5):
             batching.process(event())
         self.assertEqual(self.sizes(), [1, 1])
@@ -78,7 +78,7 @@ class BatchingTests(SynchronousTestCase):
 
     def test_stop(self) -> None:
         """At the end everything is sent, however few and however throttled, and what is on its way is waited for."""
-        batching = self.make(most=2, rate=0.1, burst=1)
+        batching = self.make(max_batch_size=2, throttle_qps=0.1, throttle_burst=1)
         batching.start()
         for _ in range(5):
             batching.process(event())
@@ -94,19 +94,19 @@ class BatchingTests(SynchronousTestCase):
 
     def test_bucket(self) -> None:
         """Tokens do not pile up beyond the burst."""
-        throttle = Throttle(10.0, 3, 0.0)
-        self.assertEqual([throttle.wait(100.0) for _ in range(4)], [0.0, 0.0, 0.0, 0.1])
-        self.assertEqual(throttle.wait(100.1), 0.0)
+        throttle = TokenBucket(10.0, 3, 0.0)
+        self.assertEqual([throttle.try_acquire(100.0) for _ in range(4)], [0.0, 0.0, 0.0, 0.1])
+        self.assertEqual(throttle.try_acquire(100.1), 0.0)
 
 
 class BlockingTests(SynchronousTestCase):
-    """Tests for L{Blocking}."""
+    """Tests for L{BlockingBackend}."""
 
     def test_waits(self) -> None:
         """Who made an event learns when it is written; and that it could not be, if they insist."""
         for strict in (True, False):
             output = Sent()
-            waiting = Blocking(output, strict).process(event())
+            waiting = BlockingBackend(output, strict).process(event())
             self.assertNoResult(waiting)
             output.open[0].callback(False)
             self.assertEqual(self.successResultOf(waiting), not strict)

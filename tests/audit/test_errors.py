@@ -10,12 +10,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.audit.errors import (
     Counts,
-    Failures,
+    PluginErrors,
 )
 
 
 class FailuresTests(SynchronousTestCase):
-    """Tests for L{Failures}."""
+    """Tests for L{PluginErrors}."""
 
     def test_not_flooded(self) -> None:
         """The log tells of lost events at once, and then every few seconds how many there were."""
@@ -23,10 +23,10 @@ class FailuresTests(SynchronousTestCase):
         globalLogPublisher.addObserver(told.append)
         self.addCleanup(globalLogPublisher.removeObserver, told.append)
         clock, counts = Clock(), Counts()
-        failures = Failures("log", counts, clock)
+        failures = PluginErrors("log", counts, clock)
         for _ in range(5):
-            failures.lost(2, "disk full")
+            failures.record(2, "disk full")
         clock.advance(10)
-        failures.lost(1, "disk full")
+        failures.record(1, "disk full")
         self.assertEqual([entry["number"] for entry in told if entry.get("plugin") == "log"], [2, 9])
         self.assertEqual(counts.errors, {"log": 11})

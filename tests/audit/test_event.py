@@ -9,7 +9,7 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.audit.event import Event, Payload, event_list, request_uri, shown_peer, shown_user_agent, source_ips
+from kubetwist.audit.event import Event, Payload, event_list, peer_ip, request_uri, shown_user_agent, source_ips
 from tests.audit.events import ABOUT, event
 
 
@@ -81,7 +81,7 @@ class JSONTests(SynchronousTestCase):
             ({"rows": [{"object": managed}]}, {"rows": [{"object": {"metadata": {"name": "x"}}}]}),
             ([1], [1]),
         ):
-            payload = Payload(json.dumps(obj).encode(), without_managers=True)
+            payload = Payload(json.dumps(obj).encode(), omit_managed_fields=True)
             self.assertEqual(json.loads(event(level=3, response=payload).json())["responseObject"], clean)
 
     def test_list(self) -> None:
@@ -124,7 +124,7 @@ class PartsTests(SynchronousTestCase):
             (b"x" * 100, b"", "", []),
         ):
             self.assertEqual(source_ips(forwarded, real, peer), told)
-        self.assertEqual(shown_peer("::ffff:10.1.2.3"), "10.1.2.3")
+        self.assertEqual(peer_ip("::ffff:10.1.2.3"), "10.1.2.3")
 
     def test_user_agent(self) -> None:
         """Long ones are cut."""

@@ -15,12 +15,12 @@ from twisted.trial.unittest import TestCase
 
 from kubetwist.audit.errors import (
     Counts,
-    Failures,
+    PluginErrors,
 )
 from kubetwist.audit.event import Payload
 from kubetwist.audit.log import LogOutput
 from kubetwist.audit.logfile import LogFile, PartlyWritten, Rotation, StandardOutput
-from kubetwist.audit.truncation import Limits
+from kubetwist.audit.truncation import TruncateConfig
 from tests.audit.events import event
 
 reactor: Any = the_reactor
@@ -33,7 +33,7 @@ class LogTests(TestCase):
         """A log, written until the test ends."""
         self.path = Path(self.mktemp()) / "audit.log"
         self.counts = Counts()
-        lost, large = Failures("log", self.counts, reactor), Failures("truncate", self.counts, reactor)
+        lost, large = PluginErrors("log", self.counts, reactor), PluginErrors("truncate", self.counts, reactor)
         made = LogOutput(file or LogFile(self.path, Rotation()), reactor, lost, large, **others)
         if file is None:
             self.path.parent.mkdir()
@@ -104,7 +104,7 @@ class LogTests(TestCase):
 
     async def test_truncated(self) -> None:
         """Large events are written without their objects, and lost where that does not help."""
-        log = self.make(limits=Limits(1000, 10000))
+        log = self.make(limits=TruncateConfig(1000, 10000))
         await log.send([event(level=2, request=Payload(b'{"a":"%b"}' % (b"x" * 2000)))])
         await log.send([event(annotations={"a": "x" * 2000})])
         (line,) = self.path.read_bytes().splitlines()

@@ -12,8 +12,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.audit.auditor import Auditor
 from kubetwist.audit.buffered import (
-    Batching,
-    Blocking,
+    BlockingBackend,
+    BufferedBackend,
 )
 from kubetwist.audit.make import make_auditor
 from kubetwist.audit.policy import REQUEST
@@ -54,9 +54,9 @@ class MakeTests(SynchronousTestCase):
     def test_modes(self) -> None:
         """A log has answers wait unless it is told to collect."""
         for mode, kind, strict in (
-            ((), Blocking, False),
-            (("--audit-log-mode=blocking-strict",), Blocking, True),
-            (("--audit-log-mode=batch",), Batching, False),
+            ((), BlockingBackend, False),
+            (("--audit-log-mode=blocking-strict",), BlockingBackend, True),
+            (("--audit-log-mode=batch",), BufferedBackend, False),
         ):
             made = self.make("--audit-policy-file=FOLDER/policy.yaml", "--audit-log-path=FOLDER/deep/log", *mode)
             assert made is not None
@@ -74,7 +74,7 @@ class MakeTests(SynchronousTestCase):
         for content in (POLICY.replace("Metadata", "Request"), "nonsense"):
             self.policy.write_text(content)
             self.clock.advance(INTERVAL)
-            levels.append(made._policy.ruling(info, None).level)
+            levels.append(made._policy.evaluate_policy_rule(info, None).level)
         self.assertEqual(levels, [REQUEST, REQUEST])
 
     def test_bad(self) -> None:

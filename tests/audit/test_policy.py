@@ -41,7 +41,7 @@ def get(path: str, method: bytes = b"GET") -> RequestInfo:
 
 def level(policy: Policy, path: str, user: UserInfo | None = JANE, method: bytes = b"GET") -> int:
     """What it is told at."""
-    return policy.ruling(get(path, method), user).level
+    return policy.evaluate_policy_rule(get(path, method), user).level
 
 
 POD = "/api/v1/namespaces/ns/pods/web"
@@ -114,10 +114,10 @@ class RuleTests(SynchronousTestCase):
             omitStages=["RequestReceived"],
             omitManagedFields=True,
         )
-        first, second = (found.ruling(get(path), JANE) for path in (POD, "/api/v1/pods"))
-        self.assertEqual(first.omitted, {"Panic", "RequestReceived"})
+        first, second = (found.evaluate_policy_rule(get(path), JANE) for path in (POD, "/api/v1/pods"))
+        self.assertEqual(first.omit_stages, {"Panic", "RequestReceived"})
         self.assertEqual((first.omit_managed_fields, second.omit_managed_fields), (False, True))
-        self.assertEqual(second.omitted, {"RequestReceived"})
+        self.assertEqual(second.omit_stages, {"RequestReceived"})
 
     @given(
         st.lists(
@@ -148,9 +148,9 @@ class RuleTests(SynchronousTestCase):
             said = (
                 LEVELS.index(rule["level"])
                 for rule, one in zip(rules, alone, strict=True)
-                if not one.ruling(info, user).omitted
+                if not one.evaluate_policy_rule(info, user).omit_stages
             )
-            self.assertEqual(whole.ruling(info, user).level, next(said, NONE))
+            self.assertEqual(whole.evaluate_policy_rule(info, user).level, next(said, NONE))
 
     @given(st.text("/a*", max_size=6), st.text("/a", max_size=6))
     def test_patterns(self, pattern: str, path: str) -> None:

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.authorization import Decision, Verdict
 from kubetwist.audit import trail as module
-from kubetwist.audit.trail import SLOW, Trail
+from kubetwist.audit.trail import LATENCY_ANNOTATION_THRESHOLD, AuditContext
 from kubetwist.http.requestinfo import request_info_of
 
 from .events import ABOUT, Kept
@@ -21,7 +21,7 @@ LEVELS = {"Metadata": 1, "Request": 2, "RequestResponse": 3}
 
 
 class TrailTests(SynchronousTestCase):
-    """Tests for L{Trail}."""
+    """Tests for L{AuditContext}."""
 
     def setUp(self) -> None:
         """Have a clock that stands where the request was received."""
@@ -29,11 +29,13 @@ class TrailTests(SynchronousTestCase):
         self.patch(module, "time", lambda: self.now)
         self.kept = Kept()
 
-    def trail(self, level: str = "Metadata", path: bytes = b"/api/v1/namespaces/n/pods", omitted: Any = ()) -> Trail:
+    def trail(
+        self, level: str = "Metadata", path: bytes = b"/api/v1/namespaces/n/pods", omit_stages: Any = ()
+    ) -> AuditContext:
         """A trail of a GET."""
-        ruling: Any = SimpleNamespace(level=LEVELS[level], omitted=omitted, omit_managed_fields=False)
+        ruling: Any = SimpleNamespace(level=LEVELS[level], omit_stages=omit_stages, omit_managed_fields=False)
         about = evolve(ABOUT, level=ruling.level)
-        return Trail(about, request_info_of(b"GET", path), ruling, self.kept.process)
+        return AuditContext(about, request_info_of(b"GET", path), ruling, self.kept.process)
 
     def events(self) -> list[dict[str, Any]]:
         """What was emitted, as JSON."""
@@ -42,41 +44,41 @@ class TrailTests(SynchronousTestCase):
     def test_stages(self) -> None:
         """A request has one event when it arrives and one when it is complete, whatever comes afterwards."""
         trail = self.trail()
-        trail.received()
-        trail.begun(200)
-        trail.complete()
-        trail.complete()
-        trail.panicked("late")
+        trail.request_received()
+        trail.response_started(200)
+        trail.response_complete()
+        trail.response_complete()
+        trail.panic("late")
         self.assertEqual([one["stage"] for one in self.events()], ["RequestReceived", "ResponseComplete"])
         self.assertEqual(self.events()[1]["responseStatus"]["code"], 200)
 
     def test_long_running(self) -> None:
         """A watch has an event when its answer begins, too."""
         trail = self.trail(path=b"/api/v1/pods?watch=true")
-        trail.begun(200)
-        trail.begun(500)
+        trail.response_started(200)
+        trail.response_started(500)
         self.assertEqual([one["stage"] for one in self.events()], ["ResponseStarted"])
 
     def test_omitted(self) -> None:
         """Stages that the policy omits are not told."""
-        trail = self.trail(omitted=("RequestReceived",))
-        trail.received()
-        trail.begun(200)
-        trail.complete()
+        trail = self.trail(omit_stages=("RequestReceived",))
+        trail.request_received()
+        trail.response_started(200)
+        trail.response_complete()
         self.assertEqual([one["stage"] for one in self.events()], ["ResponseComplete"])
 
     def test_gone(self) -> None:
         """A client that goes before it is answered closed the connection early."""
         trail = self.trail()
-        trail.complete()
+        trail.response_complete()
         status = self.events()[0]["responseStatus"]
         self.assertEqual((status["message"], status["code"]), ("Connection closed early", 200))
 
     def test_panic(self) -> None:
         """A bug is told as a failure, and ends the trail."""
         trail = self.trail()
-        trail.panicked("oops")
-        trail.complete()
+        trail.panic("oops")
+        trail.response_complete()
         [one] = self.events()
         self.assertEqual((one["stage"], one["responseStatus"]["message"]), ("Panic", "APIServer panic'd: oops"))
 
@@ -86,22 +88,22 @@ class TrailTests(SynchronousTestCase):
         trail.annotate("a", "1")
         trail.annotate("a", "2")
         trail.annotate("b", "1", "Request")
-        trail.begun(200)
-        trail.complete()
+        trail.response_started(200)
+        trail.response_complete()
         self.assertEqual(self.events()[0]["annotations"], {"a": "1"})
 
     def test_decisions(self) -> None:
         """The verdict is an annotation; one that could not be reached has a reason, but no decision."""
         for verdict, method, expected in (
-            (Verdict(Decision.ALLOW, "why"), Trail.allowed_by, {"decision": "allow", "reason": "why"}),
-            (Verdict(Decision.DENY, "no"), Trail.refused_by, {"decision": "forbid", "reason": "no"}),
-            (Verdict(Decision.NO_OPINION, error="x"), Trail.refused_by, {"reason": "internal error"}),
+            (Verdict(Decision.ALLOW, "why"), AuditContext.allowed_by, {"decision": "allow", "reason": "why"}),
+            (Verdict(Decision.DENY, "no"), AuditContext.refused_by, {"decision": "forbid", "reason": "no"}),
+            (Verdict(Decision.NO_OPINION, error="x"), AuditContext.refused_by, {"reason": "internal error"}),
         ):
             self.kept.events.clear()
             trail = self.trail()
             method(trail, verdict)
-            trail.begun(200)
-            trail.complete()
+            trail.response_started(200)
+            trail.response_complete()
             wanted = {f"authorization.k8s.io/{name}": text for name, text in expected.items()}
             self.assertEqual(self.events()[0]["annotations"], wanted)
 
@@ -118,8 +120,8 @@ class TrailTests(SynchronousTestCase):
 
             trail.log_request_object({"name": "p", "uid": "u"}, encode)
             trail.log_response_object(b'{"kind":"Pod"}')
-            trail.begun(201)
-            trail.complete()
+            trail.response_started(201)
+            trail.response_complete()
             [one] = self.events()
             self.assertEqual(one["objectRef"]["uid"], "u")
             self.assertEqual("requestObject" in one, "r" in told, level)
@@ -133,9 +135,9 @@ class TrailTests(SynchronousTestCase):
             self.kept.events.clear()
             trail = self.trail(path=path)
             trail.times["etcd"] = 0.25
-            trail.begun(200)
-            self.now += SLOW * 2
-            trail.complete()
+            trail.response_started(200)
+            self.now += LATENCY_ANNOTATION_THRESHOLD * 2
+            trail.response_complete()
             annotations = self.events()[-1].get("annotations", {})
             self.assertEqual(annotations.get("apiserver.latency.k8s.io/etcd"), "250ms" if told else None)
             self.assertEqual(annotations.get("apiserver.latency.k8s.io/total"), "1s" if told else None)

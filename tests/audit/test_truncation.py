@@ -7,7 +7,7 @@ import json
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.audit.event import Payload
-from kubetwist.audit.truncation import Limits, fitted, parted
+from kubetwist.audit.truncation import TruncateConfig, split_batches, truncate
 from tests.audit.events import event
 
 
@@ -16,20 +16,20 @@ class TruncationTests(SynchronousTestCase):
 
     def test_fitted(self) -> None:
         """Large events lose their objects and say so; those that are large all the same, or have none, are lost."""
-        limits = Limits(1000, 10_000)
+        limits = TruncateConfig(1000, 10_000)
         large = event(level=2, request=Payload(b'{"a":"%b"}' % (b"x" * 2000)))
-        told = fitted(large, limits)
+        told = truncate(large, limits)
         assert told is not None
         made = json.loads(told.json())
         self.assertNotIn("requestObject", made)
         self.assertEqual(made["annotations"], {"audit.k8s.io/truncated": "true"})
-        self.assertIs(fitted(large, None), large)
+        self.assertIs(truncate(large, None), large)
         for level in (1, 2):
-            self.assertIsNone(fitted(event(level=level, annotations={"a": "x" * 2000}), limits))
+            self.assertIsNone(truncate(event(level=level, annotations={"a": "x" * 2000}), limits))
 
     def test_parted(self) -> None:
         """Batches are as large as may be, and an event is never parted."""
         items = [b"x" * size for size in (40, 40, 40, 200, 10)]
-        self.assertEqual([len(part) for part in parted(items, Limits(1, 100))], [2, 1, 1, 1])
-        self.assertEqual([len(part) for part in parted(items, None)], [5])
-        self.assertEqual(list(parted([], None)), [])
+        self.assertEqual([len(part) for part in split_batches(items, TruncateConfig(1, 100))], [2, 1, 1, 1])
+        self.assertEqual([len(part) for part in split_batches(items, None)], [5])
+        self.assertEqual(list(split_batches([], None)), [])

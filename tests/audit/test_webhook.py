@@ -10,15 +10,15 @@ from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
 from kubetwist.audit.buffered import (
-    Batching,
-    BatchSettings,
-    Blocking,
+    BatchConfig,
+    BlockingBackend,
+    BufferedBackend,
 )
 from kubetwist.audit.errors import (
     Counts,
-    Failures,
+    PluginErrors,
 )
-from kubetwist.audit.truncation import Limits
+from kubetwist.audit.truncation import TruncateConfig
 from kubetwist.audit.webhook import WebhookOutput
 from kubetwist.client.httpclient import WebhookClient
 from kubetwist.client.restconfig import CallSettings
@@ -38,7 +38,7 @@ class WebhookTests(TestCase):
         self.addCleanup(lambda: Deferred.fromCoroutine(server.stop()))
         client = WebhookClient(reactor, CallSettings(url=server.url + "/audit", ca=server.ca))
         self.counts = Counts()
-        lost, large = Failures("webhook", self.counts, reactor), Failures("truncate", self.counts, reactor)
+        lost, large = PluginErrors("webhook", self.counts, reactor), PluginErrors("truncate", self.counts, reactor)
         made = WebhookOutput(client, reactor, deferToThread, lost, large, initial_backoff=0.0, **others)
         self.addCleanup(lambda: Deferred.fromCoroutine(made.stop()))
         return made
@@ -68,15 +68,18 @@ class WebhookTests(TestCase):
 
     async def test_parts(self) -> None:
         """What is too large for one body is sent in several."""
-        output = await self.make(lambda call: {}, limits=Limits(10_000, 1000))
+        output = await self.make(lambda call: {}, limits=TruncateConfig(10_000, 1000))
         await output.send([event()] * 5)
         self.assertEqual([len(call.json()["items"]) for call in self.server.calls], [2, 2, 1])
 
     async def test_nobody_waits(self) -> None:
         """A server that does not answer keeps nobody waiting who collects, and loses what there is no room for."""
         output = await self.make(lambda call: NEVER)
-        batching = Batching(
-            output, BatchSettings(buffer=5, most=2), reactor, Failures("buffered", self.counts, reactor)
+        batching = BufferedBackend(
+            output,
+            BatchConfig(buffer_size=5, max_batch_size=2),
+            reactor,
+            PluginErrors("buffered", self.counts, reactor),
         )
         for _ in range(9):
             self.assertIsNone(batching.process(event()))
@@ -87,5 +90,5 @@ class WebhookTests(TestCase):
     async def test_blocking(self) -> None:
         """One that insists waits for the answer."""
         output = await self.make(lambda call: {})
-        self.assertTrue(await Blocking(output, True).process(event()))
+        self.assertTrue(await BlockingBackend(output, True).process(event()))
         self.assertEqual(len(self.server.calls), 1)

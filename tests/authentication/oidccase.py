@@ -10,10 +10,10 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from kubetwist.api.resource import UserInfo
+from kubetwist.authentication.configuration import ClaimOrExpression, JWTAuthenticatorConfig
 from kubetwist.authentication.configuration import Issuer as IssuerSettings
-from kubetwist.authentication.configuration import JWTConfiguration, Source
 from kubetwist.authentication.errors import AuthenticationFailed
-from kubetwist.authentication.oidc import OpenIDConnectTokens
+from kubetwist.authentication.oidc import OIDCAuthenticator
 from kubetwist.interfaces import IAuthenticator
 from tests.oidcissuer import NOW, Issuer, Network
 
@@ -36,7 +36,7 @@ class Request:
 class TokenCase(SynchronousTestCase):
     """A test with an issuer, whose tokens are accepted."""
 
-    mapping: ClassVar[dict[str, Any]] = {"groups": Source("groups")}
+    mapping: ClassVar[dict[str, Any]] = {"groups": ClaimOrExpression("groups")}
 
     def setUp(self) -> None:
         """The issuer is known."""
@@ -44,16 +44,18 @@ class TokenCase(SynchronousTestCase):
         self.now = float(NOW)
         self.issuer = Issuer(URL)
         self.network = Network(self.issuer)
-        self.tokens = OpenIDConnectTokens(self.network, self.clock, [HERE], now=lambda: self.now)
+        self.tokens = OIDCAuthenticator(self.network, self.clock, [HERE], now=lambda: self.now)
         verifyObject(IAuthenticator, self.tokens)
         self.addCleanup(self.tokens.stop)
         self.tokens.use([self.configuration()])
         self.network.calls.clear()
 
-    def configuration(self, url: str = URL, audiences: tuple[str, ...] = ("me",), **changes: Any) -> JWTConfiguration:
+    def configuration(
+        self, url: str = URL, audiences: tuple[str, ...] = ("me",), **changes: Any
+    ) -> JWTAuthenticatorConfig:
         """How users are made of tokens."""
-        values = {"username": Source("sub", "oidc:"), **self.mapping, **changes}
-        return JWTConfiguration(IssuerSettings(url, audiences), **values)
+        values = {"username": ClaimOrExpression("sub", "oidc:"), **self.mapping, **changes}
+        return JWTAuthenticatorConfig(IssuerSettings(url, audiences), **values)
 
     def user(self, token: str | None) -> UserInfo | None:
         """Whose a token is."""

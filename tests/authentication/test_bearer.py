@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from kubetwist.authentication import bearer
-from kubetwist.authentication.bearer import UnclaimedTokens, bearer_token, without_token
+from kubetwist.authentication.bearer import InvalidTokenAuthenticator, bearer_token, without_token
 from kubetwist.authentication.errors import AuthenticationFailed
 from kubetwist.authentication.union import AuthenticatorUnion
 from kubetwist.interfaces import IAuthenticator
@@ -37,7 +37,7 @@ class BearerTests(SynchronousTestCase):
         """A token that is longer than any needs to be is refused before anybody looks at it."""
         self.assertEqual(bearer_token(Request("Bearer " + "x" * 65536)), b"x" * 65536)
         self.assertRaises(AuthenticationFailed, bearer_token, Request("Bearer " + "x" * 65537))
-        found = AuthenticatorUnion([UnclaimedTokens()]).user_of_token("x" * 3_000_000)
+        found = AuthenticatorUnion([InvalidTokenAuthenticator()]).authenticate_token("x" * 3_000_000)
         self.assertEqual(found.error, "[invalid bearer token, the bearer token is longer than 65536 bytes]")
 
     def test_extra_space(self) -> None:
@@ -82,7 +82,7 @@ class BearerTests(SynchronousTestCase):
 
     def test_unclaimed(self) -> None:
         """A token that nobody knows is a bad credential; without one there is none."""
-        unclaimed = bearer.make_unclaimed({}, None)
+        unclaimed = bearer.invalid_token_authenticator({}, None)
         verifyObject(IAuthenticator, unclaimed)
         self.assertRaises(AuthenticationFailed, unclaimed.authenticate, Request("Bearer abc"))
         self.assertIsNone(unclaimed.authenticate(Request()))  # type: ignore[func-returns-value]

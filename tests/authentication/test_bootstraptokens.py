@@ -12,7 +12,7 @@ from kubetwist.api.options import DeleteOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication import bootstraptokens
-from kubetwist.authentication.bootstraptokens import BootstrapTokens
+from kubetwist.authentication.bootstraptokens import BootstrapTokenAuthenticator
 from kubetwist.interfaces import IAuthenticator
 from tests.registry.storetools import StoreTestCase
 
@@ -27,7 +27,7 @@ class Request:
 
 
 class BootstrapTokenTests(StoreTestCase):
-    """Tests for L{BootstrapTokens}."""
+    """Tests for L{BootstrapTokenAuthenticator}."""
 
     resources = ("secrets", "namespaces")
 
@@ -35,7 +35,7 @@ class BootstrapTokenTests(StoreTestCase):
         """A server without tokens."""
         super().setUp()
         self.now = 1_800_000_000.0
-        self.known = BootstrapTokens(self.stores, lambda: self.now)
+        self.known = BootstrapTokenAuthenticator(self.stores, lambda: self.now)
         verifyObject(IAuthenticator, self.known)
         self.logged: list[str] = []
 

@@ -13,20 +13,26 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication import certificates
-from kubetwist.authentication.certificates import Authorities, BadAuthorities, ClientCertificates, Pool, user_of
+from kubetwist.authentication.certificates import (
+    CertPool,
+    ClientCAProvider,
+    InvalidCABundle,
+    X509Authenticator,
+    common_name_user_conversion,
+)
 from kubetwist.authentication.errors import AuthenticationFailed
 from kubetwist.interfaces import IAuthenticator
 from tests.certificates import Issued, Request, root, subject
 
 
 class ClientCertificateTests(SynchronousTestCase):
-    """Tests for L{ClientCertificates}."""
+    """Tests for L{X509Authenticator}."""
 
     def setUp(self) -> None:
         """One authority."""
         self.root = root()
-        self.authorities = Authorities(Pool(self.root.pem), user_of)
-        self.known = ClientCertificates(self.authorities)
+        self.authorities = ClientCAProvider(CertPool(self.root.pem), common_name_user_conversion)
+        self.known = X509Authenticator(self.authorities)
         verifyObject(IAuthenticator, self.known)
 
     def user(self, *shown: Issued) -> UserInfo | None:
@@ -73,7 +79,7 @@ class ClientCertificateTests(SynchronousTestCase):
     def test_trusted_in_the_middle(self) -> None:
         """Who is in the file is trusted, even when somebody else has issued him, who is not."""
         middle = self.root.issue(subject("middle"), authority=True)
-        self.authorities.replace(Pool(middle.pem))
+        self.authorities.set_pool(CertPool(middle.pem))
         self.assertEqual(self.user(middle.issue(subject("alice"))).name, "alice")  # type: ignore[union-attr]
         self.assertIn("failed", self.refused(self.root.issue(subject("bob"))))
 
@@ -103,12 +109,12 @@ class ClientCertificateTests(SynchronousTestCase):
             self.assertIsNotNone(self.known.authenticate(request))
         self.assertEqual(request.asked, 1)
         told: list[None] = []
-        self.authorities.followers.append(lambda: told.append(None))
-        self.authorities.replace(Pool(root().pem))
+        self.authorities.listeners.append(lambda: told.append(None))
+        self.authorities.set_pool(CertPool(root().pem))
         self.assertEqual(len(told), 1)
         self.assertRaises(AuthenticationFailed, self.known.authenticate, request)
 
     def test_bad_files(self) -> None:
         """A file without certificates, or with a damaged one, is refused."""
         for content in (b"", b"garbage", self.root.pem.replace(b"M", b"!")):
-            self.assertRaises(BadAuthorities, Pool, content)
+            self.assertRaises(InvalidCABundle, CertPool, content)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.authentication.configuration import Source
+from kubetwist.authentication.configuration import ClaimOrExpression
 from tests.authentication.oidccase import TokenCase
 
 
@@ -13,8 +13,8 @@ class ClaimTests(TokenCase):
     """What claims make of a user."""
 
     mapping: ClassVar[dict[str, Any]] = {
-        "groups": Source("roles", "g:"),
-        "uid": Source("uid"),
+        "groups": ClaimOrExpression("roles", "g:"),
+        "uid": ClaimOrExpression("uid"),
         "required": {"hd": "example.com"},
     }
 
@@ -54,12 +54,12 @@ class ClaimTests(TokenCase):
 
     def test_empty_name(self) -> None:
         """Nobody is without a name."""
-        self.tokens.use([self.configuration(username=Source("sub"))])
+        self.tokens.use([self.configuration(username=ClaimOrExpression("sub"))])
         self.assertEqual(self.refused(self.token(sub="")), "oidc: an empty username is not allowed")
 
     def test_email(self) -> None:
         """An address counts unless the issuer says that it has not been verified."""
-        self.tokens.use([self.configuration(username=Source("email"))])
+        self.tokens.use([self.configuration(username=ClaimOrExpression("email"))])
         self.assertIsNotNone(self.user(self.token(email="a@b")))
         self.assertIsNotNone(self.user(self.token(email="a@b", email_verified=True)))
         for said, text in (

@@ -11,8 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.configurations import BadConfiguration
 from kubetwist.authentication.configuration import (
     AnonymousConfiguration,
+    ClaimOrExpression,
     Issuer,
-    Source,
     configuration_of_flags,
     read_configuration,
 )
@@ -69,7 +69,10 @@ class FileTests(SynchronousTestCase):
         )
         (one,) = found.jwt
         self.assertEqual(one.issuer, Issuer(URL, ("a", "b"), "https://x/y", authority.encode()))
-        self.assertEqual((one.username, one.groups, one.uid), (Source("sub"), Source("roles", "g:"), Source("id")))
+        self.assertEqual(
+            (one.username, one.groups, one.uid),
+            (ClaimOrExpression("sub"), ClaimOrExpression("roles", "g:"), ClaimOrExpression("id")),
+        )
         self.assertEqual(one.required, {"hd": "x"})
         self.assertIsNone(found.anonymous)
 
@@ -234,10 +237,10 @@ class FlagTests(SynchronousTestCase):
     def test_prefixes(self) -> None:
         """Names begin with the issuer, but for addresses, or with what is said; - is for nothing."""
         for flags, source in (
-            ((), Source("sub", f"{URL}#")),
-            (("--oidc-username-claim=email",), Source("email")),
-            (("--oidc-username-prefix=-",), Source("sub")),
-            (("--oidc-username-prefix=x:",), Source("sub", "x:")),
+            ((), ClaimOrExpression("sub", f"{URL}#")),
+            (("--oidc-username-claim=email",), ClaimOrExpression("email")),
+            (("--oidc-username-prefix=-",), ClaimOrExpression("sub")),
+            (("--oidc-username-prefix=x:",), ClaimOrExpression("sub", "x:")),
         ):
             self.assertEqual(self.of(*flags).jwt[0].username, source)
 
@@ -252,7 +255,7 @@ class FlagTests(SynchronousTestCase):
             "--oidc-required-claim=d=e",
             f"--oidc-ca-file={path}",
         ).jwt
-        self.assertEqual(one.groups, Source("roles", "g:"))
+        self.assertEqual(one.groups, ClaimOrExpression("roles", "g:"))
         self.assertEqual(one.required, {"a": "b,c", "d": "e"})
         self.assertEqual(one.issuer, Issuer(URL, ("me",), "", path.read_bytes()))
 

@@ -12,7 +12,7 @@ from kubetwist.api.configurations import BadConfiguration
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication.configuration import read_configuration
 from kubetwist.authentication.errors import AuthenticationFailed
-from kubetwist.authentication.oidc import OpenIDConnectTokens
+from kubetwist.authentication.oidc import OIDCAuthenticator
 from tests.oidcissuer import NOW, Issuer, Network
 
 CREDENTIAL = "authentication.kubernetes.io/credential-id"
@@ -35,7 +35,7 @@ class ExpressionCase(SynchronousTestCase):
     def user(self, configuration: Any, **claims: Any) -> UserInfo:
         """Whose a token with these claims is."""
         issuer = Issuer()
-        tokens = OpenIDConnectTokens(Network(issuer), Clock(), now=lambda: NOW)
+        tokens = OIDCAuthenticator(Network(issuer), Clock(), now=lambda: NOW)
         tokens.use(configuration.jwt)
         self.addCleanup(tokens.stop)
         token = issuer.token(**claims)

@@ -8,8 +8,8 @@ from hashlib import sha256
 from twisted.internet.defer import Deferred
 
 from kubetwist.authentication import _jwks as oidckeys
+from kubetwist.authentication.configuration import ClaimOrExpression, JWTAuthenticatorConfig
 from kubetwist.authentication.configuration import Issuer as IssuerSettings
-from kubetwist.authentication.configuration import JWTConfiguration, Source
 from kubetwist.authentication.errors import AuthenticationFailed
 from kubetwist.metrics.registry import Histogram
 from tests.authentication.oidccase import URL, Request, TokenCase
@@ -25,7 +25,7 @@ class KeyTests(TokenCase):
         self.issuer.pages["/elsewhere"] = 200, json.dumps({"issuer": URL, "jwks_uri": f"{URL}/keys"}).encode()
         self.issuer.asked.clear()
         settings = IssuerSettings(URL, ("me",), f"{URL}/elsewhere", b"PEM")
-        self.tokens.use([JWTConfiguration(settings, Source("sub"))])
+        self.tokens.use([JWTAuthenticatorConfig(settings, ClaimOrExpression("sub"))])
         self.assertEqual(self.issuer.asked, ["/elsewhere", "/keys"])
         self.assertEqual([settings.ca for settings, _ in self.network.calls], [b"PEM", b"PEM"])
 
@@ -129,7 +129,7 @@ class KeyTests(TokenCase):
         self.tokens.use([self.configuration()])
         self.assertEqual(self.refused(self.issuer.token()), "oidc: authenticator not initialized")
         for document in ({}, {"issuer": URL}, {"issuer": URL, "jwks_uri": "http://x/keys"}):
-            self.assertRaises(AuthenticationFailed, oidckeys.keys_url, document, URL)
+            self.assertRaises(AuthenticationFailed, oidckeys.jwks_uri, document, URL)
 
     def test_key_set(self) -> None:
         """Of a key set only what can verify tokens is taken, and not too much of it."""
@@ -137,11 +137,11 @@ class KeyTests(TokenCase):
         secret = {"kty": "oct", "k": "c2VjcmV0", "kid": "s"}
         odd = [secret, {**good, "use": "enc"}, {**good, "n": "AQAB"}, {**good, "n": 5}, {"kty": "RSA"}, 5, {}]
         odd += [{**good, "e": good["n"]}, {**good, "n": None}]
-        (key,) = oidckeys.read_keys({"keys": [*odd, good]})
+        (key,) = oidckeys.parse_jwks({"keys": [*odd, good]})
         self.assertEqual(key.key_id, "one")
-        (key,) = oidckeys.read_keys({"keys": [{**good, "alg": "RS512"}]})
+        (key,) = oidckeys.parse_jwks({"keys": [{**good, "alg": "RS512"}]})
         self.assertEqual(key.algorithms, {"RS512"})
-        self.assertRaises(AuthenticationFailed, oidckeys.read_keys, {"keys": [good] * 101})
+        self.assertRaises(AuthenticationFailed, oidckeys.parse_jwks, {"keys": [good] * 101})
 
     def test_stop(self) -> None:
         """Nothing is fetched after the end."""

@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.authentication.metrics import (
     TokenMetrics,
-    token_readings,
+    token_metrics,
 )
 from tests.metrics.reading import told
 
@@ -23,7 +23,7 @@ class TallyTests(SynchronousTestCase):
         other.asking = 2
         for use in ("stale_tokens", "stale_tokens", "valid_tokens"):
             other.count(use)
-        found = told(*token_readings([one, other]))
+        found = told(*token_metrics([one, other]))
         totals = {
             dict(labels)["status"]: count for labels, count in found["authentication_token_cache_request_total"].items()
         }
@@ -40,4 +40,4 @@ class TallyTests(SynchronousTestCase):
 
     def test_none(self) -> None:
         """Without authenticators that remember tokens there are no such series."""
-        self.assertEqual(list(token_readings([])), [])
+        self.assertEqual(list(token_metrics([])), [])

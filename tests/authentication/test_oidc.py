@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication import oidc
-from kubetwist.authentication.configuration import Source
+from kubetwist.authentication.configuration import ClaimOrExpression
 from kubetwist.authentication.errors import AuthenticationFailed
-from kubetwist.authentication.oidc import OpenIDConnectTokens
-from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
+from kubetwist.authentication.oidc import OIDCAuthenticator
+from kubetwist.authentication.union import AuthenticatorUnion, TokenAuthentication
 from tests.authentication.oidccase import HERE, URL, Request, TokenCase
 from tests.oidcissuer import CURVE, KEYS, NOW, Issuer
 
@@ -76,7 +76,7 @@ class VerificationTests(TokenCase):
     def test_wrong_algorithm(self) -> None:
         """A token is signed in one of the ways that are accepted, and with a key for that."""
         self.assertIsNotNone(self.user(self.issuer.token(algorithm="PS512")))
-        self.tokens = OpenIDConnectTokens(self.network, self.clock, [HERE], ["RS256"], now=lambda: self.now)
+        self.tokens = OIDCAuthenticator(self.network, self.clock, [HERE], ["RS256"], now=lambda: self.now)
         self.tokens.use([self.configuration()])
         text = 'oidc: id token signed with unsupported algorithm, expected ["RS256"] got "PS512"'
         self.assertEqual(self.refused(self.issuer.token(algorithm="PS512")), f"oidc: verify token: {text}")
@@ -88,7 +88,7 @@ class VerificationTests(TokenCase):
     def test_curves(self) -> None:
         """A key on a curve verifies what was signed with its own algorithm."""
         self.issuer.keys["one"] = CURVE
-        self.tokens = OpenIDConnectTokens(self.network, self.clock, [HERE], now=lambda: self.now)
+        self.tokens = OIDCAuthenticator(self.network, self.clock, [HERE], now=lambda: self.now)
         self.tokens.use([self.configuration()])
         self.assertIsNotNone(self.user(self.issuer.token(algorithm="ES256")))
         self.assertIn("failed to verify", self.refused(self.issuer.token()))
@@ -109,7 +109,9 @@ class VerificationTests(TokenCase):
         """Each issuer is good for its own tokens."""
         other = Issuer("https://other.example.com", "two")
         self.network.issuers["other.example.com"] = other
-        self.tokens.use([self.configuration(), self.configuration(other.url, username=Source("sub", "other:"))])
+        self.tokens.use(
+            [self.configuration(), self.configuration(other.url, username=ClaimOrExpression("sub", "other:"))]
+        )
         self.assertEqual(self.user(self.issuer.token()).name, "oidc:alice")  # type: ignore[union-attr]
         self.assertEqual(self.user(other.token("two")).name, "other:alice")  # type: ignore[union-attr]
         self.assertIn("failed to verify", self.refused(other.token("one", headers={"kid": "two"})))
@@ -118,8 +120,8 @@ class VerificationTests(TokenCase):
         """For those who review tokens these are this server's, and for others they are nobody's."""
         union = AuthenticatorUnion([self.tokens])
         token = self.issuer.token()
-        self.assertEqual(union.user_of_token(token, ["x", HERE]), TokenFinding(self.user(token)))
-        self.assertIsNone(union.user_of_token(token, ["x"]).user)
+        self.assertEqual(union.authenticate_token(token, ["x", HERE]), TokenAuthentication(self.user(token)))
+        self.assertIsNone(union.authenticate_token(token, ["x"]).user)
 
 
 class GarbageTests(TokenCase):
@@ -197,7 +199,7 @@ class RememberTests(TokenCase):
 
     def test_bounded(self) -> None:
         """Of good tokens the last ones are remembered, and of bad ones nothing."""
-        self.patch(oidc, "REMEMBERED", 2)
+        self.patch(oidc, "MAX_CACHE_ENTRIES", 2)
         counted = self.count()
         tokens = [self.issuer.token(jti=str(number)) for number in range(3)]
         for token in tokens:
@@ -214,7 +216,7 @@ class RememberTests(TokenCase):
         """Another configuration forgets who was known, but not the keys of issuers that stay."""
         token = self.issuer.token()
         self.assertIsNotNone(self.user(token))
-        self.tokens.use([self.configuration(username=Source("sub", "x:"))])
+        self.tokens.use([self.configuration(username=ClaimOrExpression("sub", "x:"))])
         self.assertEqual(self.user(token).name, "x:alice")  # type: ignore[union-attr]
         self.assertEqual(self.network.calls, [])
         self.tokens.use([])

@@ -12,11 +12,17 @@ from zope.interface.verify import verifyObject
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication import requestheader as frontproxy
 from kubetwist.authentication.anonymous import Anonymous
-from kubetwist.authentication.certificates import Authorities, BadAuthorities, ClientCertificates, Pool, user_of
+from kubetwist.authentication.certificates import (
+    CertPool,
+    ClientCAProvider,
+    InvalidCABundle,
+    X509Authenticator,
+    common_name_user_conversion,
+)
 from kubetwist.authentication.errors import AuthenticationFailed, RequestRefused
 from kubetwist.authentication.requestheader import (
-    FrontProxy,
-    ProxyHeaders,
+    RequestHeaderAuthenticator,
+    RequestHeaderConfig,
 )
 from kubetwist.authentication.union import AuthenticatorUnion
 from kubetwist.cli.kubeapi import Options
@@ -40,14 +46,14 @@ def options(*flags: str) -> Options:
 
 
 class FrontProxyTests(SynchronousTestCase):
-    """Tests for L{FrontProxy}."""
+    """Tests for L{RequestHeaderAuthenticator}."""
 
     def setUp(self) -> None:
         """An authority of proxies, and one proxy."""
         self.root = root("proxies")
         self.proxy = self.root.issue(subject("proxy"))
-        headers = ProxyHeaders.of(options())
-        self.known = FrontProxy(Authorities(Pool(self.root.pem)), headers, ("proxy",))
+        headers = RequestHeaderConfig.of(options())
+        self.known = RequestHeaderAuthenticator(ClientCAProvider(CertPool(self.root.pem)), headers, ("proxy",))
         verifyObject(IAuthenticator, self.known)
 
     def user(self, **fields: Any) -> UserInfo | None:
@@ -99,7 +105,7 @@ class FrontProxyTests(SynchronousTestCase):
 
     def test_refusal_is_final(self) -> None:
         """No other credential of such a request makes it good, and it is not anonymous."""
-        users = ClientCertificates(Authorities(Pool(self.root.pem), user_of))
+        users = X509Authenticator(ClientCAProvider(CertPool(self.root.pem), common_name_user_conversion))
         union = AuthenticatorUnion([self.known, users], Anonymous())
         request = Request(self.proxy, x_remote_user=["alice", "bob"])
         self.assertRaises(RequestRefused, union.authenticate, request)
@@ -115,14 +121,19 @@ class FrontProxyTests(SynchronousTestCase):
 
     def test_any_name(self) -> None:
         """Without a list of names all are allowed."""
-        self.known = FrontProxy(Authorities(Pool(self.root.pem)), ProxyHeaders.of(options()))
+        self.known = RequestHeaderAuthenticator(
+            ClientCAProvider(CertPool(self.root.pem)), RequestHeaderConfig.of(options())
+        )
         self.proxy = self.root.issue(subject("other"))
         self.assertEqual(self.user(x_remote_user="alice"), UserInfo("alice"))
 
     def test_users_beside(self) -> None:
         """Each authority is good for its own only: users name themselves, and proxies do not."""
         users = root("users")
-        union = AuthenticatorUnion([self.known, ClientCertificates(Authorities(Pool(users.pem), user_of))], Anonymous())
+        union = AuthenticatorUnion(
+            [self.known, X509Authenticator(ClientCAProvider(CertPool(users.pem), common_name_user_conversion))],
+            Anonymous(),
+        )
         alice = users.issue(subject("alice"))
         self.assertEqual(union.authenticate(Request(alice, x_remote_user="root")).name, "alice")
         self.assertEqual(union.authenticate(Request(self.proxy, x_remote_user="bob")).name, "bob")
@@ -134,20 +145,20 @@ class PrivateTests(SynchronousTestCase):
 
     def test_usual(self) -> None:
         """The usual headers are private even where no proxy is believed."""
-        exact, prefixes = ProxyHeaders().private()
+        exact, prefixes = RequestHeaderConfig().reserved_headers()
         self.assertLessEqual({b"x-remote-user", b"x-remote-uid", b"x-remote-group"}, exact)
         self.assertTrue(b"x-remote-extra-k".startswith(prefixes))
 
     def test_own(self) -> None:
         """So are those that the flags name."""
-        exact, _ = ProxyHeaders.of(options()).private()
+        exact, _ = RequestHeaderConfig.of(options()).reserved_headers()
         self.assertIn(b"x-other-user", exact)
 
 
 class MakeTests(SynchronousTestCase):
     """Tests for L{frontproxy.make}."""
 
-    def make(self, *flags: str) -> FrontProxy | None:
+    def make(self, *flags: str) -> RequestHeaderAuthenticator | None:
         """What flags make, with an own authority of users in the data directory."""
         self.users = root("users")
         data = Path(self.mktemp())
@@ -168,19 +179,19 @@ class MakeTests(SynchronousTestCase):
 
     def test_on(self) -> None:
         """With it there is one, whose authorities clients are told of."""
-        self.assertIsInstance(self.make("--requestheader-client-ca-file=FILE"), FrontProxy)
+        self.assertIsInstance(self.make("--requestheader-client-ca-file=FILE"), RequestHeaderAuthenticator)
         self.assertEqual(len(self.server.client_authorities), 1)
 
     def test_bad_file(self) -> None:
         """A file that can not be used is refused."""
-        self.assertRaises(BadAuthorities, self.make, "--requestheader-client-ca-file=/nowhere")
+        self.assertRaises(InvalidCABundle, self.make, "--requestheader-client-ca-file=/nowhere")
 
     def test_overlap(self) -> None:
         """An authority of both users and proxies needs names of proxies."""
         made = self.make()
         self.more = self.users.pem
-        self.patch(frontproxy, "client_authorities", lambda options: [self.file])
-        error = self.assertRaises(BadAuthorities, self.make, "--requestheader-client-ca-file=FILE")
+        self.patch(frontproxy, "client_ca_paths", lambda options: [self.file])
+        error = self.assertRaises(InvalidCABundle, self.make, "--requestheader-client-ca-file=FILE")
         self.assertIn("contain overlapping certificates", str(error))
         made = self.make("--requestheader-client-ca-file=FILE", "--requestheader-allowed-names=proxy")
-        self.assertIsInstance(made, FrontProxy)
+        self.assertIsInstance(made, RequestHeaderAuthenticator)

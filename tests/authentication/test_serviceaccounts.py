@@ -16,7 +16,7 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.api.times import seconds_since_epoch
 from kubetwist.authentication import serviceaccounts
 from kubetwist.authentication.errors import AuthenticationFailed
-from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
+from kubetwist.authentication.union import AuthenticatorUnion, TokenAuthentication
 from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys
 from kubetwist.registry.core.serviceaccount.tokens import TokenIssuer, token_claims
 from tests.authentication.tokencase import HERE, KEY, NOW, TODAY, LegacyTestCase, TokenCase
@@ -104,7 +104,7 @@ class SignatureTests(TokenCase):
 
     def test_bounded(self) -> None:
         """Only so many tokens are remembered, and bad ones are not."""
-        self.patch(serviceaccounts, "REMEMBERED", 3)
+        self.patch(serviceaccounts, "MAX_CACHE_ENTRIES", 3)
         for number in range(5):
             self.user(self.token(jti=str(number)))
         forged = jwt.encode({**self.claims(), "iss": HERE}, OTHER, algorithm="RS256")
@@ -162,9 +162,9 @@ class ClaimTests(TokenCase):
         """A review with several audiences returns those of the token, in the order of the review."""
         union = AuthenticatorUnion([self.tokens])
         token = self.token(aud=["vault", "x", HERE])
-        found = union.user_of_token(token, ["other", "x", "vault", "x"])
-        self.assertEqual(found, TokenFinding(self.user(token), ("x", "vault", "x")))
-        self.assertIn("is invalid for the target audiences", union.user_of_token(token, ["other"]).error)
+        found = union.authenticate_token(token, ["other", "x", "vault", "x"])
+        self.assertEqual(found, TokenAuthentication(self.user(token), ("x", "vault", "x")))
+        self.assertIn("is invalid for the target audiences", union.authenticate_token(token, ["other"]).error)
 
     @given(st.dictionaries(st.sampled_from(["aud", "exp", "nbf", "iat", "jti", "sub", "kubernetes.io"]), _JSON))
     def test_any_claims(self, claims: dict[str, Any]) -> None:

@@ -13,14 +13,14 @@ from kubetwist.authentication.errors import RequestRefused
 from kubetwist.authentication.sessions import (
     IDLE,
     LONGEST,
-    MOST_OF_USER,
-    MOST_SESSIONS,
+    MAX_SESSIONS,
+    MAX_SESSIONS_PER_USER,
     SessionAuthenticator,
-    Sessions,
-    take_cookie,
+    SessionStore,
+    pop_cookie,
 )
 from kubetwist.authentication.signinlinks import SignInLinks
-from kubetwist.authentication.union import TokenFinding
+from kubetwist.authentication.union import TokenAuthentication
 from kubetwist.interfaces import IAuthenticator
 
 COOKIE = b"__Host-kubetwist-6443"
@@ -41,12 +41,12 @@ class Request:
 
 
 class SessionsTests(SynchronousTestCase):
-    """Tests for L{Sessions}."""
+    """Tests for L{SessionStore}."""
 
     def setUp(self) -> None:
         """A time that only tests move."""
         self.now = 1000.0
-        self.sessions = Sessions(lambda: self.now)
+        self.sessions = SessionStore(lambda: self.now)
 
     def found(self, secret: str, key: str) -> bool:
         """Whether there is such a session."""
@@ -97,13 +97,13 @@ class SessionsTests(SynchronousTestCase):
 
     def test_bounded(self) -> None:
         """A user has a limited number of sessions, and so have all together; those used last stay."""
-        first, *_, last = [self.sessions.begin("t", UserInfo("alice")) for _ in range(MOST_OF_USER + 1)]
-        self.assertEqual(len(self.sessions), MOST_OF_USER)
+        first, *_, last = [self.sessions.begin("t", UserInfo("alice")) for _ in range(MAX_SESSIONS_PER_USER + 1)]
+        self.assertEqual(len(self.sessions), MAX_SESSIONS_PER_USER)
         self.assertFalse(self.found(*first))
-        for number in range(MOST_SESSIONS):
+        for number in range(MAX_SESSIONS):
             self.assertTrue(self.found(*last))
             self.sessions.begin("t", UserInfo(f"user-{number}"))
-        self.assertEqual(len(self.sessions), MOST_SESSIONS)
+        self.assertEqual(len(self.sessions), MAX_SESSIONS)
 
     def test_old_make_room(self) -> None:
         """Sessions that are over take no place."""
@@ -118,11 +118,11 @@ class AuthenticatorTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """With one session."""
-        self.finding: Any = TokenFinding(UserInfo("alice"))
+        self.finding: Any = TokenAuthentication(UserInfo("alice"))
         self.tokens: list[str] = []
-        self.sessions = Sessions(lambda: 0.0)
+        self.sessions = SessionStore(lambda: 0.0)
         self.links = SignInLinks(lambda: 0.0)
-        self.authenticator = SessionAuthenticator(self.sessions, lambda: COOKIE, self.user_of_token, self.links)
+        self.authenticator = SessionAuthenticator(self.sessions, lambda: COOKIE, self.authenticate_token, self.links)
         self.secret, self.key = self.sessions.begin("the-token", UserInfo("alice"))
         self.cookie = f"{COOKIE.decode()}={self.secret}"
 
@@ -133,7 +133,7 @@ class AuthenticatorTests(SynchronousTestCase):
         self.assertEqual(self.ask(cookie=cookie, x_kubetwist_ui=key).name, "root")
         self.assertEqual(self.tokens, [])
 
-    def user_of_token(self, token: str) -> Any:
+    def authenticate_token(self, token: str) -> Any:
         """As told."""
         self.tokens.append(token)
         return self.finding
@@ -150,13 +150,13 @@ class AuthenticatorTests(SynchronousTestCase):
         """The session's token is asked about with every request, however long that takes."""
         user = self.ask(cookie=self.cookie, x_kubetwist_ui=self.key)
         self.assertEqual((user.name, self.tokens), ("alice", ["the-token"]))
-        self.finding = succeed(TokenFinding(UserInfo("alice")))
+        self.finding = succeed(TokenAuthentication(UserInfo("alice")))
         found: Deferred[UserInfo] = self.ask(cookie=self.cookie, x_kubetwist_ui=self.key)
         self.assertEqual(self.successResultOf(found).name, "alice")
 
     def test_revoked(self) -> None:
         """A token that is good no more ends what its session may."""
-        self.finding = TokenFinding(None, error="gone")
+        self.finding = TokenAuthentication(None, error="gone")
         with self.assertRaises(RequestRefused):
             self.ask(cookie=self.cookie, x_kubetwist_ui=self.key)
 
@@ -222,8 +222,8 @@ class AuthenticatorTests(SynchronousTestCase):
     def test_take_cookie(self) -> None:
         """A cookie that is there twice counts as none."""
         fields = {b"cookie": [b"k=1; k=2"]}
-        self.assertIsNone(take_cookie(fields, b"k"))
+        self.assertIsNone(pop_cookie(fields, b"k"))
         self.assertEqual(fields, {})
         fields = {b"cookie": [b"kk=1", b"x=k"]}
-        self.assertIsNone(take_cookie(fields, b"k"))
+        self.assertIsNone(pop_cookie(fields, b"k"))
         self.assertEqual(b"; ".join(fields[b"cookie"]), b"kk=1; x=k")

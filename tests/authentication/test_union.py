@@ -11,10 +11,10 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication.anonymous import Anonymous
-from kubetwist.authentication.bearer import UnclaimedTokens
+from kubetwist.authentication.bearer import InvalidTokenAuthenticator
 from kubetwist.authentication.errors import AuthenticationFailed, RequestRefused
 from kubetwist.authentication.tokenfile import TokenFile
-from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
+from kubetwist.authentication.union import AuthenticatorUnion, TokenAuthentication
 from kubetwist.interfaces import IAuthenticator
 from tests.authentication.requests import Request
 
@@ -39,9 +39,9 @@ class UnionTests(SynchronousTestCase):
 
     alice = UserInfo("alice", groups=("system:authenticated",))
 
-    def ask(self, *answers: Any, last: Any = None) -> Any:
+    def ask(self, *answers: Any, anonymous: Any = None) -> Any:
         """What several say together."""
-        union = AuthenticatorUnion([Says(answer) for answer in answers], last)
+        union = AuthenticatorUnion([Says(answer) for answer in answers], anonymous)
         verifyObject(IAuthenticator, union)
         result = union.authenticate(Request())
         return self.successResultOf(result) if isinstance(result, Deferred) else result
@@ -96,29 +96,29 @@ class UnionTests(SynchronousTestCase):
 
     def test_nobody(self) -> None:
         """A request without credentials is the last one's, if there is one."""
-        self.assertEqual(self.ask(None, last=Anonymous()).name, "system:anonymous")
-        self.assertEqual(self.ask(succeed(None), last=Anonymous()).groups, ("system:unauthenticated",))
+        self.assertEqual(self.ask(None, anonymous=Anonymous()).name, "system:anonymous")
+        self.assertEqual(self.ask(succeed(None), anonymous=Anonymous()).groups, ("system:unauthenticated",))
         self.assertIsNone(self.ask(None))
 
     def test_unclaimed_token(self) -> None:
         """A token that nobody knows is refused, not taken for anonymous."""
-        union = AuthenticatorUnion([Says(None), UnclaimedTokens()], Anonymous())
+        union = AuthenticatorUnion([Says(None), InvalidTokenAuthenticator()], Anonymous())
         self.assertRaises(AuthenticationFailed, union.authenticate, Request("Bearer x"))
 
     def test_user_of_token(self) -> None:
         """A token can be looked up without a request; what nobody knows, and no token at all, is nobody's."""
         path = Path(self.mktemp())
         path.write_text("t1,alice,u1\n")
-        union = AuthenticatorUnion([TokenFile.read(path), UnclaimedTokens()], Anonymous())
+        union = AuthenticatorUnion([TokenFile.read(path), InvalidTokenAuthenticator()], Anonymous())
         alice = UserInfo("alice", "u1", ("system:authenticated",))
-        self.assertEqual(union.user_of_token("t1"), TokenFinding(alice))
+        self.assertEqual(union.authenticate_token("t1"), TokenAuthentication(alice))
         # As from a file: what is blank at the end of a header does not belong to it.
-        self.assertEqual(union.user_of_token("t1\n"), TokenFinding(alice))
-        nobody = TokenFinding(None, error="invalid bearer token")
-        self.assertEqual(union.user_of_token("t2"), nobody)
-        self.assertEqual(union.user_of_token(""), nobody)
+        self.assertEqual(union.authenticate_token("t1\n"), TokenAuthentication(alice))
+        nobody = TokenAuthentication(None, error="invalid bearer token")
+        self.assertEqual(union.authenticate_token("t2"), nobody)
+        self.assertEqual(union.authenticate_token(""), nobody)
         later = AuthenticatorUnion([Says(succeed(alice))])
-        self.assertEqual(self.successResultOf(later.user_of_token("t1")), TokenFinding(alice))
+        self.assertEqual(self.successResultOf(later.authenticate_token("t1")), TokenAuthentication(alice))
         later = AuthenticatorUnion([Says(fail(AuthenticationFailed("bad")))])
-        found = self.successResultOf(later.user_of_token("t1"))
-        self.assertEqual(found, TokenFinding(None, error="[invalid bearer token, bad]"))
+        found = self.successResultOf(later.authenticate_token("t1"))
+        self.assertEqual(found, TokenAuthentication(None, error="[invalid bearer token, bad]"))

@@ -14,10 +14,10 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication import webhook
-from kubetwist.authentication.bearer import UnclaimedTokens
+from kubetwist.authentication.bearer import InvalidTokenAuthenticator
 from kubetwist.authentication.errors import AuthenticationFailed
-from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
-from kubetwist.authentication.webhook import WebhookTokens
+from kubetwist.authentication.union import AuthenticatorUnion, TokenAuthentication
+from kubetwist.authentication.webhook import WebhookTokenAuthenticator
 from kubetwist.client.errors import CallError
 from kubetwist.client.httpclient import Answer
 from kubetwist.client.retrying import Backoff
@@ -68,7 +68,7 @@ class WebhookTokensTests(SynchronousTestCase):
         self.webhook = Webhook(answer)
         options.setdefault("backoff", Backoff(0.5, 1.5, 0.0, 3))
         audiences = options.pop("audiences", ("api",))
-        return WebhookTokens(self.clock, self.webhook, audiences, **options)
+        return WebhookTokenAuthenticator(self.clock, self.webhook, audiences, **options)
 
     def ask(self, tokens: Any, token: str = "t") -> Any:
         """What it says of a token."""
@@ -137,7 +137,7 @@ class WebhookTokensTests(SynchronousTestCase):
 
     def test_bounded(self) -> None:
         """However many tokens are tried, no more than a fixed number is remembered; those in use stay."""
-        self.patch(webhook, "REMEMBERED", 100)
+        self.patch(webhook, "MAX_CACHE_ENTRIES", 100)
         tokens = self.make(lambda spec: JANE if spec["token"] == "good" else {})
         for number in range(1000):
             self.ask(tokens, f"wrong-{number}")
@@ -236,19 +236,19 @@ class WebhookTokensTests(SynchronousTestCase):
             ([], ["more"], None),
         ):
             tokens = self.make(lambda spec, theirs=theirs: {**JANE, "audiences": theirs})
-            union = AuthenticatorUnion([tokens, UnclaimedTokens()])
-            found = self.successResultOf(union.user_of_token("t", wanted))
+            union = AuthenticatorUnion([tokens, InvalidTokenAuthenticator()])
+            found = self.successResultOf(union.authenticate_token("t", wanted))
             if granted is None:
-                self.assertEqual(found, TokenFinding(None, error="invalid bearer token"))
+                self.assertEqual(found, TokenAuthentication(None, error="invalid bearer token"))
             else:
                 self.assertEqual((found.user.name, found.audiences), ("jane", granted))
 
     def test_audiences_are_part_of_the_question(self) -> None:
         """What was found for one audience does not count for another."""
         tokens = self.make(lambda spec: {**JANE, "audiences": ["a"]})
-        union = AuthenticatorUnion([tokens, UnclaimedTokens()])
-        self.assertEqual(self.successResultOf(union.user_of_token("t", ["a"])).user.name, "jane")
-        self.assertIsNone(self.successResultOf(union.user_of_token("t", ["b"])).user)
+        union = AuthenticatorUnion([tokens, InvalidTokenAuthenticator()])
+        self.assertEqual(self.successResultOf(union.authenticate_token("t", ["a"])).user.name, "jane")
+        self.assertIsNone(self.successResultOf(union.authenticate_token("t", ["b"])).user)
 
     def test_server_without_audiences(self) -> None:
         """A server that has none asks for none."""

@@ -17,7 +17,7 @@ from kubetwist.authentication._lastused import (
     LastUsed,
 )
 from kubetwist.authentication.errors import AuthenticationFailed
-from kubetwist.authentication.serviceaccounts import ServiceAccountTokens
+from kubetwist.authentication.serviceaccounts import ServiceAccountTokenAuthenticator
 from kubetwist.interfaces import IAuthenticator
 from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys
 from kubetwist.registry.core.serviceaccount.tokens import TokenIssuer, token_claims
@@ -66,11 +66,11 @@ class TokenCase(StoreTestCase):
         self.issuer = TokenIssuer.load(KEY, HERE, [HERE])
         self.tokens = self.authenticator()
 
-    def authenticator(self, *keys: bytes, **options: Any) -> ServiceAccountTokens:
+    def authenticator(self, *keys: bytes, **options: Any) -> ServiceAccountTokenAuthenticator:
         """One that accepts the tokens of these keys."""
         known = [key for pem in keys or (KEY,) for key in load_token_keys(pem)]
         options.setdefault("audiences", (HERE,))
-        made = ServiceAccountTokens(
+        made = ServiceAccountTokenAuthenticator(
             known,
             [HERE, "https://before"],
             stores=self.stores,

@@ -17,7 +17,7 @@ from kubetwist.api.authorization import Decision, Verdict
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.latency import ETCD, Spending, times
 from kubetwist.api.resource import UserInfo
-from kubetwist.audit.auditedrequest import PATIENCE, audited_request
+from kubetwist.audit.auditedrequest import DISCONNECTED_WRITE_TIMEOUT, audited_request
 from kubetwist.audit.auditor import Auditor
 from kubetwist.audit.errors import Counts
 from kubetwist.audit.policy import read_policy
@@ -136,7 +136,7 @@ class StageTests(AuditCase):
         """Of a watch it is not told where its time went."""
 
         def handle(request: Any) -> None:
-            request.audit.about.received -= 1.5
+            request.audit.metadata.received -= 1.5
             echo(request)
 
         Client(self.site(handle)).request("GET", f"{PODS}?watch=1")
@@ -208,7 +208,7 @@ class StageTests(AuditCase):
                 self.assertEqual(self.stages(), ["RequestReceived"])
             if answered:
                 open[0].respond(202, b"", b"text/plain")
-            self.clock.advance(PATIENCE)
+            self.clock.advance(DISCONNECTED_WRITE_TIMEOUT)
             self.assertEqual(self.stages(), ["RequestReceived", "ResponseComplete"])
             status = self.told()[1]["responseStatus"]
             self.assertEqual((status["code"], status.get("message")), (202 if answered else 200, message))
@@ -305,7 +305,9 @@ class ContentTests(AuditCase):
 
         def handle(request: KubeRequest) -> None:
             assert request.audit is not None
-            request.audit.sent({"name": "web", "uid": "7", "resourceVersion": "3"}, lambda: b'{"kind":"Pod"}')
+            request.audit.log_request_object(
+                {"name": "web", "uid": "7", "resourceVersion": "3"}, lambda: b'{"kind":"Pod"}'
+            )
             request.respond(201, b'{"kind":"Pod","status":{}}', b"application/json")
 
         for level, names in (
@@ -365,7 +367,7 @@ class ContentTests(AuditCase):
         waiting: Deferred[None] = Deferred()
 
         async def work(request: Any) -> None:
-            request.audit.about.received -= 1.5
+            request.audit.metadata.received -= 1.5
             with Spending(ETCD):
                 await waiting
             echo(request)

@@ -75,7 +75,7 @@ class Server:
         admission: AdmissionFactory | None = None,
         outgoing: Any = None,
         types: Definitions | None = None,
-        user_of_token: Callable[[str, Sequence[str]], Any] = lambda token, audiences: None,
+        authenticate_token: Callable[[str, Sequence[str]], Any] = lambda token, audiences: None,
         token_issuer: Any = None,
         traced: bool = False,
         **options: Any,
@@ -111,7 +111,7 @@ class Server:
             self.stores,
             self.registry.environment,
             self.authorizer,
-            user_of_token,
+            authenticate_token,
             token_issuer,
             outgoing,
         )

@@ -37,15 +37,15 @@ class PluginContextTests(SynchronousTestCase):
     def test_tokens(self) -> None:
         """Tokens are authenticated by all authenticators, once they are made."""
         with self.assertRaises(AssertionError):
-            self.context.user_of_token("x")
+            self.context.authenticate_token("x")
 
         class Authenticator:
-            def user_of_token(self, token: str, audiences: Any) -> Any:
+            def authenticate_token(self, token: str, audiences: Any) -> Any:
                 return token, audiences
 
         authenticator: Any = Authenticator()
         self.context.authenticator = authenticator
-        self.assertEqual(self.context.user_of_token("x", ["y"]), ("x", ["y"]))
+        self.assertEqual(self.context.authenticate_token("x", ["y"]), ("x", ["y"]))
 
     def test_close(self) -> None:
         """When the context is closed, closers are called in the order in which they were added."""

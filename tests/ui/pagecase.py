@@ -10,9 +10,9 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.authentication.sessions import SessionAuthenticator, Sessions
+from kubetwist.authentication.sessions import SessionAuthenticator, SessionStore
 from kubetwist.authentication.signinlinks import SignInLinks
-from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
+from kubetwist.authentication.union import AuthenticatorUnion, TokenAuthentication
 from kubetwist.filters.handlerchain import with_filters
 from kubetwist.http.site import traverse
 from kubetwist.ui.page import with_pages
@@ -48,7 +48,7 @@ class PageTestCase(SynchronousTestCase):
         self.finding: Any = None
         clock = Clock()
         authenticator = SessionAuthenticator(
-            Sessions(clock.seconds), lambda: COOKIE.encode(), self.user_of_token, SignInLinks(clock.seconds)
+            SessionStore(clock.seconds), lambda: COOKIE.encode(), self.authenticate_token, SignInLinks(clock.seconds)
         )
         self.authenticator = authenticator
         self.handler = handler = with_filters(
@@ -59,11 +59,11 @@ class PageTestCase(SynchronousTestCase):
         )
         self.site = make_site(with_pages(handler, authenticator, AtOnce()), clock)
 
-    def user_of_token(self, token: str) -> Any:
+    def authenticate_token(self, token: str) -> Any:
         """Only one is known."""
         if self.finding is not None:
             return self.finding
-        return TokenFinding(UserInfo("alice", groups=("qa",)) if token == "good" else None)
+        return TokenAuthentication(UserInfo("alice", groups=("qa",)) if token == "good" else None)
 
     def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
         """One request."""

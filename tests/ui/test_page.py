@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.authentication.union import TokenFinding
+from kubetwist.authentication.union import TokenAuthentication
 from kubetwist.ui.page import POLICY, with_pages
 from tests.http.harness import Client, make_site
 from tests.ui.pagecase import COOKIE, JSON, AtOnce, FilesTestCase, PageTestCase
@@ -172,6 +172,6 @@ class SessionTests(PageTestCase):
             b'Content-Length: 13\r\n\r\n{"token":"t"}'
         )
         self.assertEqual(client.answers(), [])
-        slow.callback(TokenFinding(UserInfo("bob")))
+        slow.callback(TokenAuthentication(UserInfo("bob")))
         (answer,) = client.answers()
         self.assertEqual(answer.code, 201)

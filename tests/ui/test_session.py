@@ -14,9 +14,9 @@ from kubetwist.audit.auditedrequest import audited_request
 from kubetwist.audit.auditor import Auditor
 from kubetwist.audit.errors import Counts
 from kubetwist.audit.policy import read_policy
-from kubetwist.authentication.sessions import SessionAuthenticator, Sessions
+from kubetwist.authentication.sessions import SessionAuthenticator, SessionStore
 from kubetwist.authentication.signinlinks import LIFETIME, SignInLinks
-from kubetwist.authentication.union import TokenFinding
+from kubetwist.authentication.union import TokenAuthentication
 from kubetwist.ui.page import with_pages
 
 from ..audit.events import Kept
@@ -40,17 +40,17 @@ class AuditTests(SynchronousTestCase):
         policy = json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}).encode()
         auditor = Auditor(read_policy(policy), [self.kept], strict, Counts())
         self.good = {"good"}
-        self.sessions = Sessions(Clock().seconds)
+        self.sessions = SessionStore(Clock().seconds)
         self.clock = Clock()
         self.links = SignInLinks(self.clock.seconds)
-        authenticator = SessionAuthenticator(self.sessions, lambda: b"__Host-c", self.user_of_token, self.links)
+        authenticator = SessionAuthenticator(self.sessions, lambda: b"__Host-c", self.authenticate_token, self.links)
         self.site = make_site(with_pages(echo, authenticator, Clock(), auditor=auditor))
         site: Any = self.site
         site.requestFactory = audited_request(auditor)
 
-    def user_of_token(self, token: str) -> Any:
+    def authenticate_token(self, token: str) -> Any:
         """Those that are good are Alice's."""
-        return TokenFinding(ALICE if token in self.good else None)
+        return TokenAuthentication(ALICE if token in self.good else None)
 
     def sign_in(self, token: str = "good", client: Client | None = None) -> Answer:
         """Try to."""

@@ -14,5 +14,7 @@ webhook_tokens = AuthenticatorFactory(
 open_id_connect = AuthenticatorFactory(
     "OpenIDConnectTokens", 500, "kubetwist.authentication.oidc:make", ("authentication-config", "oidc-issuer-url")
 )
-unclaimed_tokens = AuthenticatorFactory("UnclaimedTokens", 900, "kubetwist.authentication.bearer:make_unclaimed")
+unclaimed_tokens = AuthenticatorFactory(
+    "UnclaimedTokens", 900, "kubetwist.authentication.bearer:invalid_token_authenticator"
+)
 anonymous = AuthenticatorFactory("Anonymous", 1000, "kubetwist.authentication.anonymous:make")

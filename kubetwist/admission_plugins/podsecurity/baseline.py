@@ -9,7 +9,7 @@ from ...api.go.quote import quoted
 from ...api.podspecs import containers
 from ...api.resource import JSONObject
 from .checkresult import (
-    Finding,
+    CheckResult,
     PodCheck,
     bad_containers,
     in_user_namespace,
@@ -64,18 +64,18 @@ _SECCOMP: Final = "container.seccomp.security.alpha.kubernetes.io/"
 CONFINING: Final = frozenset(("RuntimeDefault", "Localhost"))
 
 
-def apparmor_profile(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def apparmor_profile(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """No profile of AppArmor that does not confine, in fields or in annotations."""
     kinds: set[str] = set()
 
-    def bad(context: JSONObject) -> bool:
+    def is_forbidden(context: JSONObject) -> bool:
         profile = context.get("appArmorProfile")
         if profile is None or profile.get("type") in CONFINING:
             return False
         kinds.add(profile.get("type") or "")
         return True
 
-    who = setters(bad(pod_context(spec)), bad_containers(spec, bad))
+    who = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
     written = sorted(
         f"{key}={quoted(value)}"
         for key, value in annotations.items()
@@ -86,45 +86,45 @@ def apparmor_profile(annotations: _Annotations, spec: JSONObject) -> Finding | N
     if not who:
         return None
     values = [*sorted(kinds), *written]
-    return Finding(
+    return CheckResult(
         plural("forbidden AppArmor profile", "forbidden AppArmor profiles", len(values)),
         f"{who} must not set AppArmor profile type to {quoted_list(values)}",
     )
 
 
-def capabilities(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def capabilities(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """No more of root's powers than container runtimes leave to everyone."""
     added: set[str] = set()
 
-    def bad(context: JSONObject) -> bool:
+    def is_forbidden(context: JSONObject) -> bool:
         more = set((context.get("capabilities") or {}).get("add") or ()) - CAPABILITIES
         added.update(more)
         return bool(more)
 
-    names = bad_containers(spec, bad)
+    names = bad_containers(spec, is_forbidden)
     if not names:
         return None
-    return Finding(
+    return CheckResult(
         "non-default capabilities",
         f"{named(names)} must not include {quoted_list(sorted(added))} in securityContext.capabilities.add",
     )
 
 
-def host_namespaces(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def host_namespaces(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """No sharing of the node's network, processes or memory."""
     shared = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if spec.get(field)]
-    return Finding("host namespaces", ", ".join(shared)) if shared else None
+    return CheckResult("host namespaces", ", ".join(shared)) if shared else None
 
 
-def host_path_volumes(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def host_path_volumes(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """No files of the node."""
     names = [one.get("name") or "" for one in spec.get("volumes") or () if one.get("hostPath") is not None]
     if not names:
         return None
-    return Finding("hostPath volumes", f"{plural('volume', 'volumes', len(names))} {quoted_list(names)}")
+    return CheckResult("hostPath volumes", f"{plural('volume', 'volumes', len(names))} {quoted_list(names)}")
 
 
-def host_ports(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def host_ports(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """No ports of the node."""
     names: list[str] = []
     taken: set[str] = set()
@@ -135,26 +135,26 @@ def host_ports(annotations: _Annotations, spec: JSONObject) -> Finding | None:
             taken.update(ports)
     if not names:
         return None
-    return Finding(
+    return CheckResult(
         "hostPort",
         f"{named(names)} {plural('uses', 'use', len(names))} {plural('hostPort', 'hostPorts', len(taken))} "
         f"{', '.join(sorted(taken))}",
     )
 
 
-def host_probes(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def host_probes(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """No probes or hooks that the kubelet would send anywhere else but to the pod."""
     names: set[str] = set()
     hosts: set[str] = set()
     for container, _, _ in containers(spec):
-        found = set(_hosts(container))
-        if found:
+        results = set(_hosts(container))
+        if results:
             names.add(container.get("name") or "")
-            hosts.update(found)
+            hosts.update(results)
     if not names:
         return None
     what = plural("probe or lifecycle host", "probe or lifecycle hosts", len(hosts))
-    return Finding(
+    return CheckResult(
         "probe or lifecycle host",
         f"{named(sorted(names))} {plural('uses', 'use', len(names))} {what} {quoted_list(sorted(hosts))}",
     )
@@ -172,42 +172,42 @@ def _hosts(container: JSONObject) -> Iterator[str]:
                 yield host
 
 
-def privileged(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def privileged(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """No container that is as good as root on the node."""
     names = bad_containers(spec, lambda context: context.get("privileged"))
-    return Finding("privileged", f"{named(names)} must not set securityContext.privileged=true") if names else None
+    return CheckResult("privileged", f"{named(names)} must not set securityContext.privileged=true") if names else None
 
 
-def proc_mount(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def proc_mount(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """Nothing of C{/proc} that container runtimes hide."""
     kinds: set[str] = set()
 
-    def bad(context: JSONObject) -> bool:
+    def is_forbidden(context: JSONObject) -> bool:
         kind = context.get("procMount")
         if kind is None or kind == "Default":
             return False
         kinds.add(kind)
         return True
 
-    names = bad_containers(spec, bad)
+    names = bad_containers(spec, is_forbidden)
     if not names:
         return None
     detail = f"{named(names)} must not set securityContext.procMount to {quoted_list(sorted(kinds))}"
-    return Finding("procMount", detail)
+    return CheckResult("procMount", detail)
 
 
-def proc_mount_35(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def proc_mount_35(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """As L{proc_mount}, but for pods in a user namespace, where all of C{/proc} does no harm."""
     return None if in_user_namespace(spec) else proc_mount(annotations, spec)
 
 
 def _selinux_options(types: frozenset[str]) -> PodCheck:
-    def selinux_options(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    def selinux_options(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
         """No SELinux type, user or role that confines less."""
         kinds: set[str] = set()
         others: set[str] = set()
 
-        def bad(context: JSONObject) -> bool:
+        def is_forbidden(context: JSONObject) -> bool:
             options = context.get("seLinuxOptions") or {}
             kind = options.get("type") or ""
             given = {field for field in ("user", "role") if options.get(field)}
@@ -216,12 +216,14 @@ def _selinux_options(types: frozenset[str]) -> PodCheck:
                 kinds.add(kind)
             return bool(given) or kind not in types
 
-        who = setters(bad(pod_context(spec)), bad_containers(spec, bad))
+        who = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
         if not who:
             return None
-        said = [f"{plural('type', 'types', len(kinds))} {quoted_list(sorted(kinds))}"] if kinds else []
-        said += [f"{field} may not be set" for field in ("user", "role") if field in others]
-        return Finding("seLinuxOptions", f"{who} set forbidden securityContext.seLinuxOptions: {'; '.join(said)}")
+        level_version = [f"{plural('type', 'types', len(kinds))} {quoted_list(sorted(kinds))}"] if kinds else []
+        level_version += [f"{field} may not be set" for field in ("user", "role") if field in others]
+        return CheckResult(
+            "seLinuxOptions", f"{who} set forbidden securityContext.seLinuxOptions: {'; '.join(level_version)}"
+        )
 
     return selinux_options
 
@@ -230,16 +232,16 @@ selinux_options = _selinux_options(SELINUX_TYPES)
 selinux_options_31 = _selinux_options(SELINUX_TYPES_31)
 
 
-def seccomp_annotations(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def seccomp_annotations(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """No profile of seccomp that does not confine, by the annotations that were there before the fields."""
     keys = [_SECCOMP_POD, *(f"{_SECCOMP}{container.get('name') or ''}" for container, _, _ in containers(spec))]
-    found = {
+    results = {
         f"{key}={quoted(annotations[key])}" for key in keys if key in annotations and _unconfined(annotations[key])
     }
-    if not found:
+    if not results:
         return None
-    listed = ", ".join(sorted(found))
-    return Finding("seccompProfile", f"forbidden {plural('annotation', 'annotations', len(found))} {listed}")
+    listed = ", ".join(sorted(results))
+    return CheckResult("seccompProfile", f"forbidden {plural('annotation', 'annotations', len(results))} {listed}")
 
 
 def _unconfined(profile: str) -> bool:
@@ -249,33 +251,33 @@ def _unconfined(profile: str) -> bool:
 def bad_seccomp(kinds: set[str]) -> Callable[[JSONObject], bool]:
     """Whether a security context has a profile that does not confine, whose kind is then added to C{kinds}."""
 
-    def bad(context: JSONObject) -> bool:
+    def is_forbidden(context: JSONObject) -> bool:
         profile = context.get("seccompProfile")
         if profile is None or profile.get("type") in CONFINING:
             return False
         kinds.add(profile.get("type") or "")
         return True
 
-    return bad
+    return is_forbidden
 
 
-def seccomp_profile(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def seccomp_profile(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """No profile of seccomp that does not confine."""
     kinds: set[str] = set()
-    bad = bad_seccomp(kinds)
-    who = setters(bad(pod_context(spec)), bad_containers(spec, bad))
+    is_forbidden = bad_seccomp(kinds)
+    who = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
     if not who:
         return None
     detail = f"{who} must not set securityContext.seccompProfile.type to {quoted_list(sorted(kinds))}"
-    return Finding("seccompProfile", detail)
+    return CheckResult("seccompProfile", detail)
 
 
 def _sysctls(safe: frozenset[str]) -> PodCheck:
-    def sysctls(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    def sysctls(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
         """No kernel parameter that reaches beyond the pod."""
         names = [one.get("name") or "" for one in pod_context(spec).get("sysctls") or ()]
         unsafe = [name for name in names if name not in safe]
-        return Finding("forbidden sysctls", ", ".join(unsafe)) if unsafe else None
+        return CheckResult("forbidden sysctls", ", ".join(unsafe)) if unsafe else None
 
     return sysctls
 
@@ -287,13 +289,15 @@ sysctls_32 = _sysctls(SYSCTLS_32)
 sysctls_37 = _sysctls(SYSCTLS_37)
 
 
-def windows_host_process(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def windows_host_process(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """No process of the node itself on Windows."""
 
-    def bad(context: JSONObject) -> bool:
+    def is_forbidden(context: JSONObject) -> bool:
         return bool((context.get("windowsOptions") or {}).get("hostProcess"))
 
-    who = setters(bad(pod_context(spec)), bad_containers(spec, bad))
+    who = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
     return (
-        Finding("hostProcess", f"{who} must not set securityContext.windowsOptions.hostProcess=true") if who else None
+        CheckResult("hostProcess", f"{who} must not set securityContext.windowsOptions.hostProcess=true")
+        if who
+        else None
     )

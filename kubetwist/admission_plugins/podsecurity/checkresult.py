@@ -11,7 +11,7 @@ from ...api.resource import JSONObject
 
 
 @frozen
-class Finding:
+class CheckResult:
     """
     What a check forbids of a pod.
 
@@ -27,7 +27,7 @@ class Finding:
 
 
 #: Given the annotations and the spec of a pod; L{None} if it has nothing against it.
-PodCheck = Callable[[Mapping[str, str], JSONObject], Finding | None]
+PodCheck = Callable[[Mapping[str, str], JSONObject], CheckResult | None]
 
 
 def plural(singular: str, several: str, number: int) -> str:
@@ -45,11 +45,11 @@ def named(names: Collection[str]) -> str:
     return f"{plural('container', 'containers', len(names))} {quoted_list(names)}"
 
 
-def setters(pod: bool, bad: Collection[str]) -> str:
+def setters(pod: bool, is_forbidden: Collection[str]) -> str:
     """Who says something: the pod as a whole, containers, or both."""
     parts = ["pod"] if pod else []
-    if bad:
-        parts.append(named(bad))
+    if is_forbidden:
+        parts.append(named(is_forbidden))
     return " and ".join(parts)
 
 
@@ -61,13 +61,13 @@ def contexts(spec: JSONObject) -> Iterable[tuple[str, JSONObject]]:
 
 def pod_context(spec: JSONObject) -> JSONObject:
     """The security context of the pod as a whole; an empty one if it has none."""
-    found: JSONObject | None = spec.get("securityContext")
-    return found or {}
+    results: JSONObject | None = spec.get("securityContext")
+    return results or {}
 
 
-def bad_containers(spec: JSONObject, bad: Callable[[JSONObject], object]) -> list[str]:
+def bad_containers(spec: JSONObject, is_forbidden: Callable[[JSONObject], object]) -> list[str]:
     """The names of the containers whose security context something is wrong with."""
-    return [name for name, context in contexts(spec) if bad(context)]
+    return [name for name, context in contexts(spec) if is_forbidden(context)]
 
 
 def is_windows(spec: JSONObject) -> bool:

@@ -49,10 +49,10 @@ def load(configuration: JSONValue) -> Configuration:
     """
     if configuration is None:
         return Configuration()
-    said = of_kind(configuration, "PodSecurityConfiguration", _API_VERSIONS, ("defaults", "exemptions"))
+    level_version = of_kind(configuration, "PodSecurityConfiguration", _API_VERSIONS, ("defaults", "exemptions"))
     fields = [field for mode in MODES for field in (mode, f"{mode}-version")]
-    defaults = only(said.get("defaults"), fields, "defaults")
-    exempt = only(said.get("exemptions"), ("usernames", "namespaces", "runtimeClasses"), "exemptions")
+    defaults = only(level_version.get("defaults"), fields, "defaults")
+    exempt = only(level_version.get("exemptions"), ("usernames", "namespaces", "runtimeClasses"), "exemptions")
     with collected() as causes:
         levels = {mode: _level(defaults, mode, causes) for mode in ("enforce", "warn", "audit")}
         namespaces = _names(exempt, "namespaces", validate_dns1123_label, causes)

@@ -7,12 +7,12 @@ from typing import Final
 
 from ...api.resource import JSONObject
 from .levels import LevelVersion
-from .standards import Standards, reasons
+from .standards import CheckRegistry, forbidden_reasons
 
 #: How many pods are looked at.
-MOST_PODS: Final = 3000
+NAMESPACE_MAX_PODS_TO_CHECK: Final = 3000
 #: For how many seconds.
-LONGEST: Final = 1.0
+NAMESPACE_POD_CHECK_TIMEOUT: Final = 1.0
 
 #: Makes a copy of a pod: many pods are not kept decoded.
 _Loader = Callable[[], JSONObject]
@@ -21,12 +21,14 @@ _Loader = Callable[[], JSONObject]
 class ExistingPods:
     """Looks at pods one by one, and sums up what it has found."""
 
-    def __init__(self, standards: Standards, enforced: LevelVersion, exempt_classes: Collection[str] = ()) -> None:
+    def __init__(
+        self, standards: CheckRegistry, recheck_existing_pods_at: LevelVersion, exempt_classes: Collection[str] = ()
+    ) -> None:
         """
         @param exempt_classes: Runtime classes with which anything is allowed.
         """
         self._standards = standards
-        self._enforced = enforced
+        self._enforced = recheck_existing_pods_at
         self._exempt_classes = exempt_classes
         self._first: list[_Loader] = []
         self._more: list[_Loader] = []
@@ -48,17 +50,17 @@ class ExistingPods:
             self._seen.add(controller)
         self._first.append(loader)
 
-    def by_promise(self) -> list[_Loader]:
+    def prioritized(self) -> list[_Loader]:
         """Those pods: first one of each controller, then the others, which are most likely the same."""
         return self._first + self._more
 
-    def look(self, pod: JSONObject) -> None:
+    def check(self, pod: JSONObject) -> None:
         """Look at a pod."""
         self.checked += 1
         annotations = pod["metadata"].get("annotations") or {}
-        found = self._standards.findings(self._enforced, annotations, pod["spec"])
-        if found:
-            self._names.setdefault(reasons(found), []).append(pod["metadata"]["name"])
+        results = self._standards.evaluate_pod(self._enforced, annotations, pod["spec"])
+        if results:
+            self._names.setdefault(forbidden_reasons(results), []).append(pod["metadata"]["name"])
 
     def warnings(self, namespace: str, total: int) -> list[str]:
         """
@@ -66,19 +68,19 @@ class ExistingPods:
 
         @param total: How many pods there would have been to look at.
         """
-        told = []
+        warnings = []
         if self.checked < total:
-            told.append(
+            warnings.append(
                 f"new PodSecurity enforce level only checked against the first {self.checked} of {total} existing pods"
             )
         if self._names:
-            told.append(
+            warnings.append(
                 f'existing pods in namespace "{namespace}" violate the new PodSecurity enforce level "{self._enforced}"'
             )
-        return told + sorted(f"{_some(names)}: {why}" for why, names in self._names.items())
+        return warnings + sorted(f"{_pod_names(names)}: {why}" for why, names in self._names.items())
 
 
-def _some(names: list[str]) -> str:
+def _pod_names(names: list[str]) -> str:
     first, others = min(names), len(names) - 1
     if not others:
         return first

@@ -21,7 +21,7 @@ PREFIX: Final = "pod-security.kubernetes.io/"
 MODES: Final = ("enforce", "audit", "warn")
 
 _VERSION: Final = re.compile(r"v1\.(0|[1-9][0-9]{0,18})", re.ASCII)
-_MOST: Final = (1 << 63) - 1
+_MAX_MINOR: Final = (1 << 63) - 1
 _LEVEL_PROBLEM: Final = f"must be one of {', '.join(LEVELS)}"
 _VERSION_PROBLEM: Final = 'must be "latest" or "v1.x"'
 _LABELS: Final = {
@@ -83,10 +83,10 @@ def parse_version(text: object) -> int | None:
     """
     if text == LATEST:
         return None
-    found = _VERSION.fullmatch(text) if isinstance(text, str) else None
-    if found is None or int(found[1]) > _MOST:
+    results = _VERSION.fullmatch(text) if isinstance(text, str) else None
+    if results is None or int(results[1]) > _MAX_MINOR:
         raise ValueError(_VERSION_PROBLEM)
-    return int(found[1])
+    return int(results[1])
 
 
 def stricter(one: str, other: str) -> bool:
@@ -94,7 +94,7 @@ def stricter(one: str, other: str) -> bool:
     return LEVELS.index(one) > LEVELS.index(other)
 
 
-def policy_of(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, list[FieldError]]:
+def policy_to_evaluate(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, list[FieldError]]:
     """
     What the labels of a namespace ask for, and what is wrong with them.
 
@@ -102,11 +102,11 @@ def policy_of(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, list
     be enforced, and for C{privileged} elsewhere.
     """
     causes: list[FieldError] = []
-    enforce = _said(labels, "enforce", defaults.enforce, RESTRICTED, causes)
-    audit = _said(labels, "audit", defaults.audit, PRIVILEGED, causes)
-    warn = _said(labels, "warn", defaults.warn, PRIVILEGED, causes)
-    enforced = labels.get(_LABELS["enforce"][0])
-    if enforced in LEVELS and _LABELS["warn"][0] not in labels and stricter(enforce.level, warn.level):
+    enforce = _level_from_labels(labels, "enforce", defaults.enforce, RESTRICTED, causes)
+    audit = _level_from_labels(labels, "audit", defaults.audit, PRIVILEGED, causes)
+    warn = _level_from_labels(labels, "warn", defaults.warn, PRIVILEGED, causes)
+    recheck_existing_pods_at = labels.get(_LABELS["enforce"][0])
+    if recheck_existing_pods_at in LEVELS and _LABELS["warn"][0] not in labels and stricter(enforce.level, warn.level):
         # Who enforces is warned, too: of what is not enforced by itself, such as the templates of workloads.
         minor = warn.minor if _LABELS["warn"][1] in labels else enforce.minor
         warn = LevelVersion(enforce.level, minor)
@@ -115,22 +115,22 @@ def policy_of(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, list
     return Policy(enforce, audit, warn), causes
 
 
-def _said(
+def _level_from_labels(
     labels: Mapping[str, str], mode: str, default: LevelVersion, fallback: str, causes: list[FieldError]
 ) -> LevelVersion:
     level_label, version_label, path = _LABELS[mode]
-    said = default
+    level_version = default
     level = labels.get(level_label)
     if level is not None:
         problem = level_problem(level)
         if problem:
             causes.append(invalid(path, level, problem))
-        said = evolve(said, level=fallback if problem else level)
+        level_version = evolve(level_version, level=fallback if problem else level)
     version = labels.get(version_label)
     if version is not None:
         try:
-            said = evolve(said, minor=parse_version(version))
+            level_version = evolve(level_version, minor=parse_version(version))
         except ValueError as problem_found:
             causes.append(invalid(f"{path[:-1]}-version]", version, str(problem_found)))
-            said = evolve(said, minor=None)
-    return said
+            level_version = evolve(level_version, minor=None)
+    return level_version

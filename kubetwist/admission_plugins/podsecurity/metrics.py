@@ -30,22 +30,24 @@ class PodSecurityMetrics:
         self._evaluations: dict[tuple[str, ...], int] = {}
         self._exemptions: dict[tuple[str, ...], int] = {}
 
-    def evaluated(self, mode: str, wanted: LevelVersion, allowed: bool, about: tuple[str, str, str]) -> None:
+    def evaluated(
+        self, mode: str, level_version: LevelVersion, allowed: bool, request_labels: tuple[str, str, str]
+    ) -> None:
         """
         Something was judged.
 
-        @param about: The operation, what kind of resource, and which subresource.
+        @param request_labels: The operation, what kind of resource, and which subresource.
         """
         version = LATEST
-        if wanted.minor is not None and wanted.level != PRIVILEGED:
-            version = f"v1.{wanted.minor}" if wanted.minor <= self._newest else "future"
+        if level_version.minor is not None and level_version.level != PRIVILEGED:
+            version = f"v1.{level_version.minor}" if level_version.minor <= self._newest else "future"
         # The last label has a meaning elsewhere only; an empty one is to Prometheus as if it were not there.
-        labels = ("allow" if allowed else "deny", wanted.level, version, mode, *about, "")
+        labels = ("allow" if allowed else "deny", level_version.level, version, mode, *request_labels, "")
         self._evaluations[labels] = self._evaluations.get(labels, 0) + 1
 
-    def exempted(self, about: tuple[str, str, str]) -> None:
+    def exempted(self, request_labels: tuple[str, str, str]) -> None:
         """Something was not judged, as it is excepted."""
-        self._exemptions[about] = self._exemptions.get(about, 0) + 1
+        self._exemptions[request_labels] = self._exemptions.get(request_labels, 0) + 1
 
     def collect(self) -> Iterator[MetricSnapshot]:
         """All of it."""

@@ -21,14 +21,14 @@ from ...metrics.registry import MetricSnapshot
 from ..pluginconfig import minor
 from .configuration import load
 from .evaluation import (
-    IGNORED,
-    Judge,
-    Judgement,
+    IGNORED_POD_SUBRESOURCES,
+    Evaluation,
+    PodSecurityEvaluator,
 )
-from .existing import LONGEST, MOST_PODS, ExistingPods
+from .existing import NAMESPACE_MAX_PODS_TO_CHECK, NAMESPACE_POD_CHECK_TIMEOUT, ExistingPods
 from .levels import PREFIX, LevelVersion
 from .metrics import PodSecurityMetrics
-from .standards import Standards
+from .standards import CheckRegistry
 
 if TYPE_CHECKING:
     from ...api.admission import AdmissionContext
@@ -48,11 +48,11 @@ class PodSecurity:
     name: ClassVar[str] = "PodSecurity"
     # All subresources of pods: one that is not known to be harmless is judged.
     resources: ClassVar[tuple[str, ...]] = ("namespaces", "pods/*", *_KINDS)
-    judge: Judge
+    evaluator: PodSecurityEvaluator
     metrics: PodSecurityMetrics = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "metrics", PodSecurityMetrics(self.judge.standards.newest))
+        object.__setattr__(self, "metrics", PodSecurityMetrics(self.evaluator.standards.newest))
 
     def collect(self) -> Iterator[MetricSnapshot]:
         """What is counted of judgements."""
@@ -61,7 +61,7 @@ class PodSecurity:
     @classmethod
     def configured(cls, server: AdmissionContext, configuration: JSONValue) -> PodSecurity:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        return cls(Judge(load(configuration), Standards(minor(server))))
+        return cls(PodSecurityEvaluator(load(configuration), CheckRegistry(minor(server))))
 
     def handles(self, operation: str) -> bool:
         """Creating and updating."""
@@ -72,32 +72,32 @@ class PodSecurity:
         if attributes.resource == "namespaces":
             return self._namespace(attributes)
         pod = attributes.resource == "pods" and not attributes.group
-        if attributes.subresource in IGNORED if pod else attributes.subresource:
+        if attributes.subresource in IGNORED_POD_SUBRESOURCES if pod else attributes.subresource:
             return None
         if attributes.computing is not None:
-            return attributes.computing(self._decide, attributes, pod)
-        self._decide(attributes, pod)
+            return attributes.computing(self._evaluate_object, attributes, pod)
+        self._evaluate_object(attributes, pod)
         return None
 
-    def _decide(self, attributes: AdmissionAttributes, pod: bool) -> None:
+    def _evaluate_object(self, attributes: AdmissionAttributes, pod: bool) -> None:
         """
         Evaluate a pod or, if C{pod} is false, the pod template of an object.
 
         @raise APIStatusError: The pod is forbidden (403).
         """
-        judgement = self.judge.exempt(attributes.namespace, attributes.user.name)
-        if judgement is None:
-            judgement = self._pod(attributes) if pod else self._template(attributes)
-        _tell(attributes, judgement)
-        about = attributes.operation.lower(), "pod" if pod else "controller", attributes.subresource
-        if "exempt" in judgement.notes:
-            self.metrics.exempted(about)
-        for mode, wanted, allowed in judgement.decided:
-            self.metrics.evaluated(mode, wanted, allowed, about)
-        if judgement.refusal:
-            raise attributes.forbidden(judgement.refusal)
+        evaluation = self.evaluator.exempt(attributes.namespace, attributes.user.name)
+        if evaluation is None:
+            evaluation = self._pod(attributes) if pod else self._template(attributes)
+        _report(attributes, evaluation)
+        request_labels = attributes.operation.lower(), "pod" if pod else "controller", attributes.subresource
+        if "exempt" in evaluation.audit_annotations:
+            self.metrics.exempted(request_labels)
+        for mode, level_version, allowed in evaluation.evaluations:
+            self.metrics.evaluated(mode, level_version, allowed, request_labels)
+        if evaluation.denial_message:
+            raise attributes.forbidden(evaluation.denial_message)
 
-    def _pod(self, attributes: AdmissionAttributes) -> Judgement:
+    def _pod(self, attributes: AdmissionAttributes) -> Evaluation:
         labels = _labels(attributes)
         if labels is None:
             missing = f"failed to lookup namespace {quoted(attributes.namespace)}"
@@ -105,18 +105,18 @@ class PodSecurity:
             raise APIStatusError.internal(missing)
         assert attributes.object is not None
         # What was there before is asked for only where it decides.
-        settled = self.judge.settled(labels)
-        if settled is not None:
-            return settled
-        return self.judge.pod(labels, attributes.object, attributes.old_object)
+        fully_privileged_result = self.evaluator.fully_privileged_result(labels)
+        if fully_privileged_result is not None:
+            return fully_privileged_result
+        return self.evaluator.pod(labels, attributes.object, attributes.old_object)
 
-    def _template(self, attributes: AdmissionAttributes) -> Judgement:
+    def _template(self, attributes: AdmissionAttributes) -> Evaluation:
         labels = _labels(attributes)
         if labels is None:
             why = f"failed to lookup namespace {quoted(attributes.namespace)}: {_not_found(attributes)}"
-            return Judgement(notes={"error": why})
+            return Evaluation(audit_annotations={"error": why})
         template = pod_template(attributes.group, attributes.resource, attributes.object)
-        return self.judge.template(labels, template)
+        return self.evaluator.template(labels, template)
 
     def _namespace(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         assert attributes.object is not None
@@ -125,36 +125,44 @@ class PodSecurity:
         labels = attributes.object["metadata"].get("labels") or {}
         if labels == before:
             return None
-        judgement = self.judge.namespace(attributes.name, labels, before)
-        if judgement.causes:
-            raise APIStatusError.invalid(GroupKind("", "Namespace"), attributes.name, judgement.causes)
-        _tell(attributes, judgement)
-        return None if judgement.enforced is None else self._look(attributes, judgement.enforced)
+        evaluation = self.evaluator.namespace(attributes.name, labels, before)
+        if evaluation.causes:
+            raise APIStatusError.invalid(GroupKind("", "Namespace"), attributes.name, evaluation.causes)
+        _report(attributes, evaluation)
+        return (
+            None
+            if evaluation.recheck_existing_pods_at is None
+            else self._warn_of_existing_pods(attributes, evaluation.recheck_existing_pods_at)
+        )
 
-    async def _look(self, attributes: AdmissionAttributes, enforced: LevelVersion) -> None:
+    async def _warn_of_existing_pods(
+        self, attributes: AdmissionAttributes, recheck_existing_pods_at: LevelVersion
+    ) -> None:
         """Warn of pods that are there and would be refused now."""
         context = attributes.context
         loaders = context.loaders("", "pods", attributes.name)
-        until = context.reactor.seconds() + LONGEST
-        existing = ExistingPods(self.judge.standards, enforced, self.judge.configuration.runtime_classes)
+        until = context.reactor.seconds() + NAMESPACE_POD_CHECK_TIMEOUT
+        existing = ExistingPods(
+            self.evaluator.standards, recheck_existing_pods_at, self.evaluator.configuration.runtime_classes
+        )
         for start in range(0, len(loaders), _SLICE):
             if start:
-                await deferLater(context.reactor, 0, _nothing)
+                await deferLater(context.reactor, 0, _do_nothing)
             for loader in loaders[start : start + _SLICE]:
                 existing.add(loader)
-        chosen = existing.by_promise()
-        for start in range(0, min(len(chosen), MOST_PODS), _SLICE):
+        chosen = existing.prioritized()
+        for start in range(0, min(len(chosen), NAMESPACE_MAX_PODS_TO_CHECK), _SLICE):
             if start:
-                await deferLater(context.reactor, 0, _nothing)
-            for loader in chosen[start : min(start + _SLICE, MOST_PODS)]:
-                existing.look(loader())
+                await deferLater(context.reactor, 0, _do_nothing)
+            for loader in chosen[start : min(start + _SLICE, NAMESPACE_MAX_PODS_TO_CHECK)]:
+                existing.check(loader())
             if context.reactor.seconds() > until:
                 break
         for text in existing.warnings(attributes.name, len(chosen)):
             attributes.warn(text)
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Comes when all others had their turn."""
 
 
@@ -168,8 +176,8 @@ def _not_found(attributes: AdmissionAttributes) -> str:
     return f"namespaces {quoted(attributes.namespace)} not found"
 
 
-def _tell(attributes: AdmissionAttributes, judgement: Judgement) -> None:
-    for text in judgement.warnings:
+def _report(attributes: AdmissionAttributes, evaluation: Evaluation) -> None:
+    for text in evaluation.warnings:
         attributes.warn(text)
-    for key, value in judgement.notes.items():
+    for key, value in evaluation.audit_annotations.items():
         attributes.annotate(PREFIX + key, value)

@@ -8,7 +8,7 @@ from typing import Final
 from ...api.resource import JSONObject
 from .baseline import bad_seccomp
 from .checkresult import (
-    Finding,
+    CheckResult,
     PodCheck,
     bad_containers,
     contexts,
@@ -64,7 +64,7 @@ RESTRICTED_VOLUMES: Final = (
 def unless_windows(check: PodCheck) -> PodCheck:
     """The same check, but for pods that say they are for Windows."""
 
-    def checked(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    def checked(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
         return None if is_windows(spec) else check(annotations, spec)
 
     return checked
@@ -73,44 +73,44 @@ def unless_windows(check: PodCheck) -> PodCheck:
 def unless_user_namespace(check: PodCheck) -> PodCheck:
     """The same check, but for pods whose root is nobody on the node."""
 
-    def checked(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    def checked(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
         return None if in_user_namespace(spec) else check(annotations, spec)
 
     return checked
 
 
-def privilege_escalation(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def privilege_escalation(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """No process that can become more than its parent."""
     names = bad_containers(spec, lambda context: context.get("allowPrivilegeEscalation") is not False)
     if not names:
         return None
     detail = f"{named(names)} must set securityContext.allowPrivilegeEscalation=false"
-    return Finding("allowPrivilegeEscalation != false", detail)
+    return CheckResult("allowPrivilegeEscalation != false", detail)
 
 
-def capabilities(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def capabilities(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """None of root's powers, but for binding a low port."""
     keeping: list[str] = []
     adding: list[str] = []
     added: set[str] = set()
     for name, context in contexts(spec):
-        said = context.get("capabilities") or {}
-        if "ALL" not in (said.get("drop") or ()):
+        level_version = context.get("capabilities") or {}
+        if "ALL" not in (level_version.get("drop") or ()):
             keeping.append(name)
-        more = set(said.get("add") or ()) - {"NET_BIND_SERVICE"}
+        more = set(level_version.get("add") or ()) - {"NET_BIND_SERVICE"}
         if more:
             adding.append(name)
             added.update(more)
-    details = []
+    forbidden_details = []
     if keeping:
-        details.append(f'{named(keeping)} must set securityContext.capabilities.drop=["ALL"]')
+        forbidden_details.append(f'{named(keeping)} must set securityContext.capabilities.drop=["ALL"]')
     if adding:
         what = quoted_list(sorted(added))
-        details.append(f"{named(adding)} must not include {what} in securityContext.capabilities.add")
-    return Finding("unrestricted capabilities", "; ".join(details)) if details else None
+        forbidden_details.append(f"{named(adding)} must not include {what} in securityContext.capabilities.add")
+    return CheckResult("unrestricted capabilities", "; ".join(forbidden_details)) if forbidden_details else None
 
 
-def volumes(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def volumes(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """Only volumes that have nothing to do with the node or with storage that nobody manages."""
     names: list[str] = []
     kinds: set[str] = set()
@@ -122,51 +122,51 @@ def volumes(annotations: _Annotations, spec: JSONObject) -> Finding | None:
     if not names:
         return None
     what = plural("restricted volume type", "restricted volume types", len(kinds))
-    return Finding(
+    return CheckResult(
         "restricted volume types",
         f"{plural('volume', 'volumes', len(names))} {quoted_list(names)} {plural('uses', 'use', len(names))} {what} "
         f"{quoted_list(sorted(kinds))}",
     )
 
 
-def run_as_non_root(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def run_as_non_root(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """The kubelet has to make sure that nothing runs as root."""
     pod = pod_context(spec).get("runAsNonRoot")
-    said = [(name, context.get("runAsNonRoot")) for name, context in contexts(spec)]
-    who = setters(pod is False, [name for name, value in said if value is False])
+    level_version = [(name, context.get("runAsNonRoot")) for name, context in contexts(spec)]
+    who = setters(pod is False, [name for name, value in level_version if value is False])
     if who:
-        return Finding("runAsNonRoot != true", f"{who} must not set securityContext.runAsNonRoot=false")
-    silent = [] if pod else [name for name, value in said if value is None]
+        return CheckResult("runAsNonRoot != true", f"{who} must not set securityContext.runAsNonRoot=false")
+    silent = [] if pod else [name for name, value in level_version if value is None]
     if not silent:
         return None
-    return Finding("runAsNonRoot != true", f"pod or {named(silent)} must set securityContext.runAsNonRoot=true")
+    return CheckResult("runAsNonRoot != true", f"pod or {named(silent)} must set securityContext.runAsNonRoot=true")
 
 
-def run_as_user(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def run_as_user(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """Nothing may ask to run as root."""
 
-    def bad(context: JSONObject) -> bool:
+    def is_forbidden(context: JSONObject) -> bool:
         return bool(context.get("runAsUser") == 0)
 
-    who = setters(bad(pod_context(spec)), bad_containers(spec, bad))
-    return Finding("runAsUser=0", f"{who} must not set runAsUser=0") if who else None
+    who = setters(is_forbidden(pod_context(spec)), bad_containers(spec, is_forbidden))
+    return CheckResult("runAsUser=0", f"{who} must not set runAsUser=0") if who else None
 
 
-def seccomp_profile(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+def seccomp_profile(annotations: _Annotations, spec: JSONObject) -> CheckResult | None:
     """A profile of seccomp that confines, and not by default."""
     kinds: set[str] = set()
-    bad = bad_seccomp(kinds)
+    is_forbidden = bad_seccomp(kinds)
     pod = pod_context(spec)
-    who = setters(bad(pod), bad_containers(spec, bad))
+    who = setters(is_forbidden(pod), bad_containers(spec, is_forbidden))
     if who:
         detail = f"{who} must not set securityContext.seccompProfile.type to {quoted_list(sorted(kinds))}"
-        return Finding("seccompProfile", detail)
+        return CheckResult("seccompProfile", detail)
     if pod.get("seccompProfile") is not None:
         return None
     silent = bad_containers(spec, lambda context: context.get("seccompProfile") is None)
     if not silent:
         return None
-    return Finding(
+    return CheckResult(
         "seccompProfile",
         f'pod or {named(silent)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"',
     )

@@ -10,7 +10,7 @@ from attrs import frozen
 from ...api.resource import JSONObject
 from . import baseline, restricted
 from .checkresult import (
-    Finding,
+    CheckResult,
     PodCheck,
 )
 from .levels import BASELINE, PRIVILEGED, LevelVersion
@@ -22,21 +22,21 @@ class Check:
     One rule through the versions.
 
     @ivar name: Decides on the order in messages.
-    @ivar since: The forms of the rule, each with the minor version it came in.
-    @ivar replaces: The rule of C{baseline} that is not looked at where this one is.
+    @ivar versions: The forms of the rule, each with the minor version it came in.
+    @ivar override_check_id: The rule of C{baseline} that is not looked at where this one is.
     """
 
     name: str
-    since: tuple[tuple[int, PodCheck], ...]
-    replaces: str = ""
+    versions: tuple[tuple[int, PodCheck], ...]
+    override_check_id: str = ""
 
     def at(self, minor: int) -> PodCheck | None:
         """The form of the rule in a version; L{None} before there was one."""
-        found = None
-        for first, form in self.since:
+        results = None
+        for first, form in self.versions:
             if first <= minor:
-                found = form
-        return found
+                results = form
+        return results
 
 
 BASELINE_CHECKS: Final = (
@@ -90,7 +90,7 @@ RESTRICTED_CHECKS: Final = (
 )
 
 
-class Standards:
+class CheckRegistry:
     """
     The levels as one release knows them.
 
@@ -101,35 +101,37 @@ class Standards:
         self.newest = newest
         self._known: dict[tuple[bool, int], list[PodCheck]] = {}
 
-    def checks(self, wanted: LevelVersion) -> Sequence[PodCheck]:
+    def checks(self, level_version: LevelVersion) -> Sequence[PodCheck]:
         """What is looked at, in the order in which it is told."""
-        if wanted.level == PRIVILEGED:
+        if level_version.level == PRIVILEGED:
             return ()
-        minor = self.newest if wanted.minor is None else min(wanted.minor, self.newest)
-        key = wanted.level == BASELINE, minor
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = _checks(*key)
-        return found
+        minor = self.newest if level_version.minor is None else min(level_version.minor, self.newest)
+        key = level_version.level == BASELINE, minor
+        results = self._known.get(key)
+        if results is None:
+            results = self._known[key] = _checks(*key)
+        return results
 
-    def findings(self, wanted: LevelVersion, annotations: Mapping[str, str], spec: JSONObject) -> list[Finding]:
+    def evaluate_pod(
+        self, level_version: LevelVersion, annotations: Mapping[str, str], spec: JSONObject
+    ) -> list[CheckResult]:
         """All that a level has against a pod."""
-        found = [check(annotations, spec) for check in self.checks(wanted)]
-        return [one for one in found if one is not None]
+        results = [check(annotations, spec) for check in self.checks(level_version)]
+        return [one for one in results if one is not None]
 
 
 def _checks(only_baseline: bool, minor: int) -> list[PodCheck]:
     stricter = [] if only_baseline else [check for check in RESTRICTED_CHECKS if check.at(minor)]
-    replaced = {check.replaces for check in stricter}
+    replaced = {check.override_check_id for check in stricter}
     chosen = [check for check in BASELINE_CHECKS if check.name not in replaced] + stricter
     return [form for check in chosen if (form := check.at(minor)) is not None]
 
 
-def reasons(findings: Sequence[Finding]) -> str:
+def forbidden_reasons(evaluate_pod: Sequence[CheckResult]) -> str:
     """What is wrong with a pod, and with any other that is alike."""
-    return ", ".join(finding.reason for finding in findings)
+    return ", ".join(finding.reason for finding in evaluate_pod)
 
 
-def details(findings: Sequence[Finding]) -> str:
+def forbidden_details(evaluate_pod: Sequence[CheckResult]) -> str:
     """What is wrong with a pod, in full."""
-    return ", ".join(map(str, findings))
+    return ", ".join(map(str, evaluate_pod))

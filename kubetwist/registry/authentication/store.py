@@ -59,7 +59,7 @@ class TokenReview:
         mine = () if issuer is None else issuer.audiences
         wanted = spec.get("audiences") or mine
         shared = [audience for audience in wanted if audience in mine]
-        find: Callable[..., Any] = self._context.user_of_token
+        find: Callable[..., Any] = self._context.authenticate_token
         found: ReviewedToken = await maybeDeferred(find, token, wanted)
         audiences = shared if found.audiences is None else found.audiences
         # What the client says there stays where nothing is found.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ReviewedToken(Protocol):
-    """What is found out about a token: L{kubetwist.authentication.union.TokenFinding}."""
+    """What is found out about a token: L{kubetwist.authentication.union.TokenAuthentication}."""
 
     @property
     def user(self) -> UserInfo | None:
@@ -42,8 +42,8 @@ class ServerContext:
     @ivar stores: All stores.
     @ivar environment: The admission chain, and what its plugins see of the server.
     @ivar authorizer: Decides what access reviews ask.
-    @ivar user_of_token: Given a token and audiences, returns whose it is, for token reviews:
-        L{kubetwist.server.config.ServerConfig.user_of_token}.
+    @ivar authenticate_token: Given a token and audiences, returns whose it is, for token reviews:
+        L{kubetwist.server.config.ServerConfig.authenticate_token}.
     @ivar token_issuer: Issues service account tokens; L{None} without one.
     @ivar outgoing: Calls other servers; L{None} where no server is called.
     @ivar connection_rules: Which addresses may be connected to, and how kubelets are found.
@@ -52,7 +52,7 @@ class ServerContext:
     stores: Stores
     environment: StoreEnvironment
     authorizer: IAuthorizer
-    user_of_token: Callable[[str, Sequence[str]], ReviewedToken | Awaitable[ReviewedToken]]
+    authenticate_token: Callable[[str, Sequence[str]], ReviewedToken | Awaitable[ReviewedToken]]
     token_issuer: TokenIssuer | None = None
     outgoing: Outgoing | None = None
     connection_rules: ConnectionRules = field(factory=ConnectionRules)

@@ -14,7 +14,7 @@ from twisted.internet.interfaces import IOpenSSLContextFactory
 from twisted.internet.ssl import AcceptableCiphers, CertificateOptions, TLSVersion
 from zope.interface import implementer
 
-from ...authentication.certificates import Authorities
+from ...authentication.certificates import ClientCAProvider
 from ..errors import StartError
 from .certificates import BadCertificate, CertKeyPair
 from .namedcertificates import NamedCertificates, NamedFiles
@@ -41,7 +41,7 @@ class ServingContextFactory:
         self._pair = pair
         self._lowest = lowest
         self._ciphers = ciphers
-        self._authorities: Sequence[Authorities] = ()
+        self._authorities: Sequence[ClientCAProvider] = ()
         self.named = NamedCertificates(named, self._make) if named else None
         try:
             self._context = self._made(pair)
@@ -67,7 +67,7 @@ class ServingContextFactory:
         self._context = self._made(pair)
         self._pair = pair
 
-    def ask_for(self, authorities: Sequence[Authorities]) -> None:
+    def ask_for(self, authorities: Sequence[ClientCAProvider]) -> None:
         """
         Tell clients by whom their certificates may be issued, now and whenever that changes.
 
@@ -80,7 +80,7 @@ class ServingContextFactory:
                 self.named.renew()
 
         for one in authorities:
-            one.followers.append(renew)
+            one.listeners.append(renew)
         renew()
 
     def getContext(self) -> SSL.Context:
@@ -89,7 +89,7 @@ class ServingContextFactory:
 
 
 def make_context(
-    pair: CertKeyPair, lowest: str, authorities: Sequence[Authorities] = (), ciphers: str = ""
+    pair: CertKeyPair, lowest: str, authorities: Sequence[ClientCAProvider] = (), ciphers: str = ""
 ) -> SSL.Context:
     """
     What shows a certificate.

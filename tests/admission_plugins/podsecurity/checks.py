@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from kubetwist.admission_plugins.podsecurity.levels import RESTRICTED, LevelVersion
-from kubetwist.admission_plugins.podsecurity.standards import Standards, details
+from kubetwist.admission_plugins.podsecurity.standards import CheckRegistry, forbidden_details
 from kubetwist.api.resource import JSONObject
 from tests.admission_plugins.fakes import every_container
 
 NEWEST = 37
 
 
-STANDARDS = Standards(NEWEST)
+STANDARDS = CheckRegistry(NEWEST)
 
 
 #: What a container needs to be allowed by C{restricted}.
@@ -34,4 +34,4 @@ def hardened(context: JSONObject | None = None, pod_context: JSONObject | None =
 def judged(pod: JSONObject, level: str = RESTRICTED, minor: int | None = None) -> str:
     """What a level has against a pod, in full."""
     annotations = pod["metadata"].get("annotations") or {}
-    return details(STANDARDS.findings(LevelVersion(level, minor), annotations, pod["spec"]))
+    return forbidden_details(STANDARDS.evaluate_pod(LevelVersion(level, minor), annotations, pod["spec"]))

@@ -148,7 +148,7 @@ class BaselineTests(SynchronousTestCase):
 
     def test_sysctls(self) -> None:
         """More sysctls became safe over the versions; all others are told in their order."""
-        since = {
+        versions = {
             "net.ipv4.tcp_syncookies": 0,
             "net.ipv4.ip_local_reserved_ports": 27,
             "net.ipv4.tcp_fin_timeout": 29,
@@ -156,9 +156,9 @@ class BaselineTests(SynchronousTestCase):
             "net.ipv4.tcp_notsent_lowat": 37,
         }
         pod = every_container()
-        pod["spec"]["securityContext"] = {"sysctls": [{"name": name, "value": "1"} for name in since]}
+        pod["spec"]["securityContext"] = {"sysctls": [{"name": name, "value": "1"} for name in versions]}
         for minor in range(NEWEST + 1):
-            unsafe = [name for name, first in since.items() if minor < first]
+            unsafe = [name for name, first in versions.items() if minor < first]
             self.check(pod, f"forbidden sysctls ({', '.join(unsafe)})" if unsafe else "", minor)
 
     def test_host_process(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.podsecurity.checkresult import (
-    Finding,
+    CheckResult,
     bad_containers,
     in_user_namespace,
     is_windows,
@@ -20,8 +20,8 @@ class FindingTests(SynchronousTestCase):
 
     def test_text(self) -> None:
         """A detail is put in parentheses behind the reason."""
-        self.assertEqual(str(Finding("host ports", "80")), "host ports (80)")
-        self.assertEqual(str(Finding("host ports", "")), "host ports")
+        self.assertEqual(str(CheckResult("host ports", "80")), "host ports (80)")
+        self.assertEqual(str(CheckResult("host ports", "")), "host ports")
 
     def test_names(self) -> None:
         """Names are quoted, in the singular or the plural."""

@@ -6,11 +6,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.podsecurity.configuration import Configuration, load
 from kubetwist.admission_plugins.podsecurity.evaluation import (
-    Judge,
-    is_significant,
+    PodSecurityEvaluator,
+    is_significant_pod_update,
 )
 from kubetwist.admission_plugins.podsecurity.levels import PREFIX, LevelVersion
-from kubetwist.admission_plugins.podsecurity.standards import Standards
+from kubetwist.admission_plugins.podsecurity.standards import CheckRegistry
 from kubetwist.api.podspecs import PodTemplate
 from kubetwist.api.resource import JSONObject
 from tests.admission_plugins.fakes import every_container, pod
@@ -22,9 +22,9 @@ CONFIGURATION = {
 }
 
 
-def judge(configuration: JSONObject | None = None) -> Judge:
+def evaluator(configuration: JSONObject | None = None) -> PodSecurityEvaluator:
     """A judge of release 1.36."""
-    return Judge(Configuration() if configuration is None else load(configuration), Standards(36))
+    return PodSecurityEvaluator(Configuration() if configuration is None else load(configuration), CheckRegistry(36))
 
 
 def labels(**modes: str) -> dict[str, str]:
@@ -33,77 +33,81 @@ def labels(**modes: str) -> dict[str, str]:
 
 
 class JudgeTests(SynchronousTestCase):
-    """Tests for L{Judge}."""
+    """Tests for L{PodSecurityEvaluator}."""
 
     def test_pod(self) -> None:
         """What is enforced refuses; what is audited or warned of is noted, and nothing is warned of that is refused."""
         bad = pod(hostNetwork=True)
-        refused = judge().pod(labels(enforce="baseline"), bad, None)
-        self.assertEqual(refused.refusal, 'violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)')
-        self.assertEqual((refused.warnings, refused.decided), ([], [("enforce", LevelVersion("baseline"), False)]))
-        noted = judge().pod(labels(audit="baseline", warn="baseline"), bad, None)
+        refused = evaluator().pod(labels(enforce="baseline"), bad, None)
+        self.assertEqual(
+            refused.denial_message, 'violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)'
+        )
+        self.assertEqual((refused.warnings, refused.evaluations), ([], [("enforce", LevelVersion("baseline"), False)]))
+        noted = evaluator().pod(labels(audit="baseline", warn="baseline"), bad, None)
         would = 'would violate PodSecurity "baseline:latest": host namespaces (hostNetwork=true)'
-        self.assertEqual((noted.refusal, noted.warnings), ("", [would]))
-        self.assertEqual(noted.notes["audit-violations"], would)
+        self.assertEqual((noted.denial_message, noted.warnings), ("", [would]))
+        self.assertEqual(noted.audit_annotations["audit-violations"], would)
 
     def test_template(self) -> None:
         """A template is never refused, only warned of."""
         template = PodTemplate({}, {"hostNetwork": True, "containers": []}, "")
-        judgement = judge().template(labels(enforce="baseline"), template)
-        self.assertEqual((judgement.refusal, len(judgement.warnings)), ("", 1))
-        self.assertEqual(judge().template(labels(enforce="baseline"), None).warnings, [])
+        evaluation = evaluator().template(labels(enforce="baseline"), template)
+        self.assertEqual((evaluation.denial_message, len(evaluation.warnings)), ("", 1))
+        self.assertEqual(evaluator().template(labels(enforce="baseline"), None).warnings, [])
 
     def test_exempt(self) -> None:
         """Namespaces, users and runtime classes of the configuration are exempt, which is noted."""
-        strict = judge(CONFIGURATION)
+        strict = evaluator(CONFIGURATION)
         for namespace, user, why in (("free", "x", "namespace"), ("ns", "root", "user")):
             exempt = strict.exempt(namespace, user)
             assert exempt is not None
-            self.assertEqual(exempt.notes, {"exempt": why})
+            self.assertEqual(exempt.audit_annotations, {"exempt": why})
         self.assertIsNone(strict.exempt("ns", "x"))
         boxed = strict.pod(labels(enforce="baseline"), pod(hostNetwork=True, runtimeClassName="boxed"), None)
-        self.assertEqual((boxed.refusal, boxed.notes), ("", {"exempt": "runtimeClass"}))
+        self.assertEqual((boxed.denial_message, boxed.audit_annotations), ("", {"exempt": "runtimeClass"}))
 
     def test_settled(self) -> None:
         """Where all is allowed no pod has to be looked at."""
-        settled = judge().settled({})
-        assert settled is not None
-        self.assertEqual(settled.notes, {"enforce-policy": "privileged:latest"})
-        self.assertIsNone(judge().settled(labels(warn="baseline")))
+        fully_privileged_result = evaluator().fully_privileged_result({})
+        assert fully_privileged_result is not None
+        self.assertEqual(fully_privileged_result.audit_annotations, {"enforce-policy": "privileged:latest"})
+        self.assertIsNone(evaluator().fully_privileged_result(labels(warn="baseline")))
 
     def test_namespace(self) -> None:
         """The pods of a namespace are looked at when its level becomes stricter, and only then."""
         baseline, restricted = labels(enforce="baseline"), labels(enforce="restricted")
-        self.assertEqual(judge().namespace("n", restricted, baseline).enforced, LevelVersion("restricted"))
-        self.assertIsNone(judge().namespace("n", baseline, restricted).enforced)
-        self.assertIsNone(judge().namespace("n", restricted, None).enforced)
-        self.assertEqual(len(judge().namespace("n", labels(enforce="x"), baseline).causes), 1)
-        self.assertEqual(judge().namespace("n", labels(enforce="x"), labels(enforce="x")).causes, [])
+        self.assertEqual(
+            evaluator().namespace("n", restricted, baseline).recheck_existing_pods_at, LevelVersion("restricted")
+        )
+        self.assertIsNone(evaluator().namespace("n", baseline, restricted).recheck_existing_pods_at)
+        self.assertIsNone(evaluator().namespace("n", restricted, None).recheck_existing_pods_at)
+        self.assertEqual(len(evaluator().namespace("n", labels(enforce="x"), baseline).causes), 1)
+        self.assertEqual(evaluator().namespace("n", labels(enforce="x"), labels(enforce="x")).causes, [])
 
     def test_exempt_namespace(self) -> None:
         """The labels of an exempt namespace do nothing, which is warned of."""
-        judgement = judge(CONFIGURATION).namespace("free", labels(enforce="baseline"), None)
+        evaluation = evaluator(CONFIGURATION).namespace("free", labels(enforce="baseline"), None)
         self.assertEqual(
-            judgement.warnings,
+            evaluation.warnings,
             ['namespace "free" is exempt from Pod Security, and the policy (enforce=baseline:latest) will be ignored'],
         )
 
 
 class SignificanceTests(SynchronousTestCase):
-    """Tests for L{is_significant}."""
+    """Tests for L{is_significant_pod_update}."""
 
     def test_images(self) -> None:
         """Another image, in a container of any kind, is significant; other changes are not."""
         for kind in ("initContainers", "containers", "ephemeralContainers"):
             changed = every_container()
             changed["spec"][kind][0]["image"] = "other"
-            self.assertTrue(is_significant(changed, every_container()), kind)
-        self.assertFalse(is_significant(every_container(env=[{"name": "A"}]), every_container()))
+            self.assertTrue(is_significant_pod_update(changed, every_container()), kind)
+        self.assertFalse(is_significant_pod_update(every_container(env=[{"name": "A"}]), every_container()))
 
     def test_fewer(self) -> None:
         """A container more or less is significant; ephemeral ones that are missing are not."""
         for kind, expected in (("initContainers", True), ("containers", True), ("ephemeralContainers", False)):
             changed = every_container()
             changed["spec"][kind] = []
-            self.assertEqual(is_significant(changed, every_container()), expected, kind)
-            self.assertTrue(is_significant(every_container(), changed), kind)
+            self.assertEqual(is_significant_pod_update(changed, every_container()), expected, kind)
+            self.assertTrue(is_significant_pod_update(every_container(), changed), kind)

@@ -8,7 +8,7 @@ from twisted.internet.defer import ensureDeferred
 from twisted.internet.task import Clock
 
 from kubetwist.admission.chain import AdmissionChain
-from kubetwist.admission_plugins.podsecurity.existing import MOST_PODS
+from kubetwist.admission_plugins.podsecurity.existing import NAMESPACE_MAX_PODS_TO_CHECK
 from tests.admission_plugins.podsecurity.plugintools import NamespaceTestCase
 
 
@@ -60,7 +60,7 @@ class ExistingPodTests(NamespaceTestCase):
 
     def test_many_pods(self) -> None:
         """So many pods are looked at and no more, one of each controller first, while others get their turns."""
-        for number in range(MOST_PODS + 20):
+        for number in range(NAMESPACE_MAX_PODS_TO_CHECK + 20):
             self.add(f"p{number:04}", controller="same")
         self.add("zz", controller="other", hostNetwork=True)
         self.add("exempt", hostNetwork=True, runtimeClassName="vm")
@@ -70,11 +70,12 @@ class ExistingPodTests(NamespaceTestCase):
         done = ensureDeferred(AdmissionChain([plugin], clock).validate(made.attributes))
         clock.advance(0)
         self.successResultOf(done)
-        self.assertGreaterEqual(clock.turns, 2 * (MOST_PODS // 50 - 1))
+        self.assertGreaterEqual(clock.turns, 2 * (NAMESPACE_MAX_PODS_TO_CHECK // 50 - 1))
         self.assertEqual(
             made.warnings,
             [
-                f"new PodSecurity enforce level only checked against the first {MOST_PODS} of {MOST_PODS + 21} "
+                f"new PodSecurity enforce level only checked against the first"
+                f" {NAMESPACE_MAX_PODS_TO_CHECK} of {NAMESPACE_MAX_PODS_TO_CHECK + 21} "
                 "existing pods",
                 'existing pods in namespace "ns" violate the new PodSecurity enforce level "baseline:latest"',
                 "zz: host namespaces",

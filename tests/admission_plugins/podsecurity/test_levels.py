@@ -17,7 +17,7 @@ from kubetwist.admission_plugins.podsecurity.levels import (
     Policy,
     level_problem,
     parse_version,
-    policy_of,
+    policy_to_evaluate,
     stricter,
 )
 
@@ -51,18 +51,18 @@ class VersionTests(SynchronousTestCase):
 
 
 class PolicyTests(SynchronousTestCase):
-    """Tests for L{policy_of}."""
+    """Tests for L{policy_to_evaluate}."""
 
     def policy(self, **labels: str) -> tuple[Policy, list[str]]:
         """The policy of labels and the fields of its causes; C{_} in a name stands for a hyphen."""
         written = {f"{PREFIX}{name.replace('_', '-')}": text for name, text in labels.items()}
-        policy, causes = policy_of(written, Policy())
+        policy, causes = policy_to_evaluate(written, Policy())
         return policy, [cause.field for cause in causes]
 
     def test_no_labels(self) -> None:
         """Without labels the defaults hold, the same object."""
         defaults = Policy(LevelVersion(BASELINE, 3))
-        self.assertIs(policy_of({"other": "x"}, defaults)[0], defaults)
+        self.assertIs(policy_to_evaluate({"other": "x"}, defaults)[0], defaults)
 
     def test_enforced_is_warned_of(self) -> None:
         """What is enforced is warned of in the same version, unless another level is set for warnings."""

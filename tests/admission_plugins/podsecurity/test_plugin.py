@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kubetwist.admission_plugins.podsecurity.evaluation import (
-    IGNORED,
-    is_significant,
+    IGNORED_POD_SUBRESOURCES,
+    is_significant_pod_update,
 )
 from kubetwist.api.podspecs import TEMPLATES
 from kubetwist.api.resource import JSONObject, UserInfo
@@ -92,7 +92,7 @@ class PodTests(PodSecurityTestCase):
             self.assertIn('violates PodSecurity "restricted:latest"', why)
             more = every_container()
             more["spec"][kind].append({"name": "new", "image": "i"})
-            self.assertTrue(is_significant(more, every_container()))
+            self.assertTrue(is_significant_pod_update(more, every_container()))
 
     def test_subresources(self) -> None:
         """Ephemeral containers are judged, as is whatever is not known to be harmless."""
@@ -102,7 +102,7 @@ class PodTests(PodSecurityTestCase):
         for subresource in ("ephemeralcontainers", "resize", "unheardof"):
             why = self.why(plugin, self.write(new, f"pods/{subresource}", "UPDATE", old=old))
             self.assertIn('privileged (container "e" must not', why)
-        for subresource in sorted(IGNORED):
+        for subresource in sorted(IGNORED_POD_SUBRESOURCES):
             self.validate(plugin, self.write(new, f"pods/{subresource}", "UPDATE", old=old))
 
     def test_bad_labels(self) -> None:

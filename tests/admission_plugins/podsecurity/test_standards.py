@@ -8,13 +8,18 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.podsecurity.levels import BASELINE, PRIVILEGED, RESTRICTED, LevelVersion
-from kubetwist.admission_plugins.podsecurity.standards import BASELINE_CHECKS, RESTRICTED_CHECKS, Standards, reasons
+from kubetwist.admission_plugins.podsecurity.standards import (
+    BASELINE_CHECKS,
+    RESTRICTED_CHECKS,
+    CheckRegistry,
+    forbidden_reasons,
+)
 from tests.admission_plugins.fakes import every_container
 from tests.admission_plugins.podsecurity.checks import NEWEST, STANDARDS, hardened, judged
 
 
 class LevelTests(SynchronousTestCase):
-    """Tests for L{Standards}."""
+    """Tests for L{CheckRegistry}."""
 
     def test_nothing_wrong(self) -> None:
         """A hardened pod passes in every version; a bare one passes baseline."""
@@ -47,18 +52,18 @@ class LevelTests(SynchronousTestCase):
 
     def test_versions(self) -> None:
         """Later versions than the server's, and the latest one, are the server's."""
-        old = Standards(33)
+        old = CheckRegistry(33)
         pod = every_container(livenessProbe={"httpGet": {"host": "10.0.0.1", "port": 1}})
         for minor in (None, 34, 99):
-            self.assertEqual(old.findings(LevelVersion(BASELINE, minor), {}, pod["spec"]), [])
+            self.assertEqual(old.evaluate_pod(LevelVersion(BASELINE, minor), {}, pod["spec"]), [])
             self.assertIn("probe or lifecycle host", judged(pod, BASELINE, minor))
         self.assertEqual(judged(pod, BASELINE, 33), "")
 
     def test_reasons(self) -> None:
         """In short, only the reasons are told."""
-        found = STANDARDS.findings(LevelVersion(RESTRICTED), {}, every_container(hostNetwork=True)["spec"])
+        found = STANDARDS.evaluate_pod(LevelVersion(RESTRICTED), {}, every_container(hostNetwork=True)["spec"])
         self.assertEqual(
-            reasons(found),
+            forbidden_reasons(found),
             "allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, seccompProfile",
         )
 

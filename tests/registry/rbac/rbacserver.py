@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.authentication.union import TokenFinding
+from kubetwist.authentication.union import TokenAuthentication
 from kubetwist.authorization.rbac import RBAC
 from kubetwist.authorization.union import AuthorizerUnion, PrivilegedGroup
 from kubetwist.interfaces import IAuthenticator
@@ -53,10 +53,10 @@ class Tokens:
         return USERS.get(request.fields[b"authorization"][0].decode().removeprefix("Bearer "))
 
 
-def user_of_token(token: str, audiences: Sequence[str]) -> TokenFinding:
+def authenticate_token(token: str, audiences: Sequence[str]) -> TokenAuthentication:
     """What a token review finds; such tokens have no audiences."""
     user = USERS.get(token)
-    return TokenFinding(user, error="" if user else "invalid bearer token")
+    return TokenAuthentication(user, error="" if user else "invalid bearer token")
 
 
 class Issuer:
@@ -84,7 +84,7 @@ class RBACServer(Server):
             authenticator=Tokens(),
             authorizer=authorizer or AuthorizerUnion([PrivilegedGroup(), self.rbac]),
             grants=self.grants,
-            user_of_token=user_of_token,
+            authenticate_token=authenticate_token,
             token_issuer=Issuer(),
         )
 

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.authentication.bearer import UnclaimedTokens
+from kubetwist.authentication.bearer import InvalidTokenAuthenticator
 from kubetwist.authentication.serviceaccounts import make
 from kubetwist.authentication.union import AuthenticatorUnion
 from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys
@@ -33,14 +33,14 @@ class TokenServer(Server):
         self.token_key_listeners: list[Any] = []
         options = {"service-account-issuer": (HERE,), "api-audiences": (), "service-account-lookup": True}
         self.stores = Stores()
-        union = AuthenticatorUnion([make(options, self), Tokens(), UnclaimedTokens()])
+        union = AuthenticatorUnion([make(options, self), Tokens(), InvalidTokenAuthenticator()])
         super().__init__(
             "serviceaccounts",
             "tokenreviews",
             "selfsubjectreviews",
             authenticator=union,
             grants=RuleResolver(self.stores),
-            user_of_token=union.user_of_token,
+            authenticate_token=union.authenticate_token,
             token_issuer=TokenIssuer.load(key, HERE, [HERE]),
         )
 
