@@ -60,20 +60,20 @@ class IStorageObserver(Interface):
 
     def committed(events: Sequence[StorageEvent]) -> None:
         """
-        Changes below the prefix, in revision order, each exactly once.
+        Handle changes below the prefix, in revision order, each exactly once.
 
-        Called before the write they come from is answered, where writer and watcher share a process.
+        Called before the write is acknowledged, if writer and watcher share a process.
         """
 
     def progressed(revision: int) -> None:
         """Every event below the prefix up to C{revision} has been delivered."""
 
     def ended(reason: Exception) -> None:
-        """The watch is over and must be begun anew: L{RevisionCompacted}, or the backend was lost."""
+        """Handle the end of the watch, which must be restarted: L{RevisionCompacted}, or the backend was lost."""
 
 
 class IStorageWatch(Interface):
-    """A watch that runs."""
+    """A running watch."""
 
     def stop() -> None:
         """Deliver nothing more; the observer's C{ended} is not called."""
@@ -88,7 +88,7 @@ class IStorageBackend(Interface):
     """
 
     revision: int = Attribute("The newest committed revision; it only grows, over restarts too.")
-    compacted: int = Attribute("States before this revision can not be read any more.")
+    compacted: int = Attribute("States before this revision cannot be read any more.")
     shared: bool = Attribute("Whether other servers may work on the same storage; then only one runs controllers.")
 
     async def open() -> None:
@@ -96,11 +96,11 @@ class IStorageBackend(Interface):
         Make ready for use.
 
         @raise StorageCorrupt: What is there is damaged, foreign or of a newer format.
-        @raise StorageUnavailable: It can not be reached, written, or is in use by another process.
+        @raise StorageUnavailable: It cannot be reached, written, or is in use by another process.
         """
 
     async def close() -> None:
-        """Finish what was submitted, then let go of everything. Idempotent."""
+        """Finish submitted writes, then release all resources. Idempotent."""
 
     def commit(writes: Sequence[Write]) -> Deferred[int]:
         """
@@ -110,19 +110,19 @@ class IStorageBackend(Interface):
         @raise KeyExists: A write expects revision 0 and something is there.
         @raise KeyNotFound: A write expects a revision, or deletes, where nothing is.
         @raise RevisionConflict: A key is at another revision than expected. This and the two above
-            come only after the state that they tell of is durable and was given to observers.
+            are raised only after the conflicting state is durable and observers have received it.
         @raise StorageUnavailable: Nothing was written and nothing will be.
         @raise OutcomeUnknown: The writes may be done, or may still be.
-        @raise UnwritableValue: Nothing was written, as a value can not be encrypted.
-        @raise InvalidArgument: There are no writes, several of one key or too many, or a key can not be encoded.
+        @raise UnwritableValue: Nothing was written, as a value cannot be encrypted.
+        @raise InvalidArgument: There are no writes, several of one key or too many, or a key cannot be encoded.
         """
 
     async def read(key: str) -> StoredValue:
         """
-        The newest committed state of one key.
+        Return the newest committed state of one key.
 
         @raise KeyNotFound: There is none.
-        @raise UnreadableValue: There is something, and it can not be read.
+        @raise UnreadableValue: There is something, and it cannot be read.
         @raise StorageUnavailable: The store is not open, or does not answer.
         """
 
@@ -134,16 +134,16 @@ class IStorageBackend(Interface):
         @param start: The first key wanted; C{""} for the first there is.
         @param limit: The most to return; 0 for all.
         @param revision: As of which; 0 for the newest.
-        @return: Values that can not be read are there, too, with what is the problem with them.
+        @return: Values that cannot be read are there, too, with what is the problem with them.
         @raise RevisionCompacted: That revision is forgotten.
         @raise FutureRevision: That revision is not there yet.
         @raise StorageUnavailable: The store is not open, or does not answer; L{DecryptionUnavailable
-            <kubetwist.storage.errors.DecryptionUnavailable>} if what is stored can not be decrypted at present.
+            <kubetwist.storage.errors.DecryptionUnavailable>} if what is stored cannot be decrypted at present.
         """
 
     async def watch(prefix: str, revision: int, observer: IStorageObserver) -> IStorageWatch:
         """
-        Tell C{observer} of every change below C{prefix} after C{revision}.
+        Pass every change below C{prefix} after C{revision} to C{observer}.
 
         @raise RevisionCompacted: Changes after that revision are forgotten.
         @raise FutureRevision: That revision is not there yet.
@@ -153,12 +153,12 @@ class IStorageBackend(Interface):
 
     async def compact(revision: int) -> None:
         """
-        Forget what was superseded at or before C{revision}, in slices that let writes through.
+        Delete values that were superseded at or before C{revision}, in slices between which writes can run.
 
         The state at C{revision} itself can still be read, and watched from.
 
         @raise FutureRevision: That revision is not there yet.
-        @raise StorageUnavailable: The store is not open, can not be written, or does not answer.
+        @raise StorageUnavailable: The store is not open, cannot be written, or does not answer.
         """
 
 
@@ -167,9 +167,9 @@ class ISharedStorage(IStorageBackend):
 
     async def current_revision() -> int:
         """
-        The newest revision there is, whoever wrote it: all that anybody was told is done before this call is in it.
+        Return the newest revision of all servers. It includes every write that was acknowledged before this call.
 
-        @raise StorageUnavailable: It can not be found out.
+        @raise StorageUnavailable: The revision cannot be determined.
         """
 
     async def take_turn(revision: int) -> bool:
@@ -178,7 +178,7 @@ class ISharedStorage(IStorageBackend):
 
         @param revision: What this one would compact to.
         @return: Whether it is to do so: no other has since it last asked.
-        @raise StorageError: They can not agree.
+        @raise StorageError: They cannot agree.
         """
 
 
@@ -189,7 +189,7 @@ class IStorageWrapper(IStorageBackend):
 
 
 class IExpiringStorage(Interface):
-    """What the innermost storage backend provides where it can tell when keys delete themselves."""
+    """Capability of the innermost storage backend: it knows when keys with a time to live expire."""
 
     async def expiries(prefix: str) -> Mapping[str, float]:
         """
@@ -217,21 +217,21 @@ class IStorageHistory(Interface):
 
 
 class IForwardStorage(Interface):
-    """What the innermost storage backend provides where revisions can be left out."""
+    """Capability of the innermost storage backend: it can skip revisions."""
 
     async def forward(revision: int) -> None:
         """
-        Make C{revision}, which is in the future, the newest, and forget all before it. Nothing must be under way.
+        Make a future C{revision} the newest one, and compact everything before it. No write may be in progress.
 
-        Whoever comes with an older revision, perhaps of a store that was replaced by this one, has to read anew.
+        Clients with an older revision, for example of a store that this one replaced, must list again.
 
         @raise InvalidArgument: C{revision} is not in the future, or writes are under way.
-        @raise StorageUnavailable: The store is not open, or can not be written.
+        @raise StorageUnavailable: The store is not open, or cannot be written.
         """
 
 
 class IProbedStorage(Interface):
-    """What the innermost storage backend provides where it may be readable and not writable."""
+    """Capability of the innermost storage backend that can be readable, but not writable."""
 
     async def probe_writing() -> None:
         """
@@ -248,7 +248,7 @@ class IRewriting(Interface):
         """
         Whether a key would be stored in another form now, so that it is to be written even if nothing changes.
 
-        @raise UnreadableValue: It can not be read.
+        @raise UnreadableValue: It cannot be read.
         """
 
 
@@ -291,7 +291,7 @@ class IGetter(Interface):
     """Single objects can be read."""
 
     async def get(scope: RequestScope, name: str, options: GetOptions) -> Record | JSONObject:
-        """The object called C{name}."""
+        """Return the object C{name}."""
 
 
 class ILister(Interface):
@@ -359,18 +359,18 @@ class IGracefulDeleter(Interface):
 
 
 class IUnreadableDeleter(Interface):
-    """What is stored as an object, but can not be read, can be deleted."""
+    """Objects whose stored value cannot be decoded can be deleted."""
 
     async def discard(scope: RequestScope, name: str) -> None:
         """
-        Delete what can not be read, whatever it was: nobody is asked, and no finalizer waited for.
+        Delete an object whose stored value cannot be decoded, without admission, preconditions and finalizers.
 
-        @raise APIStatusError: It can be read, or is not there (422).
+        @raise APIStatusError: The object can be decoded or does not exist (422).
         """
 
 
 class ICollectionDeleter(Interface):
-    """Whatever a list selects can be deleted."""
+    """The objects that a list selects can be deleted."""
 
     async def delete_collection(scope: RequestScope, options: DeleteOptions, selection: ListOptions) -> Listing:
         """Delete each; return the listing of what was selected."""
@@ -384,17 +384,17 @@ class IConnecter(Interface):
 
     async def connect(scope: RequestScope, name: str, path: str, query: Mapping[str, Sequence[str]]) -> Target | None:
         """
-        Find out where a request goes.
+        Return the target of a request.
 
         @param path: Below the subresource, unescaped: C{""}, C{"/"} or C{"/metrics/cadvisor"}.
         @param query: The lists of values by name.
-        @return: The target; L{None} when there is nothing to be had, which is no error.
-        @raise APIStatusError: It goes nowhere.
+        @return: The target; L{None} for an empty response, which is not an error.
+        @raise APIStatusError: There is no target.
         """
 
 
 class IWatchSink(Interface):
-    """Where the events of one watch go."""
+    """Receives the events of one watch."""
 
     def send(kind: str, record: Record, event: Any) -> None:
         """
@@ -407,7 +407,7 @@ class IWatchSink(Interface):
         """
 
     def bookmark(revision: int, initial_events_end: bool) -> None:
-        """Everything up to C{revision} has been sent."""
+        """Handle a bookmark: all events up to C{revision} have been sent."""
 
     def end(error: Exception | None) -> None:
         """
@@ -484,29 +484,28 @@ class IMeasuredAdmission(IAdmissionPlugin):
 
 
 class IMutatingAdmission(IAdmissionPlugin):
-    """May change objects on their way in."""
+    """An admission plugin of the mutating phase."""
 
     def admit(attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """
         Change C{attributes.object} in place.
 
-        It is called again, within the same request, when a plugin after it has changed the object, and so must find
-        nothing more to do in what it has seen before.
+        It is called again within the same request when a later plugin has changed the object, so it must be idempotent.
 
-        @return: L{None}, or something to wait for: the method may be C{async}.
-        @raise APIStatusError: The request is refused; C{attributes.forbidden(why)} makes the usual one.
+        @return: L{None} or an awaitable: the method may be C{async}.
+        @raise APIStatusError: The request is rejected; C{attributes.forbidden(reason)} creates the usual error.
         """
 
 
 class IValidatingAdmission(IAdmissionPlugin):
-    """May refuse objects on their way in; sees them as they will be stored."""
+    """An admission plugin of the validating phase; it sees objects as they will be stored."""
 
     def validate(attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """
-        Look, but do not touch.
+        Validate the request; the object must not be changed.
 
-        @return: L{None}, or something to wait for: the method may be C{async}.
-        @raise APIStatusError: The request is refused.
+        @return: L{None} or an awaitable: the method may be C{async}.
+        @raise APIStatusError: The request is rejected.
         """
 
 
@@ -518,7 +517,7 @@ class IAdmissionPluginFactory(Interface):
     """
 
     name: str = Attribute("As in --enable-admission-plugins.")
-    default: bool = Attribute("Whether it is on unless switched off.")
+    default: bool = Attribute("Whether it is enabled by default.")
 
     def make(server: AdmissionContext, configuration: JSONValue) -> IAdmissionPlugin:
         """
@@ -526,7 +525,7 @@ class IAdmissionPluginFactory(Interface):
 
         @param server: What plugins may use of the server.
         @param configuration: Its part of --admission-control-config-file, decoded; L{None} without one.
-        @raise Exception: It can not be made so; the server does not start, and says why.
+        @raise Exception: The plugin cannot be created; the server does not start and reports the error.
         """
 
 
@@ -561,11 +560,11 @@ class IConversionPlugin(Interface):
         @param objects: With C{kind} and C{apiVersion}; the plugin's own copies.
         @param api_version: The wanted one: C{"stable.example.com/v2"}.
         @return: As many objects in the same order, or an awaitable of them.
-        @raise ValueError: An object can not be converted; clients are shown the text.
+        @raise ValueError: An object cannot be converted; clients are shown the text.
         """
 
 
-# --- who, and may they -------------------------------------------------------------------------------------------
+# --- authentication and authorization ----------------------------------------------------------------------------
 
 
 class IClientConnection(Interface):
@@ -608,13 +607,13 @@ class IAuthenticationRequest(Interface):
 
 
 class IAuthenticator(Interface):
-    """Finds out who sends a request."""
+    """Authenticates requests."""
 
     def authenticate(request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """
-        The user, or L{None} when nothing in the request is this authenticator's business.
+        Return the user; L{None} if the request has no credentials for this authenticator.
 
-        @raise AuthenticationFailed: There are credentials for this authenticator, and they are bad.
+        @raise AuthenticationFailed: The credentials for this authenticator are invalid.
         """
 
 
@@ -625,14 +624,14 @@ class IAuthenticatorUnion(IAuthenticator):
 
 
 class IAuthenticatorFactory(Interface):
-    """A Twisted plugin that makes an authenticator; all that are found are asked in the order of C{rank}."""
+    """A Twisted plugin that makes an authenticator; authenticators are called in the order of C{rank}."""
 
     name: str = Attribute("For logs.")
     rank: int = Attribute("Lower ones are asked first: certificates 100, tokens 200, anonymous 1000.")
 
     def make(options: FlagValues, server: Any) -> IAuthenticator | None:
         """
-        Build it; L{None} when the options do not ask for it.
+        Build the authenticator; return L{None} if the options do not enable it.
 
         @param options: The parsed command line, L{kubetwist.cli.kubeapi.Options}.
         @param server: What the server offers to its plugins: L{kubetwist.server.context.PluginContext}. Its C{stores}
@@ -641,12 +640,12 @@ class IAuthenticatorFactory(Interface):
 
 
 class IAuthorizer(Interface):
-    """Says yes, no, or nothing; silence from all of them is a refusal."""
+    """Allows, denies, or has no opinion; a request without any opinion is denied."""
 
     name: str = Attribute("As in --authorization-mode.")
 
     def authorize(attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
-        """Decide whether a user may do something."""
+        """Return the decision on a request of a user."""
 
 
 class IAuthorizerUnion(IAuthorizer):
@@ -663,7 +662,7 @@ class IRuleResolver(Interface):
 
     def rules_for(user: UserInfo, namespace: str) -> JSONObject:
         """
-        What a user may do in a namespace and everywhere.
+        Return the rules that apply to a user in a namespace, including cluster-wide ones.
 
         @return: The status of a C{SelfSubjectRulesReview}.
         """
@@ -674,10 +673,10 @@ class IRuleExplainer(Interface):
 
     def explain(attributes: AuthorizerAttributes) -> JSONObject | None:
         """
-        What makes it allow a request.
+        Return the rule that allows a request.
 
-        @return: For people and programs to read: where the rule is written, what it says, about whom. L{None} when
-            it does not allow it.
+        @return: The location of the rule, its content and its subject; L{None} if the authorizer does not allow the
+            request.
         """
 
     def near_misses(attributes: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
@@ -724,7 +723,7 @@ class IAuthorizerFactory(Interface):
 
 
 class IController(Interface):
-    """A loop that follows objects, and brings others to where they should be then."""
+    """A control loop: watches objects and reconciles others with them."""
 
     name: str = Attribute("As kube-controller-manager spells it.")
 
@@ -732,7 +731,7 @@ class IController(Interface):
         """Begin; the server is ready, and the watch caches are filled."""
 
     async def stop() -> None:
-        """Begin nothing more, and come back when nothing is under way."""
+        """Stop, and return when no work is in progress."""
 
 
 class IControllerFactory(Interface):
@@ -744,7 +743,7 @@ class IControllerFactory(Interface):
 
     def make(context: Any) -> IController | None:
         """
-        Build it; L{None} where it has nothing to do.
+        Build the controller; return L{None} if it has nothing to do.
 
         @param context: L{kubetwist.controllers.machinery.context.ControllerContext}.
         """
@@ -754,38 +753,38 @@ class IControllerFactory(Interface):
 
 
 class IAuditOutput(Interface):
-    """Where events are written in the end: a log, a webhook."""
+    """Writes audit events to a log or a webhook."""
 
     def start() -> None:
-        """Be ready to write."""
+        """Prepare for writing."""
 
     def send(events: Sequence[Any], urgent: bool = True) -> Deferred[bool]:
         """
         Write events (L{kubetwist.audit.event.Event}), after those that were sent before.
 
-        @param urgent: Somebody waits for them; others may wait a moment for more of them.
-        @return: Fires with whether all are written. It does not fail: what is lost is counted and logged by the output.
+        @param urgent: Whether a request waits for the events; others may be delayed to be written in batches.
+        @return: Fires with whether all events are written. It does not fail: the output counts and logs lost events.
         """
 
     async def flush() -> None:
-        """The server stops: have done with what was sent, sooner rather than later."""
+        """Finish pending events promptly, because the server stops."""
 
     async def stop() -> None:
-        """Let go of everything; nothing is being sent."""
+        """Release all resources; nothing is being sent."""
 
 
 class IAuditBackend(Interface):
-    """Takes the events of a server as they are made."""
+    """Receives the audit events of a server."""
 
     def start() -> None:
-        """Be ready for them."""
+        """Prepare for events."""
 
     def process(event: Any) -> Deferred[bool] | None:
         """
-        Take one.
+        Process an event.
 
-        @return: What fires when it is written, with whether that worked; L{None} when nobody should wait.
+        @return: Fires with whether the event was written; L{None} if requests do not wait for it.
         """
 
     async def stop() -> None:
-        """Write all that is held, and let go of everything. There are no more events."""
+        """Write all pending events and release all resources. There are no more events."""

@@ -1,4 +1,4 @@
-"""C{twist kubeapi}: the service that a command line starts."""
+"""The Twisted plugin C{twist kubeapi}: options and service."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["Options", "makeService"]
 
 def makeService(options: Options) -> IService:
     """
-    Make what C{twist} starts; nothing happens before that.
+    Create the service that C{twist} starts. Nothing is started before.
 
-    @return: A service whose C{ready}, a Deferred, fires when the server is, or fails when it can not be.
+    @return: A service whose Deferred C{ready} fires when the server is ready, or fails if the start fails.
     """
     from twisted.internet import reactor
 

@@ -1,4 +1,4 @@
-"""How long a request waits for somebody who may not answer."""
+"""Timeouts for plugins: awaits a result for a limited time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from twisted.internet.interfaces import IReactorTime
 
 
 class TimedOut(Exception):
-    """It took too long."""
+    """The operation exceeded its timeout."""
 
 
 class _TimedOperation:
     """
-    Work with an end.
+    An operation with a timeout.
 
     @ivar done: Fires with the work's result, or fails with L{TimedOut}.
     """
@@ -37,12 +37,12 @@ class _TimedOperation:
             self.done.errback(TimedOut())
 
     def _on_cancel(self, done: Deferred[object]) -> None:
-        # What the work makes of that does not matter any more: whoever waited has gone.
+        # The caller has been cancelled, so the result of the operation is not needed.
         self._stop_waiting()
         self._running.cancel()
 
     def _stop_waiting(self) -> bool:
-        """Wait no more; whether somebody did."""
+        """Stop waiting; return whether the result was still awaited."""
         was_waited_for, self._is_waited_for = self._is_waited_for, False
         if self._timer.active():
             self._timer.cancel()
@@ -55,11 +55,13 @@ async def _run(work: Awaitable[object]) -> object:
 
 def with_timeout(work: Awaitable[object], seconds: float, clock: IReactorTime) -> Deferred[object]:
     """
-    Wait for something, but not for ever.
+    Await C{work}; cancel it after C{seconds} and fail with L{TimedOut}.
 
-    What takes too long is cancelled, and not waited for even if it does not heed that.
+    A cancellation that C{work} ignores is not waited for, unlike with C{Deferred.addTimeout}.
 
-    @param clock: The reactor, or what stands for it.
-    @return: Fails with L{TimedOut} when the time is over.
+    @param work: The operation.
+    @param seconds: The timeout in seconds.
+    @param clock: The reactor, or a clock in tests.
+    @return: Fires with the result; fails with L{TimedOut} after the timeout.
     """
     return _TimedOperation(work, seconds, clock).done

@@ -18,9 +18,9 @@ def _resource(resource: GroupVersionResource) -> JSONObject:
 
 def admission_request(attributes: AdmissionAttributes, equivalent: EquivalentResource) -> JSONObject:
     """
-    All of an C{AdmissionRequest} but its uid and the objects.
+    Return an C{AdmissionRequest} without its uid and objects.
 
-    @param equivalent: In which the objects are shown.
+    @param equivalent: The resource and kind to which the objects are converted.
     """
     request: JSONObject = {"kind": _kind(equivalent.kind), "resource": _resource(equivalent.resource)}
     if attributes.subresource:

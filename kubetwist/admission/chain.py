@@ -1,4 +1,4 @@
-"""The admission chain: which plugins concern a write, and in which order and how they are asked."""
+"""The admission chain: selects the plugins that handle a request and calls them in order."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from ._timeout import (
 if TYPE_CHECKING:
     from ..interfaces import IAdmissionPlugin
 
-#: Seconds that a plugin may keep a request waiting, unless it says otherwise.
+#: Default timeout of a plugin call, in seconds.
 TIMEOUT: Final = 10.0
-#: Resources that are remembered with the plugins that concern them; definitions come and go.
+#: Maximum number of resources whose plugins are cached; custom resources come and go.
 _MAX_CACHE_ENTRIES: Final = 4096
 
-#: Where plugins are that are known to look and not to touch.
+#: Prefix of the modules of built-in plugins. Their C{validate} does not modify the object.
 _BUILT_IN_MODULES: Final = "kubetwist."
 _MUTATION: Final = "mutation"
 
-#: Bounds of the seconds that plugins take.
+#: Histogram buckets of durations, in seconds.
 _DURATION_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
-#: What metrics call the phases.
+#: The label C{type} of metrics by phase.
 _TYPES: Final = {_MUTATION: "admit", "validation": "validate"}
 
 _Call = Callable[[AdmissionAttributes], Any]
@@ -56,8 +56,8 @@ class _Handler:
     One plugin in one phase.
 
     @ivar call: Its C{admit} or C{validate}.
-    @ivar timeout: Seconds that it may take; L{None} for a plugin that keeps its own time.
-    @ivar ignore_failures: Whether a failure of the plugin itself lets the request through.
+    @ivar timeout: Timeout in seconds; L{None} for a plugin with its own timeout.
+    @ivar ignore_failures: Whether the request continues when the plugin itself fails.
     @ivar isolate: Makes what the plugin is shown instead of the object itself; L{None} for a plugin that is shown that.
     @ivar admitted_seconds: Seconds, for one operation.
     @ivar rejected_seconds: Seconds until it refused.
@@ -74,7 +74,7 @@ class _Handler:
 
 
 class _Phase:
-    """How long all plugins of one phase took for one operation, where none refused, and where one did."""
+    """Durations of one phase for one operation, for admitted and for rejected requests."""
 
     __slots__ = ("admitted_seconds", "rejected_seconds")
 
@@ -87,10 +87,10 @@ def _isolation(
     plugin: IAdmissionPlugin, mutates: bool, ignore_failures: bool
 ) -> Callable[[JSONObject], JSONObject] | None:
     """
-    What keeps a plugin from doing what it may not.
+    Return the function that makes the object for a plugin; L{None} for a plugin that gets the object itself.
 
-    One whose failure does not count works on a copy, so that it leaves nothing behind when it fails. And a plugin of
-    others that validates sees something that it can not change: nobody would look at it again.
+    A mutating plugin whose failures are ignored works on a copy, so that a failed call leaves no changes. A validating
+    third-party plugin gets a frozen object, because changes in this phase would not be validated.
     """
     if mutates:
         return _copy if ignore_failures else None
@@ -99,18 +99,19 @@ def _isolation(
 
 class AdmissionChain:
     """
-    The plugins that are on.
+    Calls the enabled plugins.
 
-    Plugins are remembered by operation and resource, so that one that has nothing to do with a write costs nothing.
-    A plugin may be plain or asynchronous. What it raises, if that is no L{APIStatusError}, is logged with its name; the
-    client is told that it failed, and no more.
+    The plugins of an operation and resource are cached, so that a plugin that does not handle a request costs nothing.
+    Plugins may be synchronous or asynchronous. An exception other than L{APIStatusError} is logged with the name of the
+    plugin; the client gets an error without details.
     """
 
     _log = Logger()
 
     def __init__(self, plugins: Sequence[IAdmissionPlugin] = (), reactor: IReactorTime | None = None) -> None:
         """
-        @param reactor: For time limits; L{None} for the global one.
+        @param plugins: The plugins in the order of their calls.
+        @param reactor: The reactor for timeouts; L{None} for the global one.
         """
         self.plugins = list(plugins)
         self._reactor = reactor
@@ -173,15 +174,15 @@ class AdmissionChain:
         return handlers
 
     def handles(self, attributes: AdmissionAttributes) -> bool:
-        """Whether any plugin has to do with this at all."""
+        """Return whether any plugin handles the request."""
         mutating, validating = self._handlers_for(attributes)
         return bool(mutating or validating)
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """
-        Let the mutating plugins change the object; a second time, if one of them asks for it.
+        Call the mutating plugins; call them a second time if one of them requests it.
 
-        @raise APIStatusError: One refuses, or fails.
+        @raise APIStatusError: A plugin rejected the request or failed.
         """
         handlers = self._handlers_for(attributes)[0]
         if not handlers:
@@ -195,9 +196,9 @@ class AdmissionChain:
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
         """
-        Let the validating plugins refuse the object.
+        Call the validating plugins.
 
-        @raise APIStatusError: One refuses, or fails.
+        @raise APIStatusError: A plugin rejected the request or failed.
         """
         handlers = self._handlers_for(attributes)[1]
         if handlers:
@@ -226,7 +227,7 @@ class AdmissionChain:
                         raise
                     except Exception as error:
                         self._failed(handler, error)
-                # The end of one is the beginning of the next.
+                # The end of one call is the start of the next, which saves a reading of the clock.
                 before, now = now, perf_counter()
                 handler.admitted_seconds.observe(now - before)
         except APIStatusError:
@@ -239,21 +240,24 @@ class AdmissionChain:
             self._phases[handler.phase, attributes.operation].admitted_seconds.observe(now - started_at)
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """What the plugins took, for those who look at the whole server."""
+        """Return the metrics of the chain and of its plugins."""
         phases = [
             ((_TYPES[phase], operation, rejected), seconds)
             for (phase, operation), one in self._phases.items()
             for rejected, seconds in (("false", one.admitted_seconds), ("true", one.rejected_seconds))
             if seconds.count
         ]
-        name, text = "apiserver_admission_step_admission_duration_seconds", "How long all plugins of a phase took."
+        name, text = (
+            "apiserver_admission_step_admission_duration_seconds",
+            "Duration of all plugins of a phase, in seconds.",
+        )
         labels = ("type", "operation", "rejected")
         yield MetricSnapshot(name, "histogram", text, labels, phases)
         yield MetricSnapshot(f"{name}_summary", "summary", f"{text} Quantiles are of the last 500.", labels, phases)
         yield MetricSnapshot(
             "apiserver_admission_controller_admission_duration_seconds",
             "histogram",
-            "How long each plugin took.",
+            "Duration of each plugin, in seconds.",
             ("name", "type", "operation", "rejected"),
             [
                 ((handler.plugin.name, _TYPES[handler.phase], operation, rejected), seconds)
@@ -275,7 +279,7 @@ class AdmissionChain:
         obj: JSONObject,
         attributes: AdmissionAttributes,
     ) -> None:
-        """Ask a plugin that is shown something else than the object; what it changes counts if it succeeds."""
+        """Call a plugin with a copy or frozen view of the object; take over its changes if it succeeds."""
         isolated = attributes.object = isolate(obj)
         try:
             answer = handler.call(attributes)
@@ -296,9 +300,9 @@ class AdmissionChain:
 
     def _failed(self, handler: _Handler, error: Exception) -> None:
         """
-        Report a plugin that does not do its work.
+        Log the failure of a plugin.
 
-        @raise APIStatusError: The request fails with it (500).
+        @raise APIStatusError: The failure policy of the plugin is C{Fail} (500).
         """
         name = handler.plugin.name
         text = f'admission plugin "{name}" failed to complete {handler.phase}'
@@ -324,10 +328,15 @@ def _policy(handler: _Handler) -> str:
 
 def handles_resource(plugin: IAdmissionPlugin, group: str, resource: str, subresource: str) -> bool:
     """
-    Whether a plugin has to do with a resource: it is among its C{resources}, or it does not say any.
+    Return whether a plugin handles a resource: it is listed in C{resources}, or the plugin has no such attribute.
 
-    They are written C{"pods"}, C{"pods/binding"}, C{"deployments.apps"}, C{"deployments.apps/scale"}; C{"pods/*"} is
-    the resource with all its subresources.
+    Entries are C{"pods"}, C{"pods/binding"}, C{"deployments.apps"}, C{"deployments.apps/scale"}; C{"pods/*"} is the
+    resource with all its subresources.
+
+    @param plugin: The plugin.
+    @param group: The API group.
+    @param resource: The plural name.
+    @param subresource: The subresource; C{""} for the main resource.
     """
     named: Sequence[str] | None = getattr(plugin, "resources", None)
     if named is None:
@@ -338,11 +347,11 @@ def handles_resource(plugin: IAdmissionPlugin, group: str, resource: str, subres
 
 def run_until_blocked(answer: object) -> Awaitable[object] | None:
     """
-    Run a coroutine until it has to wait for something.
+    Run a coroutine synchronously up to its first wait.
 
-    Most plugins never wait, and this spares them what it costs to be able to.
+    Most plugins never wait, so this avoids the cost of a Deferred.
 
-    @return: What is left to wait for; L{None} if nothing is.
+    @return: An awaitable of the rest; L{None} if the coroutine has finished.
     """
     if not isinstance(answer, Coroutine):
         return answer if isinstance(answer, Awaitable) else None

@@ -1,5 +1,5 @@
 """
---admission-control-config-file: an C{AdmissionConfiguration}, which has or names the configurations of plugins.
+Reads C{--admission-control-config-file}: an C{AdmissionConfiguration} with the configurations of plugins.
 
 @see: kubernetes/apiserver, C{pkg/admission/config.go}.
 """
@@ -17,25 +17,22 @@ from ..api.resource import GroupVersion, JSONObject
 
 _SCHEME: Final = "k8s.io/apiserver/pkg/server/options/admission.go:48"
 _VERSIONS: Final = ("apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1")
-#: What a file that is one plugin's configuration itself begins with, and whose that is: so it was before there was a
-#: kind for it.
+#: Top-level fields of the legacy format, in which the file is the configuration of one plugin, and that plugin.
 _LEGACY: Final = {"imagePolicy": "ImagePolicyWebhook", "podNodeSelectorPluginConfig": "PodNodeSelector"}
-#: Bytes that such a file may have.
+#: Maximum size of a configuration file, in bytes.
 _MAX_FILE_BYTES: Final = 4 << 20
 
 
 class AdmissionConfigError(Exception):
-    """The server can not have the admission that it is told to have; the text is one line."""
+    """The admission flags or configuration files cannot be used; the text is one line."""
 
 
 def read_configurations(path: str) -> dict[str, JSONValue]:
     """
-    The configurations of admission plugins, decoded, by the plugins' names.
+    Return the decoded configurations of admission plugins by plugin name. Blocks on file I/O.
 
-    Reads files; to be called at the start.
-
-    @param path: Of the C{AdmissionConfiguration}; C{""} for none.
-    @raise BadAdmission: It, or a file that it names, can not be read or makes no sense.
+    @param path: The path of the C{AdmissionConfiguration}; C{""} for none.
+    @raise AdmissionConfigError: The file, or a file that it names, cannot be read or is invalid.
     """
     if not path:
         return {}
@@ -58,9 +55,9 @@ def read_configurations(path: str) -> dict[str, JSONValue]:
 
 def read(file: Path) -> bytes:
     """
-    What is in a file.
+    Return the content of a configuration file.
 
-    @raise OSError: It can not be read, or is too large to be a configuration.
+    @raise OSError: The file cannot be read or is too large.
     """
     with file.open("rb") as stream:
         data = stream.read(_MAX_FILE_BYTES + 1)
@@ -70,7 +67,7 @@ def read(file: Path) -> bytes:
 
 
 def reason(error: OSError, path: str) -> str:
-    """Why a file can not be read, as Go tells it."""
+    """Return the text of Go's C{fs.PathError} for an error of a file."""
     return f"open {path}: {(error.strerror or str(error)).lower()}"
 
 
@@ -109,13 +106,13 @@ def _configurations(value: JSONValue, data: bytes, folder: Path) -> dict[str, JS
     if problems:
         raise ValueError(f"strict decoding error: {', '.join(problems)}")
     for one in plugins:
-        # Of two for one plugin, the reference takes the first.
+        # With several entries for one plugin, the first one is used, as in the reference.
         configurations.setdefault(one.get("name") or "", _configuration(one, folder))
     return configurations
 
 
 def _configuration(plugin: JSONObject, folder: Path) -> JSONValue:
-    """What is there for one plugin: within the file, or in another one."""
+    """Return the configuration of one plugin: the inline value, or the content of the file that it names."""
     inline, path = plugin.get("configuration"), plugin.get("path")
     if inline is not None or not path:
         return inline
@@ -131,10 +128,14 @@ def _configuration(plugin: JSONObject, folder: Path) -> JSONValue:
 
 def check_kind(value: JSONValue, data: bytes, kind: str, versions: tuple[str, ...], scheme: str) -> None:
     """
-    Compare what a configuration says that it is with what it should be.
+    Check the kind and apiVersion of a configuration.
 
-    @param data: It, for the message; C{b""} to show what C{value} is as JSON.
-    @raise ValueError: It is another one, in the reference's words.
+    @param value: The decoded configuration.
+    @param data: The file content for the error text; C{b""} to use C{value} as JSON.
+    @param kind: The expected kind.
+    @param versions: The accepted apiVersions.
+    @param scheme: The location of the Go scheme in the error text.
+    @raise ValueError: The kind or apiVersion is different; the text is the reference's.
     """
     if not isinstance(value, dict):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Decisions of the authorizer about more than the request itself: on behalf of admission, handlers and controllers."""
+"""Authorization checks that admission, handlers and controllers make in addition to that of the request."""
 
 from __future__ import annotations
 

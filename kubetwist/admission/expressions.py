@@ -1,8 +1,8 @@
 """
-Expressions of admission in CEL: what they may name, how they are compiled, and how they are run on a request.
+CEL expressions of admission webhooks and policies: variables, compilation and evaluation.
 
-Webhooks have conditions; policies have conditions, variables, validations, messages, annotations and mutations. All
-see the same variables. The language itself is imported when somebody has an expression.
+Webhooks have match conditions; policies have match conditions, variables, validations, messages, audit annotations and
+mutations. All use the same variables. The CEL packages are imported when the first expression is compiled.
 
 @see: kubernetes/apiserver, C{pkg/admission/plugin/cel}.
 """
@@ -54,7 +54,7 @@ EXPENSIVE_COST: Final = 1000
 
 
 class CostBudgetExceeded(Exception):
-    """Expressions cost more than they may: nothing more is run."""
+    """The runtime cost of expressions exceeds the budget."""
 
     def __init__(self) -> None:
         super().__init__(OUT_OF_BUDGET)
@@ -63,7 +63,7 @@ class CostBudgetExceeded(Exception):
 @frozen
 class OptionalVariables:
     """
-    What expressions may name besides the object, the old one, the request and its namespace.
+    The optional variables (C{OptionalVariableDeclarations}), besides the objects, the request and its namespace.
 
     @ivar params: C{params}: the policy has some.
     @ivar authorizer: C{authorizer}.
@@ -78,10 +78,10 @@ class OptionalVariables:
 @frozen
 class CompilationResult:
     """
-    A compiled expression, or why it is none.
+    A compiled expression or the error of its compilation.
 
-    @ivar error: Begins with C{compilation failed: } where the compiler says so.
-    @ivar internal: Whether the text is right, and a constant part of it has no value nevertheless.
+    @ivar error: The error text; it begins with C{compilation failed: } for compiler errors.
+    @ivar internal: Whether the expression is valid, but a constant part of it fails to evaluate.
     """
 
     text: str
@@ -104,13 +104,13 @@ class Compiler:
     """
     Compiles the expressions of one webhook or policy.
 
-    @ivar variables: Those compiled so far, in their order; what is compiled later may name them.
+    @ivar variables: The compiled variables in their order; later expressions may use them.
     """
 
     def __init__(self, *, composited: bool = False, types: Mapping[str, Type] | None = None) -> None:
         """
-        @param composited: Whether there is C{variables}, as policies have it.
-        @param types: Of variables of which more is known than usual.
+        @param composited: Whether C{variables} is declared, as for policies.
+        @param types: Types of variables that differ from the default ones.
         """
         self._composited = composited
         self._types = types or {}
@@ -130,7 +130,7 @@ class Compiler:
         """
         Compile an expression.
 
-        @param expected: What its value may be; empty for anything.
+        @param expected: The allowed result types; empty for any type.
         """
         from ..cel.errors import CompileErrors, ProgramError
 
@@ -158,7 +158,7 @@ class Compiler:
 
 
 def _type_error(actual: Type, expected: Sequence[Type]) -> str:
-    """What is wrong with the type of an expression; C{""} for nothing."""
+    """Return the error if the result type is not expected; C{""} otherwise."""
     if not expected or actual in expected:
         return ""
     if len(expected) == 1:
@@ -167,7 +167,7 @@ def _type_error(actual: Type, expected: Sequence[Type]) -> str:
 
 
 def _declared(actual: Type) -> Type:
-    """The type of a variable as others see it: what is more than a plain value is dynamic."""
+    """Return the type that other expressions see for a variable: structured types are dynamic."""
     from ..cel.types import DYN, Kind, list_of, map_of
 
     if actual.kind is Kind.LIST:
@@ -183,12 +183,12 @@ def _declared(actual: Type) -> Type:
 @define
 class VersionedRequest:
     """
-    One request as expressions see it, shared by all that look at it in one form.
+    A request with its objects converted to one version (C{admission.VersionedAttributes}).
 
-    @ivar object: The object in that form, with C{kind} and C{apiVersion}; L{None} for none.
-    @ivar old_object: Likewise.
-    @ivar request: C{request}.
-    @ivar namespace: C{namespaceObject}; L{None} for what is in no namespace.
+    @ivar object: The converted object with C{kind} and C{apiVersion}; L{None} for none.
+    @ivar old_object: The converted old object; L{None} for none.
+    @ivar request: The variable C{request}.
+    @ivar namespace: The variable C{namespaceObject}; L{None} for cluster-scoped objects.
     """
 
     object: JSONObject | None
@@ -211,7 +211,7 @@ class VersionedRequest:
     def activation(
         self, names: OptionalVariables, authorizer: Authorizer | None, params: JSONObject | None
     ) -> dict[str, Value]:
-        """The values of the variables."""
+        """Return the values of the variables."""
         values: dict[str, Value] = {
             "object": self.object,
             "oldObject": self.old_object,
@@ -230,7 +230,7 @@ class VersionedRequest:
 
 
 def namespace_object(namespace: JSONObject | None) -> JSONObject | None:
-    """What expressions see of a namespace."""
+    """Return the part of a namespace that expressions can use."""
     if namespace is None:
         return None
     meta = namespace["metadata"]
@@ -241,7 +241,7 @@ def namespace_object(namespace: JSONObject | None) -> JSONObject | None:
 
 
 def cel_authorizer(attributes: AdmissionAttributes) -> Authorizer:
-    """What answers expressions about the rights of the user of a request; one for all expressions of a request."""
+    """Return the variable C{authorizer} for the user of a request; all expressions of a request share it."""
     from ..cel.library.authz import Authorizer
 
     authorizer = attributes.context.authorizer
@@ -308,9 +308,10 @@ async def evaluate_with_authorizer(run: Callable[[], _Result], attributes: Admis
 @frozen
 class EvaluationResult:
     """
-    What an expression gave.
+    The result of an evaluation.
 
-    @ivar error: Why it gave nothing; C{""} when it gave C{value}.
+    @ivar value: The value, if C{error} is empty.
+    @ivar error: The error text; C{""} on success.
     """
 
     value: Any = None
@@ -361,9 +362,9 @@ class Evaluation:
 
     def run(self, expression: CompilationResult) -> EvaluationResult:
         """
-        Run an expression.
+        Evaluate an expression.
 
-        @raise OutOfBudget: It, or what it needs, costs too much.
+        @raise CostBudgetExceeded: The expression or the variables that it uses exceed the budget.
         """
         from ..cel.errors import EvaluationError
 
@@ -395,7 +396,7 @@ class Evaluation:
 
 
 class MatchConditionError(Exception):
-    """It can not be told whether a request is meant; the failure policy decides. The text is the reference's."""
+    """A match condition failed to evaluate; the failure policy applies. The text is the reference's."""
 
 
 class MatchConditions:
@@ -408,9 +409,9 @@ class MatchConditions:
 
     def matches(self, evaluation: Evaluation) -> bool:
         """
-        Whether all hold. One that does not decides, whatever is wrong with others.
+        Return whether all conditions are true. A false condition takes precedence over errors of other conditions.
 
-        @raise ConditionsFailed: Some can not be told.
+        @raise MatchConditionError: A condition failed to evaluate, and none is false.
         """
         outcomes = []
         try:

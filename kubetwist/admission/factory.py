@@ -1,4 +1,4 @@
-"""Names an admission plugin without importing it: Twisted imports every drop-in merely to list it."""
+"""Factory of an admission plugin that imports its module on demand: Twisted imports all drop-ins to list plugins."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 @frozen
 class AdmissionPluginFactory:
     """
-    Makes a plugin when it is asked to.
+    Creates an admission plugin on demand.
 
     @ivar place: C{"module:class"}. The class has a class method C{configured}, called as
         L{IAdmissionPluginFactory.make} is; or it is called without arguments, if it needs neither server nor
         configuration.
-    @ivar default: Whether it is on unless switched off.
-    @ivar after: The plugin that it comes after; C{""} for the usual place.
+    @ivar default: Whether the plugin is enabled by default.
+    @ivar after: The name of the plugin that precedes it; C{""} for the default position.
     """
 
     name: str

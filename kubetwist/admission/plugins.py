@@ -1,4 +1,4 @@
-"""Which admission plugins a server has: what is found, what is switched on, in which order they are asked."""
+"""Discovers, enables and orders admission plugins, and builds the admission chain."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ ALL_ORDERED_PLUGINS: Final = (
     "ResourceQuota",
     "AlwaysDeny",
 )
-#: What policies and webhooks see is what plugins in the server have made of an object; and a quota counts what is left.
+#: Third-party plugins run before this plugin: policies and webhooks see their changes, and quotas count the result.
 THIRD_PARTY_BEFORE: Final = "MutatingAdmissionPolicy"
 
 
 class PluginInitError(AdmissionConfigError):
-    """Plugins that are asked for and not found, found twice, or that can not be made."""
+    """A plugin is unknown, installed twice, misplaced, or its constructor failed."""
 
 
 def installed(only: Iterable[IAdmissionPluginFactory] | None = None) -> dict[str, IAdmissionPluginFactory]:
@@ -80,7 +80,7 @@ def installed(only: Iterable[IAdmissionPluginFactory] | None = None) -> dict[str
     Return the factories of installed plugins, by name.
 
     @param only: Factories to use instead of those that Twisted finds.
-    @raise UnknownPlugins: Two have the same name, or one does not provide L{IAdmissionPluginFactory}.
+    @raise PluginInitError: Two have the same name, or one does not provide L{IAdmissionPluginFactory}.
     """
     factories: dict[str, Any] = {}
     for factory in getPlugins(IAdmissionPluginFactory) if only is None else only:
@@ -95,19 +95,19 @@ def installed(only: Iterable[IAdmissionPluginFactory] | None = None) -> dict[str
 
 def order(factories: Mapping[str, IAdmissionPluginFactory]) -> list[str]:
     """
-    All plugins in the order that they are asked in.
+    Return the names of all plugins in the order of their calls.
 
-    Those of the reference have a fixed place. Another comes after the one that its C{after} names, or else where all
-    others come; several at one place are sorted by name.
+    The plugins of the reference have a fixed order. A third-party plugin follows the plugin that its C{after} names, or
+    is inserted before L{THIRD_PARTY_BEFORE}; plugins at the same position are sorted by name.
 
-    @raise UnknownPlugins: One wants to come after what is not there, or after itself.
+    @raise PluginInitError: C{after} names an unknown plugin, or there is a cycle.
     """
     known = {*ALL_ORDERED_PLUGINS, *factories}
     behind: dict[str, list[str]] = {}
     for name in sorted(set(factories) - set(ALL_ORDERED_PLUGINS)):
         place = getattr(factories[name], "after", None) or ""
         if place and place not in known:
-            raise PluginInitError(f"admission plugin {name} wants to come after {place}, which is not there")
+            raise PluginInitError(f"admission plugin {name} must follow {place}, which is not installed")
         behind.setdefault(place, []).append(name)
     result: list[str] = []
 
@@ -124,7 +124,7 @@ def order(factories: Mapping[str, IAdmissionPluginFactory]) -> list[str]:
         add(name)
     lost = set(factories).difference(result)
     if lost:
-        raise PluginInitError(f"admission plugins that want to come after each other: {', '.join(sorted(lost))}")
+        raise PluginInitError(f"admission plugins with a cycle in their order: {', '.join(sorted(lost))}")
     return result
 
 
@@ -138,14 +138,15 @@ def build_chain(
     only: Iterable[IAdmissionPluginFactory] | None = None,
 ) -> AdmissionChain:
     """
-    Make the chain of what is found as Twisted plugins.
+    Build the admission chain from the installed Twisted plugins.
 
-    @param enabled: Names to switch on besides the default ones.
-    @param disabled: Names to switch off.
-    @param configurations: By name, what --admission-control-config-file has for the plugins.
-    @param traced: Whether requests leave spans.
+    @param enabled: Names to enable in addition to the default ones.
+    @param disabled: Names to disable.
+    @param server: The server, as plugins see it.
+    @param configurations: Plugin configurations by name, from C{--admission-control-config-file}.
+    @param traced: Whether to create a span for each call of a plugin.
     @param only: Factories to use instead of the installed plugins.
-    @raise UnknownPlugins: A name that no plugin has, or two have; or a plugin that can not be made.
+    @raise PluginInitError: A name is unknown or ambiguous, or a plugin cannot be created.
     """
     factories = installed(only)
     enabled, disabled = set(enabled), set(disabled)
@@ -162,9 +163,9 @@ def build_chain(
 
 def check_names(enabled: set[str], disabled: set[str], factories: Mapping[str, IAdmissionPluginFactory]) -> None:
     """
-    Compare what is asked for with what there is.
+    Check the names of enabled and disabled plugins.
 
-    @raise UnknownPlugins: In the reference's words.
+    @raise PluginInitError: A name is unknown, or enabled and disabled; the text is the reference's.
     """
     for flag, names in (("enable", enabled), ("disable", disabled)):
         for name in sorted(names):

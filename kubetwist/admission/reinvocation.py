@@ -1,4 +1,4 @@
-"""What webhooks and policies that change objects remember from one round to the next, and how they change them."""
+"""Reinvocation state of mutating webhooks and policies, and in-place replacement of objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..api.resource import JSONObject
 @define
 class ReinvokeContext:
     """
-    What is remembered of the first round.
+    The state that a plugin keeps from the first round (C{webhookReinvokeContext}).
 
     @ivar last: The object as it was left.
     @ivar called: Those who want to see later changes.
@@ -23,18 +23,18 @@ class ReinvokeContext:
     to_reinvoke: set[str] = field(factory=set)
 
     def require_reinvocation(self) -> None:
-        """The object is another than those saw who were called."""
+        """Mark the webhooks that were called for reinvocation, because the object has changed since."""
         self.to_reinvoke |= self.previously_invoked
         self.previously_invoked = set()
 
 
 def canonical_json(obj: JSONObject | None) -> bytes:
-    """An object, to compare it with: what it says, whatever the order of its keys."""
+    """Return an object as JSON with sorted keys, for comparison; C{b""} for L{None}."""
     return b"" if obj is None else orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
 
 
 def replace_in_place(obj: JSONObject, new: JSONObject) -> None:
-    """Make an object another, in place: the store holds on to it, and to its metadata."""
+    """Replace the content of an object in place: the store keeps references to it and to its metadata."""
     meta, fresh = obj.get("metadata"), new.get("metadata")
     obj.clear()
     obj.update(new)

@@ -1,4 +1,4 @@
-"""The admission chain where requests are traced: each plugin that is asked has a span."""
+"""The admission chain with tracing: each call of a plugin has a span."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .chain import AdmissionChain
 
 
 class TracedChain(AdmissionChain):
-    """The same, with spans that are called after the plugins."""
+    """Creates a span for each call of a plugin, named after the plugin."""
 
     def _caller(
         self, call: Callable[[AdmissionAttributes], Any], name: str, phase: str, operation: str

@@ -1,8 +1,8 @@
 """
-What is wrong with the expressions of a policy when they are held against the kinds that it is for.
+Type checking of the expressions of a ValidatingAdmissionPolicy against the kinds that it matches.
 
-Policies see objects as anything at all, so a mistyped field is found when a request comes. Types of the kinds that a
-policy names find it before; that is told in its status, and changes nothing else.
+Expressions are compiled with dynamic types, so a misspelled field is found when a request is evaluated. Type checking
+finds it earlier; the result is reported in the status of the policy and has no other effect.
 
 @see: kubernetes/apiserver, C{pkg/admission/plugin/policy/validating/typechecking.go}.
 """
@@ -18,7 +18,7 @@ from .expressions import Compiler, OptionalVariables
 if TYPE_CHECKING:
     from ..cel.schemas import Declaration
 
-#: How many kinds are looked at for one rule.
+#: Maximum number of kinds that are checked for a policy.
 MAX_KINDS_PER_RULE: Final = 10
 
 
@@ -26,9 +26,9 @@ def kinds_to_check(
     policy: JSONObject, kinds_of: Callable[[GroupVersionResource], Iterable[GroupVersionKind]]
 ) -> list[GroupVersionKind]:
     """
-    The kinds that the rules of a policy name; rules with wildcards name none.
+    Return the kinds that the rules of a policy match; rules with wildcards are skipped.
 
-    @param kinds_of: Finds the kinds of a resource.
+    @param kinds_of: Returns the kinds of a resource.
     """
     found: set[GroupVersionKind] = set()
     for rule in (policy["spec"].get("matchConstraints") or {}).get("resourceRules") or ():
@@ -57,10 +57,10 @@ def expression_warnings(
     policy: JSONObject, kinds: Sequence[tuple[GroupVersionKind, Declaration]], params: Declaration | None
 ) -> list[JSONObject]:
     """
-    The C{expressionWarnings} of a ValidatingAdmissionPolicy's status.
+    Return the C{expressionWarnings} of a ValidatingAdmissionPolicy's status.
 
-    @param kinds: What the policy is for, with their types.
-    @param params: The type of its parameters, where that is known.
+    @param kinds: The kinds that the policy matches, with their types.
+    @param params: The type of the parameters; L{None} if unknown.
     """
     spec = policy["spec"]
     compilers = [(gvk, _compiler(spec, declaration, params)) for gvk, declaration in kinds]

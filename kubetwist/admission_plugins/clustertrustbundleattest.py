@@ -1,4 +1,4 @@
-"""Who may tell the cluster whose certificates to trust: those who may attest for the signer."""
+"""ClusterTrustBundleAttest: writing a ClusterTrustBundle requires the permission C{attest} on its signer."""
 
 from __future__ import annotations
 

@@ -31,27 +31,27 @@ from .pluginconfig import (
 if TYPE_CHECKING:
     from ..registry.admissioncontext import ServerAdmissionContext
 
-#: Keys of audit annotations begin with it.
+#: Prefix of the keys of audit annotations.
 _PREFIX: Final = "imagepolicywebhook.image-policy.k8s.io/"
-#: Annotations of pods with this in their key are told to the webhook.
+#: Annotations of pods whose key contains this are sent to the webhook.
 _FORWARDED_ANNOTATIONS: Final = ".image-policy.k8s.io/"
 _FAILED_OPEN: Final = "alpha.image-policy.k8s.io/failed-open"
-#: Reviews that are remembered.
+#: Maximum number of cached reviews.
 _MAX_CACHE_ENTRIES: Final = 1024
-#: Seconds that a call may take; client-go's webhooks have 30.
+#: Timeout of a call in seconds, as for client-go's webhooks.
 _CALL_TIMEOUT: Final = 30.0
-#: Bytes that an answer may have.
+#: Maximum size of a response, in bytes.
 _MAX_RESPONSE_BYTES: Final = 1 << 20
 
 
 @frozen
 class WebhookTimings:
     """
-    How long things are, in seconds.
+    TTLs and delays, in seconds.
 
-    @ivar allow_ttl: How long it is remembered that a pod is allowed.
-    @ivar deny_ttl: How long, that it is not.
-    @ivar retry_backoff: How long to wait before the first try again.
+    @ivar allow_ttl: The cache TTL of allowed reviews.
+    @ivar deny_ttl: The cache TTL of denied reviews.
+    @ivar retry_backoff: The delay before the first retry.
     """
 
     allow_ttl: float = 300.0
@@ -96,7 +96,7 @@ class ImagePolicyWebhook:
     See kubernetes, C{plugin/pkg/admission/imagepolicy/admission.go}.
 
     @ivar post: Sends a review.
-    @ivar default_allow: Whether a pod may run if the webhook does not answer.
+    @ivar default_allow: Whether pods are admitted if the webhook fails.
     """
 
     name: ClassVar[str] = "ImagePolicyWebhook"
@@ -164,11 +164,11 @@ class ImagePolicyWebhook:
 
     async def _ask(self, spec: JSONObject) -> JSONObject:
         """
-        The status that the webhook gives a review.
+        Return the status of a review by the webhook.
 
-        @raise CallError: It can not be reached.
-        @raise APIStatusError: It does not like the review.
-        @raise ValueError: It does not answer with one.
+        @raise CallError: The webhook cannot be reached.
+        @raise APIStatusError: The webhook rejected the review.
+        @raise ValueError: The response is not a review.
         """
         review = {
             "kind": "ImageReview",
@@ -189,9 +189,9 @@ class ImagePolicyWebhook:
 
     def _handle_webhook_error(self, attributes: AdmissionAttributes, pod: JSONObject, error: Exception) -> None:
         """
-        Decide without the webhook.
+        Apply C{defaultAllow} after a failed call.
 
-        @raise APIStatusError: It is refused.
+        @raise APIStatusError: Pods are not admitted by default (403).
         """
         if not self.default_allow:
             if isinstance(error, APIStatusError):

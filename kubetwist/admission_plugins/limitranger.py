@@ -17,7 +17,7 @@ from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from ..registry.core.pod.resources import ResourceList, aggregate_container_resources, amounts
 
 ANNOTATION: Final = "kubernetes.io/limit-ranger"
-#: Resources of a pod as a whole that count.
+#: Pod-level resources that limits of type C{Pod} apply to.
 _POD_LEVEL_RESOURCES: Final = ("cpu", "memory")
 
 _Rule = Callable[[str, str, Quantity, ResourceList, ResourceList], str | None]
@@ -100,7 +100,7 @@ def _limits(limit_range: JSONObject, kind: str) -> Iterator[JSONObject]:
 
 
 def _merge_pod_resource_defaults(pod: JSONObject, limit_range: JSONObject) -> None:
-    """Give containers the defaults for what they do not say, and tell so in an annotation."""
+    """Set the default requests and limits of containers, and record that in an annotation."""
     limits: JSONObject = {}
     requests: JSONObject = {}
     for limit in _limits(limit_range, "Container"):

@@ -16,7 +16,7 @@ from ..interfaces import IMutatingAdmission
 #: Namespaces that the server itself needs.
 IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
 _NAMESPACES: Final = GroupResource("", "namespaces")
-#: Whoever asks what somebody may do in a namespace is not told whether there is one.
+#: Access reviews do not reveal whether a namespace exists.
 _REVIEWS: Final = "localsubjectaccessreviews"
 
 

@@ -25,17 +25,17 @@ from .authorization import authorize
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest
 
-#: Who signs the certificates of kubelets.
+#: The signers of kubelet certificates.
 _KUBELET_SIGNERS: Final = ("kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet")
-#: What it takes to ask for a token for an audience that the pod does not name; the audience is the resource.
+#: The verb that allows tokens for audiences that the pod does not name; the resource is the audience.
 _AUDIENCE_VERB: Final = "request-serviceaccounts-token-audience"
 
 
 async def admit_service_account_token(attributes: AdmissionAttributes, request: JSONObject, node: str) -> None:
     """
-    A node asks for tokens that end with a pod on it, for audiences that the pod needs.
+    Check a token request of a node: the token must be bound to a pod on the node, for audiences that the pod needs.
 
-    @raise APIStatusError: For another (403), or there is no such pod (404).
+    @raise APIStatusError: The token is not allowed (403), or the pod does not exist (404).
     """
     spec = request.get("spec") or {}
     reference = spec.get("boundObjectRef") or {}
@@ -84,9 +84,9 @@ async def _check_audience(attributes: AdmissionAttributes, audiences: list[str],
 
 def _needs_audience(attributes: AdmissionAttributes, pod: JSONObject, audience: str, problems: list[str]) -> bool:
     """
-    Whether a volume of a pod needs tokens for an audience.
+    Return whether a volume of a pod needs tokens for an audience.
 
-    @param problems: Told what is not there that would have to be looked at.
+    @param problems: Receives the error texts for missing objects.
     """
     for volume in pod["spec"].get("volumes") or ():
         for source in (volume.get("projected") or {}).get("sources") or ():
@@ -131,18 +131,18 @@ class _Missing(Exception):
 def _existing(attributes: AdmissionAttributes, group: str, resource: str, namespace: str, name: str) -> JSONObject:
     found = attributes.context.view(group, resource, namespace, name)
     if found is None:
-        # Those who look into caches are told of the singular in the reference.
+        # The reference's listers use the singular in this error text.
         raise _Missing(f"{GroupResource(group, resource.removesuffix('s'))} {quoted(name)} not found")
     return found
 
 
 def admit_pod_certificate_request(attributes: AdmissionAttributes, node: str) -> None:
     """
-    A node asks for certificates of pods that run on it, as they are now.
+    Check a PodCertificateRequest of a node: the pod must run on the node and match the request.
 
-    What may only be news that have not come here yet is a 500, after which clients try again.
+    A mismatch that may come from a stale cache is a 500, after which clients retry.
 
-    @raise APIStatusError: For another.
+    @raise APIStatusError: The request is not allowed.
     """
     if attributes.operation != CREATE:
         raise attributes.forbidden(f"unexpected operation {attributes.operation}")
@@ -200,9 +200,9 @@ def _named(attributes: AdmissionAttributes, resource: str, namespace: str, name:
 
 def admit_csr(attributes: AdmissionAttributes, node: str) -> None:
     """
-    A node asks for certificates of kubelets only in its own name.
+    Check a CertificateSigningRequest of a node: kubelet certificates must be for its own name.
 
-    @raise APIStatusError: In another (403).
+    @raise APIStatusError: The certificate is for another name (403).
     """
     if attributes.operation != CREATE or attributes.subresource:
         return
@@ -217,7 +217,7 @@ def admit_csr(attributes: AdmissionAttributes, node: str) -> None:
     from cryptography.x509.oid import NameOID
 
     names = request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    # Of several the last counts, as in Go.
+    # The last common name is used, as in Go.
     if not names or names[-1].value != f"system:node:{node}":
         raise attributes.forbidden(f"can only create a node CSR with CN=system:node:{node}")
 

@@ -57,8 +57,9 @@ _KUBELET_DOMAINS: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")
 _RESTRICTED_DOMAIN: Final = ("node-restriction.kubernetes.io",)
 _API_DOMAINS: Final = ("kubernetes.io", "k8s.io")
 
-#: What kubelets tell of a claim's volume while it grows.
+#: Metadata that changes with every write.
 _IGNORED_METADATA: Final = ("resourceVersion", "managedFields")
+#: Status fields of a claim that kubelets may set while its volume is resized.
 _CLAIM_STATUS: Final = ("capacity", "conditions", "allocatedResources", "allocatedResourceStatuses")
 
 
@@ -257,7 +258,7 @@ def _admit_pvc_status(attributes: AdmissionAttributes, node: str) -> None:
 
 
 def _comparable(claim: JSONObject) -> JSONObject:
-    """A claim without what kubelets may tell of it, and what changes with every write."""
+    """Return a claim without the fields that kubelets may change and the metadata that every write changes."""
     meta = {
         name: value for name, value in claim["metadata"].items() if name not in ("resourceVersion", "managedFields")
     }
@@ -304,7 +305,7 @@ def _written_name(attributes: AdmissionAttributes) -> str:
 
 
 def _admit_resource_slice(attributes: AdmissionAttributes, node: str) -> None:
-    """Only what the authorizer can not see: what is in a new slice, and which ones a collection consists of."""
+    """Only what the authorizer cannot see: what is in a new slice, and which ones a collection consists of."""
     if attributes.operation == CREATE:
         verb, found = "create", _object(attributes)
     elif attributes.operation == DELETE:

@@ -14,12 +14,12 @@ from ..api.errors import (
 from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 
-#: Lists in a configuration may not be longer.
+#: Maximum length of lists in a configuration.
 MOST_ITEMS: Final = 10_000
 
 
 class InvalidConfiguration(ValueError):
-    """The configuration of a plugin can not be used; says why."""
+    """The configuration of a plugin cannot be used; says why."""
 
 
 def minor(server: AdmissionContext) -> int:
@@ -29,10 +29,13 @@ def minor(server: AdmissionContext) -> int:
 
 def of_kind(configuration: JSONValue, kind: str, api_versions: Collection[str], fields: Collection[str]) -> JSONObject:
     """
-    Make sure that a configuration is of a kind, and has no fields but these.
+    Check the kind and the fields of a configuration and return it.
 
-    @param configuration: As decoded from JSON or YAML.
-    @raise InvalidConfiguration: It is not.
+    @param configuration: The value decoded from JSON or YAML.
+    @param kind: The expected kind.
+    @param api_versions: The accepted apiVersions.
+    @param fields: The allowed fields besides kind and apiVersion.
+    @raise InvalidConfiguration: The kind is different or a field is unknown.
     """
     if not isinstance(configuration, dict):
         raise InvalidConfiguration(f"expected {kind}, got {type(configuration).__name__}")
@@ -44,9 +47,9 @@ def of_kind(configuration: JSONValue, kind: str, api_versions: Collection[str], 
 
 def only(value: JSONValue, fields: Collection[str], path: str) -> JSONObject:
     """
-    An object that has no fields but these; an empty one for nothing.
+    Return an object that has only these fields; an empty object for null.
 
-    @raise InvalidConfiguration: It is something else.
+    @raise InvalidConfiguration: It is not an object or has other fields.
     """
     if value is None:
         return {}
@@ -60,9 +63,9 @@ def only(value: JSONValue, fields: Collection[str], path: str) -> JSONObject:
 
 def items(value: JSONValue, path: str) -> list[JSONValue]:
     """
-    A list; an empty one for nothing.
+    Return a list; an empty list for null.
 
-    @raise InvalidConfiguration: It is something else, or too long.
+    @raise InvalidConfiguration: It is not a list, or too long.
     """
     if value is None:
         return []
@@ -75,9 +78,9 @@ def items(value: JSONValue, path: str) -> list[JSONValue]:
 
 def text(value: JSONValue, path: str) -> str:
     """
-    A string; C{""} for nothing.
+    Return a string; C{""} for null.
 
-    @raise InvalidConfiguration: It is something else.
+    @raise InvalidConfiguration: It is not a string.
     """
     if value is None:
         return ""
@@ -89,9 +92,9 @@ def text(value: JSONValue, path: str) -> str:
 @contextmanager
 def collected() -> Iterator[list[FieldError]]:
     """
-    Gather what is wrong.
+    Collect field errors in a C{with} block and raise them at its end.
 
-    @raise InvalidConfiguration: Something was.
+    @raise InvalidConfiguration: There are errors.
     """
     causes: list[FieldError] = []
     yield causes

@@ -19,7 +19,7 @@ from .pluginconfig import minor
 if TYPE_CHECKING:
     from ..api.admission import AdmissionContext
 
-#: What is compared, and in which power of ten it is told.
+#: The compared resources, each with the power of ten of the quantities in error texts.
 _COMPARED: Final = (("cpu", -3), ("memory", 0))
 _ZERO: Final = Quantity.parse("0")
 _OS: Final = "kubernetes.io/os"

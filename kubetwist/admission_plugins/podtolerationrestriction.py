@@ -101,7 +101,7 @@ def _of_namespace(attributes: AdmissionAttributes, annotation: str) -> list[JSON
     """
     The tolerations in an annotation of the namespace; L{None} if there is no such annotation.
 
-    @raise APIStatusError: They can not be read (500), or there is no namespace (404).
+    @raise APIStatusError: They cannot be read (500), or there is no namespace (404).
     """
     namespace = attributes.context.view("", "namespaces", "", attributes.namespace)
     if namespace is None:

@@ -1,4 +1,4 @@
-"""Tells pods the zone and region of the node that they are bound to, as labels."""
+"""PodTopologyLabels: copies the zone and region labels of the node to a pod when it is bound."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zope.interface import implementer
 from ..api.admission import AdmissionAttributes
 from ..interfaces import IMutatingAdmission
 
-#: What pods are told.
+#: The labels that are copied.
 LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 

@@ -54,10 +54,10 @@ _API_VERSIONS: Final = (
 @frozen
 class LimitedResource:
     """
-    What nobody may use without a quota for it.
+    A resource that may not be used without a quota (C{limitedResources}).
 
-    @ivar match_contains: Of the names of what is used, parts.
-    @ivar match_scopes: What objects may not have, as requirements.
+    @ivar match_contains: Substrings of resource names that are limited.
+    @ivar match_scopes: Scope selector requirements of limited objects.
     """
 
     group: str
@@ -126,9 +126,9 @@ class ResourceQuota:
         self, attributes: AdmissionAttributes, charges: Mapping[str, ResourceList], commit: Commit
     ) -> int:
         """
-        Write the object and what its quotas say is used.
+        Write the object and the new usage of its quotas in one transaction.
 
-        @raise APIStatusError: Others have used it up by now (403).
+        @raise APIStatusError: Concurrent writes have exhausted a quota (403).
         """
 
         def change(quota: JSONObject) -> None:
@@ -149,9 +149,9 @@ class ResourceQuota:
         self, quotas: Sequence[JSONObject], attributes: AdmissionAttributes, obj: JSONObject
     ) -> dict[str, ResourceList]:
         """
-        What a write uses of each quota, by the names of those that it uses anything of.
+        Return the usage that a write adds to each quota, by quota name; quotas without added usage are left out.
 
-        @raise APIStatusError: A quota can not be reckoned with, or one is missing.
+        @raise APIStatusError: A quota cannot be evaluated, or a required quota is missing.
         """
         group, resource = attributes.group, attributes.resource
         covered: set[str] = set()
@@ -187,9 +187,9 @@ class ResourceQuota:
         covered_scopes: Sequence[JSONObject],
     ) -> None:
         """
-        Look whether there are quotas for all that needs one.
+        Check that limited resources are covered by a quota.
 
-        @raise APIStatusError: One is missing.
+        @raise APIStatusError: A quota is missing (403).
         """
         group, resource = attributes.group, attributes.resource
         needed = {
@@ -228,9 +228,9 @@ def _hard(quota: JSONObject) -> JSONObject:
 
 def _restricted_resources(quota: JSONObject, attributes: AdmissionAttributes, obj: JSONObject) -> set[str]:
     """
-    What a quota counts of this object; nothing if it does not concern it.
+    Return the resources of a quota that the object uses; empty if the quota does not match.
 
-    @raise APIStatusError: It does, and can not, as the object or the quota does not say enough (403).
+    @raise APIStatusError: The quota matches, but the object does not set a required resource (403).
     """
     group, resource = attributes.group, attributes.resource
     restricted = matching_resources(group, resource, _hard(quota))
@@ -250,16 +250,16 @@ def _restricted_resources(quota: JSONObject, attributes: AdmissionAttributes, ob
 
 def _add_usage(quota: JSONObject, delta: ResourceList, attributes: AdmissionAttributes) -> JSONObject:
     """
-    What is used of a quota with this write.
+    Return the used amounts of a quota after this write.
 
-    @raise APIStatusError: More than there is (403).
+    @raise APIStatusError: The quota is exceeded (403).
     """
     hard = amounts(_hard(quota))
     used = amounts((quota.get("status") or {}).get("used"))
     requested = {name: amount for name, amount in delta.items() if name in hard}
     total = {name: used.get(name, _ZERO) + amount for name, amount in requested.items()}
     exceeded = [name for name, amount in total.items() if amount > hard[name]]
-    # A status tells what is so already.
+    # The status contains the current usage.
     if exceeded and attributes.subresource != "status":
         why = (
             f"exceeded quota: {quota['metadata']['name']}, requested: {in_text(requested, exceeded)}, "

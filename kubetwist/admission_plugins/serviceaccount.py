@@ -174,7 +174,7 @@ def token_volume() -> JSONObject:
 
 
 def _check_mirror(pod: JSONObject, attributes: AdmissionAttributes) -> None:
-    """What a kubelet shows of pods that it runs by itself can not use what only the server has."""
+    """What a kubelet shows of pods that it runs by itself cannot use what only the server has."""
     spec = pod["spec"]
     if spec.get("serviceAccountName"):
         raise attributes.forbidden("a mirror pod may not reference service accounts")

@@ -1,1 +1,1 @@
-"""Who did what: which requests are told of, in which words, and to whom."""
+"""Audit logging: the policy, the events of requests, and the log and webhook backends."""

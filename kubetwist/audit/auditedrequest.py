@@ -1,7 +1,7 @@
 """
-Requests as they are where there is an audit: what is answered leaves a trail, and may have to wait until it does.
+The request class of servers with an audit policy: it records the stages of a request in its audit context.
 
-Without an audit no request is one of these.
+In blocking modes the response is sent after the event was written. Without an audit policy this class is not used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .auditor import Auditor
     from .trail import AuditContext
 
-#: Seconds that the outcome of a write is waited for whose client has gone.
+#: Seconds after which the event of a write is completed if the client has disconnected and the handler still runs.
 DISCONNECTED_WRITE_TIMEOUT: Final = 60.0
 
 _JSON: Final = b"application/json"
@@ -32,19 +32,19 @@ _YAML: Final = b"application/yaml"
 
 def audited_request(auditor: Auditor) -> type[KubeRequest]:
     """
-    The class of the requests of a server.
+    Return the request class of a server.
 
-    @param auditor: Creates the trails of the requests.
+    @param auditor: Creates the audit contexts of the requests.
     """
     return type("AuditedRequest", (AuditedRequest,), {"auditor": auditor})
 
 
 class AuditedRequest(KubeRequest):
     """
-    One request.
+    A request that is audited.
 
-    @cvar auditor: Of the server.
-    @ivar received: When it came, a POSIX time.
+    @cvar auditor: The auditor of the server.
+    @ivar received: The time when the body was complete, in seconds since the epoch.
     """
 
     auditor: Auditor
@@ -54,19 +54,23 @@ class AuditedRequest(KubeRequest):
     _early_annotations: tuple[tuple[str, str, str], ...] = ()
 
     def serve(self, body: bytes) -> None:
-        """The body has arrived: answer, now or later."""
+        """Record the time and handle the request; called when the body is complete."""
         self.received = time()
         super().serve(body)
 
     def annotate(self, key: str, value: str, level: str) -> None:
-        """Have the audit event say something; what is said before it is known whose request this is waits for that."""
+        """Add an audit annotation; annotations before authentication are kept until the audit context exists."""
         if self.audit is not None:
             self.audit.annotate(key, value, level)
         elif self.user is None:
             self._early_annotations = (*self._early_annotations, (key, value, level))
 
     def attach_audit(self, trail: AuditContext | None) -> None:
-        """It is known now whose request this is, and whether it is told of."""
+        """
+        Set the audit context and add the annotations that were made before authentication.
+
+        @param trail: The context; L{None} if the policy has level C{None} for the request.
+        """
         self.audit = trail
         early, self._early_annotations = self._early_annotations, ()
         if trail is not None:
@@ -74,7 +78,7 @@ class AuditedRequest(KubeRequest):
                 trail.annotate(key, value, level)
 
     def audit_response_status(self, status: JSONObject) -> None:
-        """What is answered is this Status."""
+        """Record the Status that is sent as the response."""
         if self.audit is not None:
             self.audit.set_response_status(status)
         elif status.get("kind") == "Status":
@@ -141,13 +145,13 @@ class AuditedRequest(KubeRequest):
         return super().processingFailed(reason)
 
     def panic(self, reason: Failure) -> None:
-        """A bug ends this request."""
+        """Record that an unexpected exception ended the request (stage C{Panic})."""
         if self.audit is not None:
             self._note_user()
             self.audit.panic(reason.getErrorMessage())
 
     def connectionLost(self, reason: Failure) -> None:
-        """The client has gone before the answer was finished."""
+        """Complete the event of a request whose client disconnected before the end of the response."""
         super().connectionLost(reason)
         trail = self.audit
         if trail is None or trail.completed:
@@ -155,12 +159,12 @@ class AuditedRequest(KubeRequest):
         if trail.started or trail.long_running or self.method in (b"GET", b"HEAD"):
             self._complete()
         else:
-            # What was begun goes on, and what came of it is worth telling.
+            # The write continues without the client, and its result belongs in the event.
             self.site.reactor.callLater(DISCONNECTED_WRITE_TIMEOUT, self._complete)
 
     def _complete(self) -> Deferred[bool] | None:
         self._note_user()
-        assert self.audit is not None, "only what is told of is completed"
+        assert self.audit is not None, "only requests with an audit context are completed"
         return self.audit.response_complete()
 
     def _note_user(self) -> None:
@@ -171,13 +175,13 @@ class AuditedRequest(KubeRequest):
             trail.constraint = self.impersonation_constraint
 
     def _audit_rejected(self, code: int) -> None:
-        """Tell of a request that was answered before it was known whose it is."""
+        """Emit the event of a request that failed before or during authentication."""
         refusal = self._error_status
         if refusal is None or code not in (400, 401) or self.user is not None or self.finished or self.disconnected:
             return
         self._error_status = None
         if not hasattr(self, "info"):
-            # It is none of the API's: somebody in front of the filters has answered.
+            # A handler in front of the filters has answered: this is not an API request.
             return
         trail = self.auditor.begin_audit(self, None)
         if trail is not None:
@@ -188,6 +192,6 @@ class AuditedRequest(KubeRequest):
             trail.authentication_failed(code)
 
     def _is_object(self) -> bool:
-        """Whether what is answered has a kind: it does below the paths of the API, but for OpenAPI and the like."""
+        """Return whether the response is an API object: true below /api and /apis, false for OpenAPI and the like."""
         path = self.path
         return path.startswith(b"/api") and path[4:5] in (b"", b"/", b"s")

@@ -1,4 +1,4 @@
-"""The audit of one server: its policy and where its events go."""
+"""The auditor of a server: applies the audit policy and passes events to the backends."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _PEER = "audit peer"
 
 class Auditor:
     """
-    Decides which requests are told of, and tells of them.
+    Applies the audit policy to requests and passes their events to the backends.
 
-    @ivar strict: Some backend fails requests whose first event it can not write.
-    @ivar counts: What became of events.
+    @ivar strict: Whether a backend rejects requests whose first event it cannot write.
+    @ivar counts: Numbers of events, errors and rejected requests.
     """
 
     _log = Logger()
@@ -41,16 +41,16 @@ class Auditor:
         self.counts = counts
 
     def use(self, policy: Policy) -> None:
-        """Decide by another policy from the next request on."""
+        """Replace the policy; it applies to later requests."""
         self._policy = policy
 
     def start(self) -> None:
-        """Be ready to write."""
+        """Start the backends."""
         for backend in self._backends:
             backend.start()
 
     async def stop(self) -> None:
-        """Write all that was told; there must be no more requests."""
+        """Write all pending events and stop the backends. There must be no more requests."""
         for backend in self._backends:
             try:
                 await backend.stop()
@@ -59,9 +59,10 @@ class Auditor:
 
     def begin_audit(self, request: AuditedRequest, user: UserInfo | None) -> AuditContext | None:
         """
-        Begin to follow a request; L{None} if it is not told of.
+        Return the audit context of a request; L{None} if the policy has level C{None} for it.
 
-        @param request: Its C{info} is known.
+        @param request: A request whose C{info} is set.
+        @param user: The authenticated user; L{None} if authentication failed.
         """
         info = request.info
         ruling = self._policy.evaluate_policy_rule(info, user)
@@ -85,10 +86,9 @@ class Auditor:
 
     def emit(self, event: Event) -> Deferred[bool] | None:
         """
-        Hand an event to all backends.
+        Pass an event to all backends.
 
-        @return: What fires, when those have written it that have to be waited for, with whether they could; L{None}
-            when nobody has to be waited for.
+        @return: Fires with whether all blocking backends have written the event; L{None} without blocking backends.
         """
         self.counts.events += 1
         waiting = [one for one in (process(event) for process in self._process) if one is not None]

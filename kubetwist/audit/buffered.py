@@ -1,5 +1,5 @@
 """
-Events that nobody waits for: collected, and handed on in batches.
+Audit backends: buffered (events are sent in batches) and blocking (requests wait for their events).
 
 @see: kubernetes/apiserver, C{plugin/pkg/audit/buffered}.
 """
@@ -26,13 +26,13 @@ from .policy import REQUEST_RECEIVED
 @frozen
 class BatchConfig:
     """
-    How events are collected.
+    Limits of a buffered backend (C{buffered.BatchConfig}).
 
-    @ivar buffer_size: How many events are held at most, those included that are being written.
-    @ivar max_batch_size: How many there are in a batch.
-    @ivar max_batch_wait: Seconds that a batch waits to become full.
-    @ivar throttle_qps: Batches per second, on average; 0 for any number.
-    @ivar throttle_burst: Batches that may come at once where none came before.
+    @ivar buffer_size: Maximum number of events in memory, including those in flight.
+    @ivar max_batch_size: Maximum number of events in a batch.
+    @ivar max_batch_wait: Seconds after which a batch is sent even if it is not full.
+    @ivar throttle_qps: Average number of batches per second; 0 for no limit.
+    @ivar throttle_burst: Maximum number of batches that are sent at once if none was sent before.
     """
 
     buffer_size: int = 10_000
@@ -52,7 +52,7 @@ class TokenBucket:
         self._filled = now
 
     def try_acquire(self, now: float) -> float:
-        """Take a token, and return 0; or return the seconds until there is one."""
+        """Take a token and return 0; if there is none, return the seconds until the next one."""
         if not self._rate:
             return 0.0
         self._tokens = min(self._burst, self._tokens + (now - self._filled) * self._rate)
@@ -66,7 +66,7 @@ class TokenBucket:
 
 @implementer(IAuditBackend)
 class BufferedBackend:
-    """Hands events to an output in batches; nobody waits, and what does not fit into the buffer is lost."""
+    """Sends events to an output in batches. Requests do not wait; events that exceed the buffer are dropped."""
 
     def __init__(
         self, output: IAuditOutput, settings: BatchConfig, reactor: IReactorTime, failures: PluginErrors
@@ -121,7 +121,7 @@ class BufferedBackend:
         self._send(everything=True)
 
     def _send(self, everything: bool = False) -> None:
-        """Hand on the batches that are full; and with C{everything} the one that is not."""
+        """Send the full batches; with C{everything} also the last one, which is not full."""
         least = 1 if everything else self._settings.max_batch_size
         while len(self._events) >= least:
             wait = self._throttle.try_acquire(self._reactor.seconds())
@@ -156,9 +156,9 @@ class BufferedBackend:
 @implementer(IAuditBackend)
 class BlockingBackend:
     """
-    Hands every event on at once, and has whoever made it wait.
+    Sends every event immediately; the request waits until it is written.
 
-    @ivar strict: Who waits is told of failure.
+    @ivar strict: Whether a failed write rejects the request (mode C{blocking-strict}).
     """
 
     def __init__(self, output: IAuditOutput, strict: bool) -> None:
@@ -171,7 +171,8 @@ class BlockingBackend:
 
     def process(self, event: Event) -> Deferred[bool]:
         """@see: L{IAuditBackend.process}."""
-        # That a request has come nobody waits for, but those who insist; its end brings it along.
+        # RequestReceived is urgent in blocking-strict mode only. Otherwise it is written with the next urgent event, or
+        # after FLUSH_DELAY.
         written = self._output.send([event], urgent=self.strict or event.stage != REQUEST_RECEIVED)
         return written if self.strict else written.addCallback(_ignore_result)
 

@@ -1,4 +1,4 @@
-"""What the audit uses of the server that it is made for."""
+"""The part of the server that audit backends use."""
 
 from __future__ import annotations
 

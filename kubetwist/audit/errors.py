@@ -1,4 +1,4 @@
-"""Events that did not get where they should: counted, and logged without flooding the log."""
+"""Dropped audit events: counted, and logged at a limited rate (C{audit.HandlePluginError})."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from attrs import define, field
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-#: Seconds between two lines about the same trouble.
+#: Minimum number of seconds between two log lines of one plugin.
 LOG_INTERVAL: Final = 10.0
 
 
 @define(eq=False)
 class Counts:
     """
-    What became of events.
+    Numbers of events and requests, for metrics.
 
-    @ivar events: That were made.
-    @ivar rejected: Requests that failed because their event could not be written.
-    @ivar levels: Requests, by the place in L{LEVELS<kubetwist.audit.policy.LEVELS>} that the policy has for them.
-    @ivar errors: Events that were lost, by what lost them: C{log}, C{webhook}, C{buffered}, C{truncate}.
+    @ivar events: Number of events.
+    @ivar rejected: Number of requests that were rejected because their event could not be written.
+    @ivar levels: Number of requests by audit level, an index of L{LEVELS<kubetwist.audit.policy.LEVELS>}.
+    @ivar errors: Number of dropped events by plugin: C{log}, C{webhook}, C{buffered}, C{truncate}.
     """
 
     events: int = 0
@@ -31,7 +31,7 @@ class Counts:
 
 
 class PluginErrors:
-    """Lost events of one plugin; called in the reactor's thread."""
+    """Counts and logs the events that one plugin drops. Called in the reactor's thread."""
 
     _log = Logger()
 
@@ -43,7 +43,7 @@ class PluginErrors:
         self._unreported = 0
 
     def record(self, number: int, reason: object) -> None:
-        """So many events are lost."""
+        """Count C{number} dropped events, and log them unless a line was logged within L{LOG_INTERVAL}."""
         errors = self._counts.errors
         errors[self._plugin] = errors.get(self._plugin, 0) + number
         self._unreported += number

@@ -1,7 +1,7 @@
 """
-One event: what is known of a request at one stage, and how it is written.
+Audit events: the state of a request at one stage, and its JSON and legacy encodings.
 
-An event is made on the reactor and never changed; it is encoded where that holds nobody up.
+Events are created in the reactor's thread and are immutable. They are encoded in other threads where possible.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject, UserInfo
 from .policy import API_VERSION, LEVELS, REQUEST
 
-#: Longer ones are cut, in bytes.
+#: Maximum length of the user agent in events, in bytes; longer ones are truncated.
 MAX_USER_AGENT: Final = 1024
 _CUT: Final = "...TRUNCATED"
-#: An annotation that says so, where objects were left out for their size.
+#: The annotation of events whose objects were removed because of their size.
 TRUNCATED: Final = "audit.k8s.io/truncated"
 
 
 class Payload:
     """
-    An object as it was sent or answered.
+    The encoded object of a request or response.
 
-    @ivar data: JSON, or YAML.
-    @ivar omit_managed_fields: Managed fields are not told.
+    @ivar data: JSON or YAML.
+    @ivar omit_managed_fields: Whether managed fields are removed.
+    @ivar yaml: Whether C{data} is YAML.
     """
 
     __slots__ = ("data", "omit_managed_fields", "yaml")
@@ -44,7 +45,7 @@ class Payload:
         self.yaml = yaml
 
     def fragment(self) -> Any:
-        """What is put into the event; L{None} for what can not be told."""
+        """Return the object for the event: a value or a JSON fragment; L{None} if it cannot be decoded."""
         try:
             if self.yaml:
                 value = decode_yaml(self.data).value
@@ -62,14 +63,14 @@ class Payload:
 @define(eq=False)
 class RequestMetadata:
     """
-    What does not change while a request is served.
+    The facts that are the same in all events of a request.
 
-    @ivar level: The place in L{LEVELS}.
-    @ivar uri: As sent.
-    @ivar user: Who sends it; L{None} when that could not be found out.
-    @ivar forwarded: The values of C{X-Forwarded-For} and C{X-Real-Ip}; L{None} for none.
-    @ivar peer: The address at the other end of the connection.
-    @ivar received: When the request came, a POSIX time.
+    @ivar level: The audit level, an index of L{LEVELS}.
+    @ivar uri: The request URI as received.
+    @ivar user: The authenticated user; L{None} if authentication failed.
+    @ivar forwarded: The values of C{X-Forwarded-For} and C{X-Real-Ip}; L{None} for an absent header.
+    @ivar peer: The IP address of the peer of the connection.
+    @ivar received: The time when the request was received, in seconds since the epoch.
     """
 
     level: int
@@ -86,13 +87,13 @@ class RequestMetadata:
 @define(eq=False)
 class Event:
     """
-    What is told of a request at one stage.
+    The audit event of a request at one stage.
 
-    @ivar staged: When it came to this stage.
-    @ivar impersonated: As whom its sender acts.
-    @ivar constraint: The verb of constrained impersonation by which it may.
-    @ivar reference: What it is about, an C{ObjectReference} that may have empty fields; L{None} for no resource.
-    @ivar status: Of the answer, without C{metadata}; L{None} while there is none.
+    @ivar staged: The time when the request reached this stage, in seconds since the epoch.
+    @ivar impersonated: The impersonated user; L{None} without impersonation.
+    @ivar constraint: The verb of constrained impersonation that allows it.
+    @ivar reference: The C{ObjectReference}, whose fields may be empty; L{None} for non-resource requests.
+    @ivar status: The response status without C{metadata}; L{None} before the response.
     """
 
     metadata: RequestMetadata
@@ -108,17 +109,17 @@ class Event:
     _encoded: bytes | None = field(default=None, init=False)
 
     def json(self) -> bytes:
-        """As C{audit.k8s.io/v1} has it; made once."""
+        """Return the event as C{audit.k8s.io/v1} JSON; encoded once."""
         if self._encoded is None:
             self._encoded = orjson.dumps(self._as_dict())
         return self._encoded
 
     def item(self) -> bytes:
-        """The same within a list, where kind and apiVersion are the list's."""
+        """Return the JSON of the event as an item of an C{EventList}, without kind and apiVersion."""
         return b"{" + self.json()[len(_HEAD) :]
 
     def without_objects(self) -> Event:
-        """The same event, which says that its objects were left out."""
+        """Return a copy without objects, with the annotation L{TRUNCATED}."""
         annotations = {**self.annotations, TRUNCATED: "true"}
         return evolve(self, request=None, response=None, annotations=annotations)
 
@@ -160,7 +161,7 @@ class Event:
 
     def line(self) -> str:
         """
-        The legacy form.
+        Return the event as a line of the legacy format.
 
         @see: kubernetes/apiserver, C{pkg/audit/format.go}.
         """
@@ -199,12 +200,16 @@ _HEAD: Final = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1",'
 
 
 def event_list(items: Iterable[bytes]) -> bytes:
-    """What webhooks are sent: C{items} are those of L{Event.item}."""
+    """
+    Return the JSON of an C{EventList}, the request body of webhooks.
+
+    @param items: Results of L{Event.item}.
+    """
     return b'{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[%b]}' % b",".join(items)
 
 
 def request_uri(uri: bytes) -> str:
-    """As sent, but for a token that somebody put there: that is no place for one, and a log none either."""
+    """Return the request URI with the value of C{access_token} masked: tokens must not be logged."""
     text = uri.decode("utf-8", "replace")
     if "access_token=" not in text:
         return text
@@ -214,7 +219,7 @@ def request_uri(uri: bytes) -> str:
 
 
 def shown_user_agent(agent: bytes) -> str:
-    """As sent, but not all of a long one."""
+    """Return the user agent, truncated to L{MAX_USER_AGENT} bytes."""
     if len(agent) <= MAX_USER_AGENT:
         return agent.decode("utf-8", "replace")
     return agent[:MAX_USER_AGENT].decode("utf-8", "replace") + _CUT
@@ -222,9 +227,12 @@ def shown_user_agent(agent: bytes) -> str:
 
 def source_ips(forwarded: bytes | None, real: bytes | None, peer: str) -> list[str]:
     """
-    Where a request came from: whom proxies say that they speak for, and who sent it to us.
+    Return the source IPs of a request: those that proxies report, then the peer of the connection.
 
-    @param forwarded: C{X-Forwarded-For}; C{real} is C{X-Real-Ip}.
+    @param forwarded: The value of C{X-Forwarded-For}; L{None} without it.
+    @param real: The value of C{X-Real-Ip}; L{None} without it.
+    @param peer: The IP address of the peer; C{""} if unknown.
+    @see: kubernetes/apimachinery, C{pkg/util/net/http.go}: C{SourceIPs}.
     """
     if forwarded is None and real is None:
         return [peer] if peer else []
@@ -242,12 +250,12 @@ def source_ips(forwarded: bytes | None, real: bytes | None, peer: str) -> list[s
 
 
 def peer_ip(host: str) -> str:
-    """The address of a connection as it is told: IPv4 is not told as a part of IPv6."""
+    """Return the IP address of a peer; IPv4-mapped IPv6 addresses become IPv4."""
     return _address(host.encode()) or host
 
 
 def micro_time(seconds: float) -> str:
-    """A C{MicroTime}."""
+    """Format a time in seconds since the epoch as a C{MicroTime}."""
     whole, micro = divmod(int(seconds * 1_000_000), 1_000_000)
     return f"{_second(whole)}.{micro:06d}Z"
 
@@ -258,7 +266,7 @@ def _second(seconds: int) -> str:
 
 
 def _nano_time(seconds: float) -> str:
-    """As Go's C{RFC3339Nano}, which leaves zeros at the end out."""
+    """Format a time as Go's C{RFC3339Nano}, which omits trailing zeros."""
     return micro_time(seconds)[:-1].rstrip("0").rstrip(".") + "Z"
 
 
@@ -297,7 +305,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def _drop_managed_fields(value: JSONValue) -> None:
-    """Take the managed fields out of an object, a list of them, or a Table of them."""
+    """Remove the managed fields of an object, a list of objects, or a Table of objects."""
     if not isinstance(value, dict):
         return
     objects = [value, *_dicts(value.get("items")), *(row.get("object") for row in _dicts(value.get("rows")))]

@@ -1,4 +1,4 @@
-"""The log: a line per event, written by a thread."""
+"""The audit log: one line per event, written by a thread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .truncation import TOO_LARGE, TruncateConfig, truncate
 if TYPE_CHECKING:
     from ..interfaces import IServerReactor
 
-#: Seconds that events wait which nobody waits for.
+#: Seconds after which events that are not urgent are written.
 FLUSH_DELAY: Final = 0.02
 
 _Job = tuple[Sequence[Event], "Deferred[bool]"]
@@ -29,10 +29,11 @@ _Job = tuple[Sequence[Event], "Deferred[bool]"]
 @implementer(IAuditOutput)
 class LogOutput:
     """
-    Writes events to a file.
+    Writes events to a file in a thread.
 
-    The thread is given work when it has none, and then all that there is: waking it costs more than writing an event,
-    and so a busy server pays for it once for many of them. Events that nobody waits for wait a little for others.
+    Events are passed to the thread in batches: one batch is in flight, and the next one collects the events that arrive
+    meanwhile. Waking the thread costs more than writing an event. Events that are not urgent wait up to
+    L{FLUSH_DELAY} for further events.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class LogOutput:
             self._flush_requested |= urgent
         elif self._call is None:
             self._flush_requested = urgent
-            # Never at once: of most requests two events are made in one turn of the reactor.
+            # Not immediately: most requests emit two events in one reactor iteration.
             self._call = self._reactor.callLater(0 if urgent else FLUSH_DELAY, self._start_batch)
         elif urgent and not self._flush_requested:
             self._flush_requested = True
@@ -105,7 +106,7 @@ class LogOutput:
             self._write_jobs(batch)
 
     def _write_jobs(self, jobs: Sequence[_Job]) -> None:
-        """Write the events of some jobs, and tell the reactor what became of them."""
+        """Write the events of several jobs and report the results in the reactor's thread."""
         lines: list[bytes] = []
         ends: list[int] = []
         errors: list[tuple[PluginErrors, int, object]] = []
@@ -131,7 +132,7 @@ class LogOutput:
         self._reactor.callFromThread(self._done, results, errors)
 
     def _write(self, lines: Sequence[bytes]) -> tuple[set[int], object]:
-        """Write as many lines as possible; return which are lost, and why."""
+        """Write as many lines as possible; return the indexes of lost lines, and the last error."""
         lost: set[int] = set()
         reason: object = None
         begin = 0
@@ -161,10 +162,10 @@ class LogOutput:
 
 
 def json_line(event: Event) -> bytes:
-    """A line of JSON."""
+    """Encode an event as a line of JSON."""
     return event.json() + b"\n"
 
 
 def legacy_line(event: Event) -> bytes:
-    """A line of text."""
+    """Encode an event as a line of the legacy format."""
     return event.line().encode("utf-8", "replace") + b"\n"

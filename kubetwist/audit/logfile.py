@@ -1,8 +1,8 @@
 """
-The files of an audit log: appended to, and rotated by size as lumberjack does it.
+Audit log files with rotation by size, as in lumberjack.
 
-C{audit.log} is written; full files are C{audit-2026-01-31T12-00-00.000.log}, with C{.gz} when they are compressed.
-Nothing here is for the reactor's thread: it all may wait for a disk.
+C{audit.log} is the current file; rotated files are C{audit-2026-01-31T12-00-00.000.log}, with C{.gz} if compressed.
+All functions block on disk I/O and must not be called in the reactor's thread.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _GZ: Final = ".gz"
 @frozen
 class Rotation:
     """
-    When a file is full, and what becomes of full ones.
+    The rotation settings of a log file.
 
-    @ivar size: Bytes that a file may have; 0 for any number.
-    @ivar days: After how many days full files are removed; 0 for never.
-    @ivar backups: How many full files are kept; 0 for all.
-    @ivar compress: Full files are compressed.
+    @ivar size: Maximum size of a file in bytes; 0 for no limit.
+    @ivar days: Number of days after which rotated files are removed; 0 for never.
+    @ivar backups: Maximum number of rotated files; 0 for no limit.
+    @ivar compress: Whether rotated files are compressed with gzip.
     """
 
     size: int = 0
@@ -45,15 +45,15 @@ class Rotation:
 
 
 def utc_now() -> datetime:
-    """The time."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 class LogFile:
     """
-    A file that lines are appended to.
+    A log file that lines are appended to.
 
-    A line is there as a whole or not at all, whatever happens to the disk.
+    A line is written completely or not at all: a partial write is truncated.
     """
 
     def __init__(self, path: Path, rotation: Rotation, now: Callable[[], datetime] = utc_now) -> None:
@@ -68,9 +68,9 @@ class LogFile:
 
     def ensure(self) -> None:
         """
-        Make the file and its folder, where they are not there.
+        Create the file and its directory if they do not exist.
 
-        @raise OSError: That can not be.
+        @raise OSError: The file cannot be created.
         """
         self.path.parent.mkdir(0o700, parents=True, exist_ok=True)
         os.close(os.open(self.path, os.O_CREAT | os.O_APPEND | os.O_RDWR | os.O_CLOEXEC, 0o600))
@@ -99,7 +99,7 @@ class LogFile:
             raise PartlyWritten(begin, error) from error
 
     def close(self) -> None:
-        """Let go of the file, and wait for what is being compressed."""
+        """Close the file and wait for the compression of rotated files."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -127,7 +127,7 @@ class LogFile:
                 view = view[os.write(self._descriptor, view) :]
         except OSError:
             if len(view) < len(data):
-                # No half a line for those who read on; what is no file can not be cut.
+                # Remove the partial line. Truncation fails for pipes and devices.
                 with suppress(OSError):
                     os.ftruncate(self._descriptor, self._size)
             raise
@@ -146,7 +146,7 @@ class LogFile:
         self._tidy()
 
     def _backup(self) -> Path:
-        """A name for a file that is full now; two within a millisecond have different ones."""
+        """Return an unused path for the rotated file; the timestamp is increased until it is unique."""
         moment = self._now()
         while True:
             stamp = f"{moment.strftime(_STAMP)}.{moment.microsecond // 1000:03d}"
@@ -156,7 +156,7 @@ class LogFile:
             moment += timedelta(milliseconds=1)
 
     def _tidy(self) -> None:
-        """Remove and compress full files, in a thread: writing must not wait for that."""
+        """Remove and compress rotated files in a thread, so that writing does not wait for it."""
         with self._tidying:
             self._untidy = True
             if self._tidier is None:
@@ -169,13 +169,13 @@ class LogFile:
                 if not self._untidy:
                     self._tidier = None
                     return
-                # A file that is full from here on may not be seen any more: then there is another round.
+                # A file that is rotated after this point may be missed: then another pass follows.
                 self._untidy = False
             with suppress(OSError):
                 self.tidy()
 
     def tidy(self) -> None:
-        """Remove the full files that are too old or too many, and compress the rest."""
+        """Remove rotated files beyond the limits of age and number, and compress the others."""
         rotation = self._rotation
         kept: list[Path] = []
         stamps: set[datetime] = set()
@@ -205,18 +205,18 @@ class LogFile:
 
 
 class StandardOutput:
-    """What the process prints, as a place for lines."""
+    """Writes lines to the standard output of the process."""
 
     def __init__(self) -> None:
         self._descriptor = -1
 
     def ensure(self) -> None:
-        """It is there."""
+        """Do nothing: standard output exists."""
 
     def write(self, lines: Sequence[bytes]) -> None:
         """As L{LogFile.write}."""
         if self._descriptor < 0:
-            # sys.stdout itself is the log's.
+            # twisted.logger has replaced sys.stdout.
             assert sys.__stdout__ is not None, "a process has an output"
             self._descriptor = os.dup(sys.__stdout__.fileno())
         view = memoryview(b"".join(lines))
@@ -227,7 +227,7 @@ class StandardOutput:
             raise PartlyWritten(0, error) from error
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the duplicated descriptor."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -235,10 +235,10 @@ class StandardOutput:
 
 class PartlyWritten(Exception):
     """
-    Not all of several lines are written.
+    Not all lines were written.
 
-    @ivar written: How many are, the first ones.
-    @ivar alone: It is the next line's own fault; others may do better.
+    @ivar written: Number of lines that were written, from the first one.
+    @ivar alone: Whether only the next line cannot be written; later lines may succeed.
     """
 
     def __init__(self, written: int, reason: OSError, *, alone: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The audit that a command line asks for."""
+"""Creates the auditor from the C{--audit-*} flags."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _MEGABYTE: Final = 1024 * 1024
 
 def make_auditor(options: FlagValues, server: AuditDependencies) -> Auditor | None:
     """
-    Make it, with nothing started; L{None} when nothing is to be told, or nowhere.
+    Create the auditor, not started yet; return L{None} without a policy or without a backend.
 
     @param options: The parsed command line, L{kubetwist.cli.kubeapi.Options}.
     @param server: The reactor, watched files and outgoing clients.
-    @raise ValueError: A file that is named can not be used; says which, and why.
+    @raise ValueError: A file cannot be used; the text names the file and the reason.
     """
     path, log, webhook = (
         options[name] for name in ("audit-policy-file", "audit-log-path", "audit-webhook-config-file")
@@ -65,7 +65,7 @@ def make_auditor(options: FlagValues, server: AuditDependencies) -> Auditor | No
 
 
 def _policy(path: str, server: AuditDependencies, use: Callable[[Policy], object]) -> Policy:
-    """Read the policy, now and again when it changes."""
+    """Read the policy file, and read it again when it changes."""
 
     def load(contents: Sequence[bytes]) -> Policy:
         try:

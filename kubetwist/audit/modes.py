@@ -1,4 +1,4 @@
-"""The values that audit flags can have."""
+"""The allowed values of audit flags."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """
-Which requests are told of, and how much: the C{Policy} of C{audit.k8s.io/v1}.
+The audit policy: C{Policy} of C{audit.k8s.io/v1}, which selects the audit level of a request.
 
-The first rule that fits decides; what none fits is not told of. @see: kubernetes/apiserver, C{pkg/audit/policy}.
+The first matching rule decides; without a matching rule the level is C{None}.
+
+@see: kubernetes/apiserver, C{pkg/audit/policy}.
 """
 
 from __future__ import annotations
@@ -36,24 +38,24 @@ STAGES: Final = (REQUEST_RECEIVED, RESPONSE_STARTED, RESPONSE_COMPLETE, PANIC)
 
 API_VERSION: Final = "audit.k8s.io/v1"
 
-#: Decisions that are remembered; all are forgotten when there are more.
+#: Maximum number of cached evaluations; the cache is cleared when it is full.
 MAX_CACHE_ENTRIES: Final = 16384
-#: Longer paths are decided on each time; remembered, they would let a client fill the memory.
+#: Maximum length of a path that is cached; longer paths would let a client fill the memory.
 _MAX_CACHED_PATH_LENGTH: Final = 512
 
 
 class BadPolicy(ValueError):
-    """What was read is no policy; says why."""
+    """The file is not a valid policy; the text is the reference's."""
 
 
 @frozen
 class RequestAuditConfig:
     """
-    What a policy says about a request.
+    The audit settings of a request (C{audit.RequestAuditConfig}).
 
-    @ivar level: The place in L{LEVELS}.
-    @ivar omit_stages: The stages that are not told.
-    @ivar omit_managed_fields: Whether objects are told without their managed fields.
+    @ivar level: The audit level, an index of L{LEVELS}.
+    @ivar omit_stages: The stages without events.
+    @ivar omit_managed_fields: Whether managed fields are removed from objects.
     """
 
     level: int
@@ -70,7 +72,7 @@ class _Resources:
     names: frozenset[str]
 
     def match(self, info: RequestInfo) -> bool:
-        """Whether it means what a request is about."""
+        """Return whether the resource of a request matches."""
         if self.group not in (info.group, "*"):
             return False
         if not self.resources:
@@ -87,7 +89,7 @@ class _Resources:
 
 @frozen
 class _Rule:
-    """One rule; what is empty fits everything."""
+    """A C{PolicyRule}; empty fields match everything."""
 
     config: RequestAuditConfig
     users: frozenset[str]
@@ -98,7 +100,7 @@ class _Rule:
     paths: Sequence[str]
 
     def match(self, info: RequestInfo, user: UserInfo | None) -> bool:
-        """Whether a request is what it means."""
+        """Return whether a request matches."""
         if self.users and (user is None or user.name not in self.users):
             return False
         if self.groups and (user is None or self.groups.isdisjoint(user.groups)):
@@ -117,7 +119,7 @@ class _Rule:
 @frozen(eq=False)
 class Policy:
     """
-    Rules in their order.
+    A compiled policy.
 
     @ivar default: What holds where none fits.
     """
@@ -133,10 +135,10 @@ class Policy:
 
     def evaluate_policy_rule(self, info: RequestInfo, user: UserInfo | None) -> RequestAuditConfig:
         """
-        What to tell of a request.
+        Return the audit settings of the first rule that matches a request.
 
         @param info: L{kubetwist.http.requestinfo.RequestInfo}.
-        @param user: Who sends it; L{None} when that is not known.
+        @param user: The authenticated user; L{None} if authentication failed.
         """
         name = info.name if self._by_name else ""
         about: Any = (info.group, info.resource, info.subresource, info.namespace, name)
@@ -154,15 +156,15 @@ class Policy:
 
 
 def path_matches(path: str, pattern: str) -> bool:
-    """Whether C{pattern} means C{path}: all of it, what it begins with (a trailing C{*}), or everything (C{*})."""
+    """Return whether C{pattern} matches C{path}: an exact path, a prefix with a trailing C{*}, or C{*}."""
     return pattern in ("*", path) or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
 
 
 def read_policy(content: bytes) -> Policy:
     """
-    Read a policy, of YAML or JSON.
+    Decode and compile a policy in YAML or JSON.
 
-    @raise BadPolicy: It is none, in the reference's words.
+    @raise BadPolicy: The policy is invalid; the text is the reference's.
     """
     try:
         document = decode_yaml(content)
@@ -206,14 +208,14 @@ def _check_kind(value: JSONObject) -> None:
     )
 
 
-# --- its fields, as Go would decode them
+# --- the fields, decoded as in Go
 
 _STRINGS: Final = "[]string"
 
 
 @frozen
 class _Fields:
-    """A Go struct: its name, and what its fields are: a type's name, or the struct that they hold a list of."""
+    """A Go struct. A field has the name of a type, or the struct of the items of its list."""
 
     name: str
     fields: Mapping[str, str | _Fields]
@@ -257,10 +259,10 @@ _TYPES: Final[dict[str, Callable[[Any], bool]]] = {
 
 def _decode(value: JSONObject, type: _Fields, struct: str, path: str) -> Iterator[str]:
     """
-    Look at the types of all fields; nulls are taken away.
+    Check the types of all fields, and remove nulls.
 
-    @return: What is unknown.
-    @raise BadPolicy: Something is of another type than it must be.
+    @return: Errors for unknown fields.
+    @raise BadPolicy: A field has the wrong type.
     """
     for name in list(value):
         inner, where = value[name], f"{path}.{name}".lstrip(".")
@@ -278,7 +280,7 @@ def _decode(value: JSONObject, type: _Fields, struct: str, path: str) -> Iterato
                     inner[number] = one = {}
                 if not isinstance(one, dict):
                     raise _mistyped(one, struct, where, f"v1.{expected.name}")
-                # In complaints about what is unknown items are numbered, in those about types they are not.
+                # Errors for unknown fields have the index of the item, type errors do not.
                 problems = _decode(one, expected, expected.name, where)
                 yield from (text.replace(where, f"{where}[{number}]", 1) for text in problems)
         elif not _TYPES[expected](inner):
@@ -297,7 +299,7 @@ def _mistyped(value: JSONValue, struct: str, path: str, expected: str) -> BadPol
     )
 
 
-# --- its rules
+# --- validation
 
 
 def _causes(policy: JSONObject) -> Iterator[FieldError]:
@@ -308,7 +310,7 @@ def _causes(policy: JSONObject) -> Iterator[FieldError]:
         if not level:
             yield required(f"{path}.level")
         elif level not in LEVELS:
-            # In their order, not sorted as elsewhere.
+            # In the order of the levels, not sorted.
             choice = ", ".join(map(quoted, LEVELS))
             reason = f"Unsupported value: {quoted(level)}: supported values: {choice}"
             yield FieldError("FieldValueNotSupported", reason, f"{path}.level")

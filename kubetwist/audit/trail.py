@@ -1,4 +1,4 @@
-"""One request on its way through the server, as far as the audit is concerned."""
+"""The audit context of a request: collects its facts and emits an event at each stage."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
     from ..api.resource import JSONObject, UserInfo
     from ..http.requestinfo import RequestInfo
 
-#: Of requests that take longer, in seconds, it is told where the time went.
+#: Requests that take longer, in seconds, have latency annotations.
 LATENCY_ANNOTATION_THRESHOLD: Final = 0.5
 
 _DECISION: Final = "authorization.k8s.io/decision"
 _REASON: Final = "authorization.k8s.io/reason"
 _LATENCY: Final = "apiserver.latency.k8s.io/"
-#: The fields of a Status that are told of it.
+#: The fields of a Status that events contain.
 _STATUS_FIELDS: Final = ("status", "message", "reason", "details", "code")
 
-#: Takes an event; returns what fires with whether it was written, or L{None} when nobody need wait.
+#: Passes an event to the backends; returns a Deferred of whether it was written, or L{None} if requests do not wait.
 Emit = Callable[[Event], "Deferred[bool] | None"]
 
 
 class AuditContext:
     """
-    What is known so far of a request that is told of.
+    The audit state of one request (C{audit.AuditContext}).
 
-    @ivar level: The place in L{LEVELS}.
-    @ivar started: An answer has begun.
-    @ivar times: Where its time went, see L{kubetwist.api.latency.times}.
-    @ivar completed: The last event was made: there will be no more.
+    @ivar level: The audit level, an index of L{LEVELS}.
+    @ivar started: Whether the response has begun.
+    @ivar times: Durations by component in seconds, see L{kubetwist.api.latency.times}.
+    @ivar completed: Whether the last event was emitted.
     """
 
     __slots__ = (
@@ -85,7 +85,7 @@ class AuditContext:
         self.impersonated: UserInfo | None = None
         self.constraint = ""
         self.times: dict[str, float] = {}
-        # How long a watch takes says nothing.
+        # The duration of a watch is no latency.
         self._timed = info.verb not in ("watch", "watchlist")
         self._ruling = ruling
         self._emit = emit
@@ -107,20 +107,24 @@ class AuditContext:
         self._annotations: dict[str, str] = {}
         self._unwritten: Deferred[bool] | None = None
 
-    # What becomes known.
+    # Facts.
 
     @property
     def wants_request_object(self) -> bool:
-        """Whether objects that are sent are told."""
+        """Return whether events contain the object of the request."""
         return self.level >= REQUEST
 
     @property
     def wants_response_object(self) -> bool:
-        """Whether objects that are answered are told."""
+        """Return whether events contain the object of the response."""
         return self.level >= REQUEST_RESPONSE
 
     def annotate(self, key: str, value: str, level: str = LEVELS[1]) -> None:
-        """Keep an annotation for levels from C{level} on; the first one of a key stays."""
+        """
+        Add an annotation; the first value of a key is kept.
+
+        @param level: The lowest audit level of events with the annotation.
+        """
         if self.level < LEVELS.index(level):
             return
         known = self._annotations.setdefault(key, value)
@@ -135,11 +139,11 @@ class AuditContext:
             )
 
     def allowed_by(self, verdict: Verdict) -> None:
-        """Authorization lets the request pass."""
+        """Record that authorization allows the request."""
         self._decided("allow", verdict.reason)
 
     def refused_by(self, verdict: Verdict) -> None:
-        """Authorization does not; or can not tell, which is no decision."""
+        """Record that authorization forbids the request, or that it failed, which is not a decision."""
         if verdict.error:
             self._decided("", "internal error")
         else:
@@ -153,15 +157,15 @@ class AuditContext:
             self.annotate_latency("authorization", time() - self.authenticated)
 
     def annotate_latency(self, where: str, seconds: float) -> None:
-        """So much of the request's time went into something."""
+        """Add a latency annotation: the duration of a component in seconds."""
         self._annotations.setdefault(f"{_LATENCY}{where}", _duration(seconds))
 
     def log_request_object(self, meta: JSONObject, encode: Callable[[], bytes]) -> None:
         """
-        The request has an object.
+        Record the object of the request (C{audit.LogRequestObject}).
 
-        @param meta: Its metadata.
-        @param encode: Makes JSON of it; called at once, if the object is told at all.
+        @param meta: The metadata of the object.
+        @param encode: Returns the object as JSON; called immediately if events contain it.
         """
         reference = self._reference
         if reference is not None:
@@ -173,29 +177,29 @@ class AuditContext:
             self._request = Payload(encode(), self._ruling.omit_managed_fields)
 
     def log_request_patch(self, data: bytes, *, yaml: bool = False) -> None:
-        """The request has a document that is no object, such as a patch."""
+        """Record a request body that is not an object, such as a patch (C{audit.LogRequestPatch})."""
         if self.level >= REQUEST:
             self._request = Payload(data, yaml=yaml)
 
     def set_response_status(self, status: JSONObject) -> None:
-        """The answer is a Status."""
-        # Details without anything in them are details, too.
+        """Record the Status of the response."""
+        # Empty details are kept, as in the reference.
         self._status = {name: status[name] for name in _STATUS_FIELDS if status.get(name) or status.get(name) == {}}
 
     def log_response_object(self, data: bytes, *, yaml: bool = False) -> None:
-        """The answer is an object, a list or a Status; told if any is."""
+        """Record the object of the response (C{audit.LogResponseObject}): an object, a list or a Status."""
         if self.level >= REQUEST_RESPONSE:
             self._response = Payload(data, self._ruling.omit_managed_fields, yaml)
 
-    # Its stages.
+    # Stages.
 
     def request_received(self) -> Deferred[bool] | None:
-        """The request is about to be answered."""
+        """Emit the event of the stage C{RequestReceived}."""
         waiting = self._unwritten = self._emit_stage(REQUEST_RECEIVED, self.metadata.received)
         return waiting
 
     def response_started(self, code: int) -> None:
-        """The head of the answer is written."""
+        """Record the status code, and emit the event of the stage C{ResponseStarted} for long-running requests."""
         if self.started:
             return
         self.started = True
@@ -204,7 +208,7 @@ class AuditContext:
             self._emit_stage(RESPONSE_STARTED, time())
 
     def response_complete(self) -> Deferred[bool] | None:
-        """The answer is given, or nobody is there to be given one."""
+        """Emit the event of the stage C{ResponseComplete}; also called when the client has disconnected."""
         if self.completed:
             return None
         self.completed = True
@@ -225,13 +229,13 @@ class AuditContext:
         return self._emit_stage(RESPONSE_COMPLETE, now)
 
     def authentication_failed(self, code: int) -> None:
-        """The request was answered before anybody knew whose it is: there is no other event."""
+        """Emit the only event of an unauthenticated request (C{WithFailedAuthenticationAudit})."""
         self.completed = True
         self._status = {**(self._status or {}), "code": code}
         self._emit_stage(RESPONSE_STARTED, time())
 
     def panic(self, reason: str) -> None:
-        """A bug ended the request."""
+        """Emit the event of the stage C{Panic}: an unexpected exception ended the request."""
         if self.completed:
             return
         self.completed = True

@@ -1,5 +1,5 @@
 """
-Limits of size: of an event, and of what is sent at once.
+Size limits of events and batches.
 
 @see: kubernetes/apiserver, C{plugin/pkg/audit/truncate}.
 """
@@ -17,10 +17,10 @@ from .policy import REQUEST
 @frozen
 class TruncateConfig:
     """
-    In bytes.
+    Maximum sizes in bytes.
 
-    @ivar max_event_size: Of an event; larger ones are told without their objects, and not at all if that does not help.
-    @ivar max_batch_size: Of events that are sent together.
+    @ivar max_event_size: Maximum size of an event. Larger events are written without objects, or else dropped.
+    @ivar max_batch_size: Maximum total size of the events of a batch.
     """
 
     max_event_size: int
@@ -28,7 +28,7 @@ class TruncateConfig:
 
 
 def truncate(event: Event, limits: TruncateConfig | None) -> Event | None:
-    """The event as far as the limits let it be told; L{None} for not at all."""
+    """Return the event, without objects if it is too large; L{None} if it is still too large."""
     # The reference counts the newline, too.
     if limits is None or len(event.json()) < limits.max_event_size:
         return event
@@ -40,7 +40,7 @@ def truncate(event: Event, limits: TruncateConfig | None) -> Event | None:
 
 
 def split_batches(items: Iterable[bytes], limits: TruncateConfig | None) -> Iterator[list[bytes]]:
-    """Encoded events, in batches that are not too large."""
+    """Split encoded events into batches below the size limit."""
     part: list[bytes] = []
     size = 0
     for item in items:

@@ -1,4 +1,4 @@
-"""Another server that is sent the events."""
+"""The audit webhook: posts events to another server."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .truncation import TOO_LARGE, TruncateConfig, split_batches, truncate
 if TYPE_CHECKING:
     from ..client.httpclient import WebhookClient
 
-#: Seconds that the other side may take.
+#: Timeout of a call, in seconds.
 TIMEOUT: Final = 30.0
-#: Seconds that the end of the server waits for what is not sent yet.
+#: Seconds that the shutdown of the server waits for events in flight.
 SHUTDOWN_TIMEOUT: Final = 10.0
-#: Fewer events are encoded on the reactor.
+#: Up to this number of events are encoded in the reactor's thread.
 MAX_EVENTS_ON_REACTOR: Final = 8
 
 InThread = Callable[..., "Deferred[Any]"]
@@ -32,7 +32,7 @@ InThread = Callable[..., "Deferred[Any]"]
 
 @implementer(IAuditOutput)
 class WebhookOutput:
-    """Posts events as an C{EventList}, again after a failure whatever it was, but not for ever."""
+    """Posts events as an C{EventList}; retries after any error, with backoff and a limited number of attempts."""
 
     def __init__(
         self,
@@ -47,7 +47,12 @@ class WebhookOutput:
     ) -> None:
         """
         @param client: L{kubetwist.client.httpclient.WebhookClient}.
-        @param initial_backoff: Seconds between the first failure and the next try.
+        @param reactor: The clock.
+        @param in_thread: Calls a function in a thread and returns a Deferred of its result.
+        @param failures: Counts events that could not be sent.
+        @param truncated: Counts events that are too large.
+        @param initial_backoff: Seconds between the first failure and the next attempt.
+        @param limits: Size limits; L{None} for none.
         """
         self._client = client
         self._reactor = reactor
@@ -78,7 +83,7 @@ class WebhookOutput:
         """
         @see: L{IAuditOutput.flush}.
 
-        What waits to be tried again is given up: the other side had its chance.
+        Calls that wait for a retry are given up.
         """
         self._stopping = True
         waiting = list(self._in_flight)
@@ -116,7 +121,7 @@ class WebhookOutput:
         return succeeded
 
     def _encode(self, events: Sequence[Event]) -> tuple[list[tuple[int, bytes]], int]:
-        """Bodies, with the number of events in each, and how many are too large for any."""
+        """Return request bodies, each with its number of events, and the number of events that are too large."""
         fitting = [one for one in (truncate(event, self._limits) for event in events) if one is not None]
         parts = split_batches([event.item() for event in fitting], self._limits)
         return [(len(part), event_list(part)) for part in parts], len(events) - len(fitting)
@@ -128,7 +133,7 @@ class WebhookOutput:
         return call
 
     def _try_again(self, error: Exception) -> bool:
-        """Whatever went wrong may be mended, and an event that is not told is lost."""
+        """Return whether to retry: after every error, except during the shutdown."""
         return not self._stopping
 
 

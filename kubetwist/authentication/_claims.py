@@ -33,9 +33,9 @@ _VERIFIED: Final = "email_verified"
 
 def user_of_claims(configuration: JWTAuthenticatorConfig, claims: Mapping[str, JSONValue]) -> UserInfo:
     """
-    The user whom claims name.
+    Return the user that the claims identify.
 
-    @raise AuthenticationFailed: They name nobody, or break the rules of the configuration.
+    @raise AuthenticationFailed: The claims identify no user, or a validation rule fails.
     """
     value = _claims_value(claims) if _has_expressions(configuration) else None
     name = _username(configuration.username, claims, value)
@@ -111,7 +111,7 @@ def _username(source: ClaimOrExpression, claims: Mapping[str, JSONValue], value:
         if not verified:
             raise AuthenticationFailed("oidc: email not verified")
     if not source.prefix + name:
-        # The reference would take this for a user without a name, whom nothing else knows.
+        # The reference accepts this as a user without a name.
         raise AuthenticationFailed("oidc: an empty username is not allowed")
     return source.prefix + name
 
@@ -124,7 +124,7 @@ def _groups(source: ClaimOrExpression, claims: Mapping[str, JSONValue], value: J
         if said is None:
             return ()
         if any(one is not None and not isinstance(one, str) for one in several):
-            # Of what is no list of texts, Go tells why it is no text.
+            # For a value that is not a list of strings, Go reports the error of decoding a string.
             text = f"json: cannot unmarshal {json_type(said)} into Go value of type string"
             raise AuthenticationFailed(f"{what}: {text}")
         return tuple(source.prefix + (one or "") for one in several)

@@ -32,9 +32,9 @@ class KubeletCertificates(Protocol):
 
 class AuthenticationContext(Protocol):
     """
-    What factories of authenticators are given.
+    The part of the server that authenticator factories use.
 
-    @ivar sessions: The sessions of the web page; set by the authenticator that has them.
+    @ivar sessions: The sessions of the web UI; set by the session authenticator.
     @ivar authentication_configuration: The content of C{--authentication-config} and of the flags C{--oidc-...}; set by
         the first authenticator that reads it.
     @see: L{kubetwist.server.context.PluginContext}, which implements it.

@@ -26,16 +26,16 @@ from .errors import AuthenticationFailed
 if TYPE_CHECKING:
     from ..client.factory import Outgoing
 
-#: Seconds between two attempts to get to know an issuer, and between two fetches of its keys.
+#: Minimum number of seconds between two discovery attempts, and between two fetches of the keys.
 RETRY: Final = 10.0
-#: Seconds after which keys that are in use are fetched again, while those that are there go on to serve.
+#: Seconds after which keys are refreshed; the old keys stay in use meanwhile.
 REFRESH: Final = 300.0
-#: Seconds for one fetch.
+#: Timeout of a fetch, in seconds.
 _TIMEOUT: Final = 30.0
-#: Bytes of an answer.
+#: Maximum size of a response, in bytes.
 _LIMIT: Final = 1024 * 1024
 _MOST_KEYS: Final = 100
-#: Bits of an RSA key; larger ones make verifying slow.
+#: Maximum size of an RSA key in bits; larger keys make verification slow.
 _RSA_BITS: Final = (1024, 8192)
 _WELL_KNOWN: Final = "/.well-known/openid-configuration"
 _CURVES: Final = {"ES256": "secp256r1", "ES384": "secp384r1", "ES512": "secp521r1"}
@@ -43,11 +43,11 @@ _CURVES: Final = {"ES256": "secp256r1", "ES384": "secp384r1", "ES512": "secp521r
 
 class Key(NamedTuple):
     """
-    A key.
+    A public key of an issuer.
 
-    @ivar key_id: What tokens call it; C{""} for nothing.
-    @ivar algorithms: What it can be used with.
-    @ivar key: As C{cryptography} has it.
+    @ivar key_id: The key ID (C{kid}); C{""} for none.
+    @ivar algorithms: The signature algorithms that can use the key.
+    @ivar key: The key object of C{cryptography}.
     """
 
     key_id: str
@@ -73,9 +73,9 @@ class Provider:
         self._waiting: list[Deferred[None]] | None = None
         self._timer: Any = None
         self._stopped = False
-        #: When its keys were fetched last, C{"success"}, and when that failed, C{"failure"}.
+        #: Times of the last successful and failed fetch, by C{"success"} and C{"failure"}.
         self.fetched_at: dict[str, float] = {}
-        #: Called when there are other keys.
+        #: Called when the keys have changed.
         self.changed: Callable[[], object] = lambda: None
 
     @property
@@ -115,9 +115,9 @@ class Provider:
 
     def fetch(self) -> Deferred[None]:
         """
-        Fetch its keys, unless somebody does already.
+        Fetch the keys; concurrent calls share one fetch.
 
-        @return: Fires when they are there, or could not be had, which the log is told.
+        @return: Fires when the fetch has ended; a failure is logged.
         """
         done: Deferred[None] = Deferred()
         if self._waiting is not None:
@@ -150,7 +150,7 @@ class Provider:
         except (AuthenticationFailed, CallError, BadSettings) as error:
             self.fetched_at["failure"] = posix_now()
             self._log.warn(
-                "oidc: can not get the keys of the issuer {issuer}: {why}", issuer=self.issuer.url, why=str(error)
+                "oidc: cannot get the keys of the issuer {issuer}: {why}", issuer=self.issuer.url, why=str(error)
             )
             return
         self.fetched_at["success"] = posix_now()
@@ -172,10 +172,15 @@ class Provider:
 
 async def get(outgoing: Outgoing, url: str, authorities: bytes, token: str = "", guarded: bool = False) -> bytes:
     """
-    Fetch something small.
+    Fetch a document.
 
-    @raise AuthenticationFailed: It is not to be had.
-    @raise CallError: There is no whole answer.
+    @param outgoing: The factory of HTTP clients.
+    @param url: The URL.
+    @param authorities: CA certificates in PEM; C{b""} for those of the system.
+    @param token: A bearer token; C{""} for none.
+    @param guarded: Whether addresses of this machine and its network are refused.
+    @raise AuthenticationFailed: The server did not return the document.
+    @raise CallError: The call failed.
     """
     from ..client.restconfig import CallSettings
 
@@ -194,9 +199,9 @@ async def get(outgoing: Outgoing, url: str, authorities: bytes, token: str = "",
 
 def decoded(body: bytes, url: str) -> Mapping[str, JSONValue]:
     """
-    An answer that must be a JSON object.
+    Decode a response that must be a JSON object.
 
-    @raise AuthenticationFailed: It is none.
+    @raise AuthenticationFailed: It is not a JSON object.
     """
     try:
         value = orjson.loads(body)
@@ -209,9 +214,9 @@ def decoded(body: bytes, url: str) -> Mapping[str, JSONValue]:
 
 def jwks_uri(document: Mapping[str, JSONValue], issuer: str) -> str:
     """
-    Where the keys are, as discovery tells it.
+    Return the URL of the JSON Web Key Set from a discovery document.
 
-    @raise AuthenticationFailed: It is that of another issuer, or does not tell.
+    @raise AuthenticationFailed: The document is for another issuer or has no URL.
     """
     said = document.get("issuer")
     if said != issuer:
@@ -228,9 +233,9 @@ def jwks_uri(document: Mapping[str, JSONValue], issuer: str) -> str:
 
 def parse_jwks(document: Mapping[str, JSONValue]) -> tuple[Key, ...]:
     """
-    The keys of a JSON Web Key Set that can verify tokens; others in it are somebody else's.
+    Return the keys of a JSON Web Key Set that can verify tokens; other keys are skipped.
 
-    @raise AuthenticationFailed: It is no key set, or has too many keys.
+    @raise AuthenticationFailed: The document is not a key set or has too many keys.
     """
     listed = document.get("keys")
     if not isinstance(listed, list):

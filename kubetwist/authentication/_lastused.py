@@ -1,4 +1,4 @@
-"""When tokens that stand in secrets were used last: a label of the secret tells the day."""
+"""Records the day of the last use of legacy tokens in a label of their Secret."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..registry.stores import Stores
 
 LABEL: Final = "kubernetes.io/legacy-token-last-used"
-#: Secrets that are written to at a time; of others it is noted when they are used again.
+#: Maximum number of concurrent writes; further Secrets are updated at the next use of their token.
 _AT_A_TIME: Final = 64
 
 
@@ -44,7 +44,7 @@ class LastUsed:
         days = [(today + timedelta(days=days)).strftime("%Y-%m-%d") for days in (0, 1)]
         meta = secret["metadata"]
         uid = meta["uid"]
-        # Clocks differ: somebody else may have written the day that begins.
+        # Clocks differ: another server may have written the next day already.
         if (meta.get("labels") or {}).get(LABEL) in days or uid in self._writing or len(self._writing) >= _AT_A_TIME:
             return
         self._writing.add(uid)
@@ -59,7 +59,7 @@ class LastUsed:
             assert obj is not None, "a patch makes nothing"
             meta = obj["metadata"]
             if meta["uid"] != uid:
-                # Another of its name.
+                # Another Secret with this name.
                 return obj
             new = {**obj, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), LABEL: day}}}
             store.update_managed_fields(obj, new, "", SERVER)

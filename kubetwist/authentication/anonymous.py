@@ -28,7 +28,7 @@ class Anonymous:
 
     def __init__(self, paths: Sequence[str] = ()) -> None:
         """
-        @param paths: Whole ones; all, when there are none.
+        @param paths: The exact paths that anonymous requests may have; empty for all paths.
         """
         self._paths = frozenset(path.encode() for path in paths)
 

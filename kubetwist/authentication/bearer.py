@@ -1,5 +1,5 @@
 """
-Tokens in the C{Authorization} header; and where browsers, which can not set it, open a WebSocket, in its protocols.
+Tokens in the C{Authorization} header; and where browsers, which cannot set it, open a WebSocket, in its protocols.
 
 @see: kubernetes, C{apiserver/pkg/authentication/request}: C{bearertoken} and C{websocket}.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ._context import AuthenticationContext
 
 _EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
-#: Bytes of a token; reviews could have longer ones than heads of requests.
+#: Maximum length of a token in bytes. TokenReviews could contain longer tokens than request headers.
 LONGEST: Final = 64 * 1024
 _PROTOCOL: Final = b"base64url.bearer.authorization.k8s.io."
 _ENCODED: Final = re.compile(rb"[A-Za-z0-9_-]+")
@@ -29,9 +29,9 @@ _ENCODED: Final = re.compile(rb"[A-Za-z0-9_-]+")
 
 def bearer_token(request: IAuthenticationRequest) -> bytes | None:
     """
-    The token of a request; L{None} without one.
+    Return the bearer token of a request; L{None} without one.
 
-    @raise AuthenticationFailed: It is longer than any token needs to be.
+    @raise AuthenticationFailed: The token is too long.
     """
     token = _token(request)
     if token is not None and len(token) > LONGEST:
@@ -57,9 +57,9 @@ def _token(request: IAuthenticationRequest) -> bytes | None:
 
 def _protocol_token(request: IAuthenticationRequest) -> bytes | None:
     """
-    The token among the protocols of a WebSocket.
+    Return the token in the C{Sec-WebSocket-Protocol} header.
 
-    @raise AuthenticationFailed: There are several, or it is no token, or there is no other protocol to answer with.
+    @raise AuthenticationFailed: There are several tokens, the token is invalid, or there is no other protocol.
     """
     fields = request.fields
     if fields.get(b"upgrade", (b"",))[0].lower() != b"websocket":

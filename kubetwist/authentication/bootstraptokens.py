@@ -32,7 +32,7 @@ _NAMESPACE: Final = "kube-system"
 _TYPE: Final = "bootstrap.kubernetes.io/token"
 _TOKEN: Final = re.compile(rb"([a-z0-9]{6})\.([a-z0-9]{16})")
 _USER: Final = "system:bootstrap:"
-#: Everyone who has such a token is in this group.
+#: The group of all users of bootstrap tokens.
 _GROUP: Final = "system:bootstrappers"
 _EXTRA_GROUP: Final = r"\Asystem:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]\z"
 _is_extra_group: Final = re.compile(_EXTRA_GROUP.replace(r"\z", r"\Z")).match
@@ -41,7 +41,7 @@ _is_extra_group: Final = re.compile(_EXTRA_GROUP.replace(r"\z", r"\Z")).match
 @implementer(IAuthenticator)
 class BootstrapTokenAuthenticator:
     """
-    Knows nodes that join by tokens of the form C{id.secret}.
+    Authenticates joining nodes by bootstrap tokens of the form C{id.secret}.
 
     What is no such token costs a look at its form, and a wrong one a look at one key; the log tells what is wrong about
     a secret that is there.
@@ -86,7 +86,7 @@ class BootstrapTokenAuthenticator:
         return add_authenticated_group(UserInfo(f"{_USER}{token_id}", groups=groups))
 
     def _problem(self, secret: JSONObject, token_id: str, shown: bytes) -> str:
-        """Why a token is not good; C{""} when it is. No secret is told."""
+        """Return why a token is invalid; C{""} for a valid one. The text contains no secret."""
         if "deletionTimestamp" in secret["metadata"]:
             return "is deleted and awaiting removal"
         if secret.get("type") != _TYPE or secret.get("data") is None:
@@ -100,7 +100,7 @@ class BootstrapTokenAuthenticator:
             try:
                 at = seconds_since_epoch(expires)
             except ValueError:
-                return f"has an expiration that can not be read, {quoted(expires)}: it counts as expired"
+                return f"has an expiration that cannot be read, {quoted(expires)}: it counts as expired"
             if at <= self._now():
                 return f"has expired at {expires}"
         if _text(secret, "usage-bootstrap-authentication") != "true":

@@ -1,4 +1,4 @@
-"""Client certificates: the common name is the user, the organizations are its groups."""
+"""Authentication by client certificates: the common name is the user name, the organizations are the groups."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ _UID = "1.3.6.1.4.1.57683.2"
 
 
 class InvalidCABundle(ValueError):
-    """A file of authorities can not be used; the text says why."""
+    """A CA bundle cannot be used; the text says why."""
 
 
 class CertPool:
     """
-    A set of certificate authorities.
+    A set of CA certificates (C{x509.CertPool}).
 
-    @ivar store: Verifies certificates.
-    @ivar certificates: L{cryptography.x509.Certificate}, in the order of the file.
+    @ivar store: The OpenSSL store that verifies certificates.
+    @ivar certificates: The CA certificates, L{cryptography.x509.Certificate}, in the order of the file.
     """
 
     def __init__(self, content: bytes, *, needed: bool = True) -> None:
         """
-        @param content: Their certificates, PEM.
-        @param needed: Whether there must be any.
-        @raise BadAuthorities: There is none, or it is damaged.
+        @param content: The certificates in PEM.
+        @param needed: Whether an empty pool is an error.
+        @raise InvalidCABundle: There is no certificate, or a certificate cannot be decoded.
         """
         self.store = crypto.X509Store()
-        # An authority is trusted for being in the file, whoever has issued it.
+        # A certificate in the file is trusted, also if it is not self-signed.
         self.store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN)
         begin, end = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
         parts = [part for part in content.split(end) if begin in part]
@@ -59,21 +59,21 @@ class CertPool:
             for certificate in self.certificates:
                 self.store.add_cert(crypto.X509.from_cryptography(certificate))
         except (crypto.Error, ValueError) as error:
-            raise InvalidCABundle("it is damaged") from error
+            raise InvalidCABundle("cannot decode a certificate") from error
         if needed and not parts:
-            raise InvalidCABundle("there is no certificate in it")
+            raise InvalidCABundle("no certificate found")
 
 
 @frozen(eq=False)
 class _PeerCertificate:
     """
-    What is known of the certificate of a connection.
+    The verified client certificate of a connection.
 
-    @ivar pool: Which it was verified with.
-    @ivar certificate: L{None} when there is none, or it is not good.
-    @ivar expires: In seconds since the epoch.
-    @ivar failure: Why it is not good.
-    @ivar user: Whom it names.
+    @ivar pool: The pool that it was verified with.
+    @ivar certificate: The certificate; L{None} if there is none or it is invalid.
+    @ivar expires: The expiration time, in seconds since the epoch.
+    @ivar failure: Why the certificate is invalid; L{None} otherwise.
+    @ivar user: The user of the certificate.
     """
 
     pool: CertPool
@@ -83,7 +83,7 @@ class _PeerCertificate:
     user: UserInfo | None = None
 
 
-#: Bounds of how long certificates are still good for, in seconds: from half an hour to a year.
+#: Histogram buckets of the remaining validity of certificates, in seconds: half an hour to a year.
 _EXPIRATION_BUCKETS: Final = (
     *(0.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0, 172800.0, 345600.0, 604800.0),
     *(2592000.0, 7776000.0, 15552000.0, 31104000.0),
@@ -92,14 +92,15 @@ _EXPIRATION_BUCKETS: Final = (
 
 class ClientCAProvider:
     """
-    Those whose certificates some clients must have; others can take their place while the server runs.
+    Verifies client certificates against a CA pool that can change while the server runs.
 
-    Each connection is looked at once, and again when the authorities have changed.
+    A connection is verified once, and again after the pool has changed
+    (C{dynamiccertificates.CAContentProvider}).
 
-    @ivar pool: Those of now.
-    @ivar flag: By what the command line names them.
-    @ivar listeners: Called when there are others.
-    @ivar expiration_seconds: Seconds that certificates were still good for when they were used.
+    @ivar pool: The current pool.
+    @ivar flag: The flag that names the CA files.
+    @ivar listeners: Called after the pool has changed.
+    @ivar expiration_seconds: Histogram of the remaining validity of certificates at their use, in seconds.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class ClientCAProvider:
         flag: str = "",
     ) -> None:
         """
-        @param user_conversion: Finds out whom a verified certificate names, or raises L{AuthenticationFailed}.
+        @param user_conversion: Returns the user of a verified certificate, or raises L{AuthenticationFailed}.
         """
         self.pool = pool
         self.flag = flag
@@ -118,16 +119,16 @@ class ClientCAProvider:
         self.expiration_seconds = Histogram(_EXPIRATION_BUCKETS)
 
     def set_pool(self, pool: CertPool) -> None:
-        """Trust these from now on, and no others."""
+        """Replace the pool."""
         self.pool = pool
         for listener in self.listeners:
             listener()
 
     def verify_peer(self, request: IAuthenticationRequest) -> _PeerCertificate:
         """
-        What the client of a request has shown.
+        Verify the client certificate of the connection of a request.
 
-        @raise AuthenticationFailed: A certificate that is not good, or not for these authorities.
+        @raise AuthenticationFailed: The certificate is invalid, expired, or not issued by a CA of the pool.
         """
         remembered = request.connection.remembered
         found: _PeerCertificate | None = remembered.get(self)
@@ -150,7 +151,7 @@ class ClientCAProvider:
         try:
             crypto.X509StoreContext(self.pool.store, shown, chain).verify_certificate()
             if not _has_client_auth_usage(certificate):
-                raise AuthenticationFailed("it is not for clients")
+                raise AuthenticationFailed("certificate is not valid for client authentication")
             user = self._user_conversion(certificate)
         except (crypto.X509StoreContextError, AuthenticationFailed, ValueError) as error:
             return _PeerCertificate(
@@ -161,7 +162,7 @@ class ClientCAProvider:
 
 @implementer(IAuthenticator)
 class X509Authenticator:
-    """Knows the users whose certificates some authorities have issued."""
+    """Authenticates client certificates."""
 
     def __init__(self, authorities: ClientCAProvider) -> None:
         self._authorities = authorities
@@ -173,9 +174,9 @@ class X509Authenticator:
 
 def common_name_user_conversion(certificate: Certificate) -> UserInfo | None:
     """
-    Whom a verified certificate names; L{None} without a common name.
+    Return the user of a verified certificate; L{None} without a common name.
 
-    @raise AuthenticationFailed: It has several uids, or an empty one.
+    @raise AuthenticationFailed: The certificate has several uids or an empty one.
     """
     from cryptography.hazmat.primitives.serialization import Encoding
     from cryptography.x509 import ObjectIdentifier
@@ -201,7 +202,7 @@ def common_name_user_conversion(certificate: Certificate) -> UserInfo | None:
 
 
 def common_name(certificate: Certificate) -> str:
-    """The last common name, as in Go; C{""} without one."""
+    """Return the last common name, as in Go; C{""} without one."""
     from cryptography.x509.oid import NameOID
 
     return ("", *_subject(certificate, NameOID.COMMON_NAME))[-1]
@@ -228,7 +229,7 @@ def _has_client_auth_usage(certificate: Certificate) -> bool:
 
 
 def _describe(certificate: Certificate) -> str:
-    """A certificate as the reference names it in its log: numbers of it, its key and its issuer's key."""
+    """Return the description of a certificate in the reference's log: serial number, subject and authority key ID."""
     from cryptography.x509 import AuthorityKeyIdentifier, ExtensionNotFound, SubjectKeyIdentifier
 
     keys = []
@@ -248,10 +249,13 @@ def watch_ca_files(
     user_conversion: Callable[[Certificate], UserInfo | None] = lambda certificate: None,
 ) -> ClientCAProvider:
     """
-    The authorities of files, which are read again when they change.
+    Return a provider of the CAs in files, which are read again when they change.
 
-    @param flag: What the log calls them.
-    @raise BadAuthorities: A file can not be used.
+    @param server: The server; the provider is added to its C{client_authorities}.
+    @param paths: The CA files.
+    @param flag: The flag that names the files, for the log.
+    @param user_conversion: Returns the user of a verified certificate.
+    @raise InvalidCABundle: A file cannot be used.
     """
 
     def load(contents: Sequence[bytes]) -> CertPool:
@@ -259,7 +263,7 @@ def watch_ca_files(
             try:
                 CertPool(content)
             except InvalidCABundle as error:
-                raise InvalidCABundle(f"can not use the client authorities in {path}: {error}") from error
+                raise InvalidCABundle(f"cannot use the client CA file {path}: {error}") from error
         return CertPool(b"\n".join(contents))
 
     def use(pool: CertPool) -> None:
@@ -268,16 +272,16 @@ def watch_ca_files(
     try:
         authorities = ClientCAProvider(server.files.watch(paths, load, use, flag), user_conversion, flag)
     except OSError as error:
-        raise InvalidCABundle(f"can not read {error.filename}: {error.strerror}") from error
+        raise InvalidCABundle(f"cannot read {error.filename}: {error.strerror}") from error
     server.client_authorities.append(authorities)
     return authorities
 
 
 def read_ca_files(paths: Iterable[Path]) -> bytes:
     """
-    The content of files of authorities, each of which must have some.
+    Return the concatenated content of CA files, each of which must contain a certificate.
 
-    @raise BadAuthorities: One can not be used.
+    @raise InvalidCABundle: A file cannot be used.
     """
     content = b""
     for path in paths:
@@ -285,9 +289,9 @@ def read_ca_files(paths: Iterable[Path]) -> bytes:
             part = path.read_bytes()
             CertPool(part)
         except OSError as error:
-            raise InvalidCABundle(f"can not read {path}: {error.strerror}") from error
+            raise InvalidCABundle(f"cannot read {path}: {error.strerror}") from error
         except InvalidCABundle as error:
-            raise InvalidCABundle(f"can not use the client authorities in {path}: {error}") from error
+            raise InvalidCABundle(f"cannot use the client CA file {path}: {error}") from error
         content += part + b"\n"
     return content
 
@@ -302,14 +306,15 @@ def make(options: FlagValues, server: AuthenticationContext) -> X509Authenticato
     """
     For L{client_ca_paths}.
 
-    @raise BadAuthorities: A file can not be used.
+    @raise InvalidCABundle: A file cannot be used.
     """
 
     def user_conversion(certificate: Certificate) -> UserInfo | None:
-        # A node can say that it is where this server is. Whoever may ask its kubelet is not to ask us as ourselves.
+        # A node can claim the address of this server. A client of its kubelet API must not authenticate here with the
+        # server's own kubelet client certificate.
         credentials = server.kubelet_credentials
         if credentials is not None and credentials.is_shown(certificate):
-            raise AuthenticationFailed("it is the one that kubelets are shown")
+            raise AuthenticationFailed("certificate is the API server's own kubelet client certificate")
         return common_name_user_conversion(certificate)
 
     return X509Authenticator(watch_ca_files(server, client_ca_paths(options), "--client-ca-file", user_conversion))

@@ -87,10 +87,10 @@ _CONFIGURATION: Final = Struct("AuthenticationConfiguration", {"jwt": ListOf(_JW
 @frozen
 class ClaimOrExpression:
     """
-    Where a part of a user comes from.
+    The source of one attribute of the user.
 
-    @ivar claim: A claim, with C{prefix} in front; C{""} for none.
-    @ivar expression: What makes it out of all claims, instead.
+    @ivar claim: The name of a claim, whose value is prefixed with C{prefix}; C{""} for none.
+    @ivar expression: A CEL expression on the claims; used instead of C{claim}.
     """
 
     claim: str = ""
@@ -101,10 +101,10 @@ class ClaimOrExpression:
 @frozen
 class Issuer:
     """
-    Somebody who issues tokens.
+    A token issuer.
 
-    @ivar discovery: Where is told how to verify them; C{""} for the usual place below C{url}.
-    @ivar authorities: PEM; C{b""} for those of the system.
+    @ivar discovery: The discovery URL; C{""} for the default path below C{url}.
+    @ivar authorities: CA certificates in PEM; C{b""} for those of the system.
     """
 
     url: str
@@ -116,10 +116,10 @@ class Issuer:
 @frozen(eq=False)
 class JWTAuthenticatorConfig:
     """
-    How users are made of the tokens of one issuer.
+    The compiled C{JWTAuthenticator}: how tokens of one issuer are mapped to users.
 
-    @ivar extra: By key.
-    @ivar required: Claims that tokens must have, and their values.
+    @ivar extra: Expressions by extra key.
+    @ivar required: The required claims and their values.
     @ivar claim_validation_rules: Expressions on the claims that must hold, each with its error message.
     @ivar user_validation_rules: Expressions on the user that must hold, each with its error message.
     """
@@ -137,9 +137,9 @@ class JWTAuthenticatorConfig:
 @frozen
 class AnonymousConfiguration:
     """
-    Which requests may go without credentials.
+    The settings for anonymous requests.
 
-    @ivar paths: Only those for these; all, when there are none.
+    @ivar paths: The paths that anonymous requests may have; empty for all paths.
     """
 
     enabled: bool
@@ -149,9 +149,9 @@ class AnonymousConfiguration:
 @frozen
 class AuthenticationConfiguration:
     """
-    All of it.
+    The compiled C{AuthenticationConfiguration}.
 
-    @ivar anonymous: L{None} when the file does not say.
+    @ivar anonymous: The settings for anonymous requests; L{None} if the file has none.
     """
 
     jwt: Sequence[JWTAuthenticatorConfig] = ()
@@ -162,8 +162,8 @@ def read_configuration(content: bytes, disallowed_issuers: Collection[str]) -> A
     """
     Read C{--authentication-config}.
 
-    @param disallowed_issuers: Issuers that are somebody else's business: those of service accounts.
-    @raise BadConfiguration: It can not be used, in the reference's words.
+    @param disallowed_issuers: The issuers of service account tokens, which cannot be configured.
+    @raise BadConfiguration: The file cannot be used; the text is the reference's.
     """
     versions = {f"{_GROUP}/{version}": _CONFIGURATION for version in ("v1", "v1beta1", "v1alpha1")}
     return compiled(decode_configuration(content, "AuthenticationConfiguration", versions, _SCHEME), disallowed_issuers)
@@ -171,9 +171,9 @@ def read_configuration(content: bytes, disallowed_issuers: Collection[str]) -> A
 
 def configuration_of_flags(options: FlagValues, disallowed_issuers: Collection[str]) -> AuthenticationConfiguration:
     """
-    What the flags C{--oidc-...} say.
+    Return the configuration of the flags C{--oidc-*}.
 
-    @raise BadConfiguration: It can not be used.
+    @raise BadConfiguration: The flags cannot be used.
     """
     issuer = options["oidc-issuer-url"]
     if not issuer:
@@ -187,9 +187,9 @@ def configuration_of_flags(options: FlagValues, disallowed_issuers: Collection[s
     try:
         content = Path(authorities).read_bytes().decode() if authorities else ""
     except OSError as error:
-        raise BadConfiguration(f"can not read --oidc-ca-file {authorities}: {error.strerror}") from error
+        raise BadConfiguration(f"cannot read --oidc-ca-file {authorities}: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise BadConfiguration(f"can not use --oidc-ca-file {authorities}: it is no text") from None
+        raise BadConfiguration(f"cannot use --oidc-ca-file {authorities}: it is no text") from None
     groups = options["oidc-groups-claim"]
     jwt = {
         "issuer": {
@@ -217,9 +217,9 @@ def configuration_of_flags(options: FlagValues, disallowed_issuers: Collection[s
 
 def compiled(configuration: JSONObject, disallowed_issuers: Collection[str]) -> AuthenticationConfiguration:
     """
-    Check what was decoded, and compile its expressions.
+    Validate a decoded configuration and compile its expressions.
 
-    @raise BadConfiguration: It breaks rules.
+    @raise BadConfiguration: The configuration is invalid.
     """
     causes: list[FieldError] = []
     found = []

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 class AuthenticationFailed(Exception):
     """
-    There are credentials, and they are bad; the text is for the log, not for the client.
+    Credentials are invalid. The text is for the log, not for the client.
 
-    @ivar texts: Each for itself, where several are in one.
+    @ivar texts: The single texts of an aggregated error.
     """
 
     def __init__(self, text: str, texts: Sequence[str] = ()) -> None:

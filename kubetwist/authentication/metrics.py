@@ -24,12 +24,13 @@ _USES: Final = {
 
 class TokenMetrics:
     """
-    Numbers that only grow, but for one.
+    Metrics of one token authenticator.
 
-    @ivar hits: Seconds, of tokens that were known; C{misses} of those that were not.
-    @ivar fetched: Tokens that were found out about, by whether that went well: C{"ok"}, C{"error"}.
-    @ivar asking: How many are being found out about.
-    @ivar uses: Of tokens of service accounts, by what they are; others have none.
+    @ivar hits: Histogram of durations of cache hits, in seconds.
+    @ivar misses: Histogram of durations of cache misses, in seconds.
+    @ivar fetched: Number of token authentications on a cache miss by status: C{"ok"}, C{"error"}.
+    @ivar asking: Number of token authentications in flight.
+    @ivar uses: Number of uses of service account tokens by type of token.
     """
 
     def __init__(self) -> None:
@@ -62,7 +63,7 @@ def token_metrics(tallies: Iterable[TokenMetrics]) -> Iterator[MetricSnapshot]:
     yield MetricSnapshot(f"{prefix}request_duration_seconds", "histogram", text, _STATUS, seconds)
     counts = [((status,), float(one.count)) for status, one in found.items()]
     yield MetricSnapshot(f"{prefix}request_total", "counter", "Tokens, by whether they were known.", _STATUS, counts)
-    text = "Tokens that were found out about, by whether that went well."
+    text = "Number of token authentications on a cache miss, by status (ok, error)."
     fetched = [((status,), float(sum(one.fetched[status] for one in tallies))) for status in ("ok", "error")]
     yield MetricSnapshot(f"{prefix}fetch_total", "counter", text, _STATUS, fetched)
     text = "Tokens that are being found out about."

@@ -56,26 +56,26 @@ if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
     from ._context import AuthenticationContext
 
-#: Tokens that are remembered.
+#: Maximum number of cached tokens.
 MAX_CACHE_ENTRIES: Final = 4096
-#: Seconds by which clocks may differ for what is not valid yet, as in the reference.
+#: Allowed clock skew for C{nbf} and C{iat} in seconds, as in the reference.
 _LEEWAY: Final = 60
-#: Seconds that a user is remembered of whom somebody else had to be asked.
+#: Seconds that a user is cached whose distributed claims were fetched from another server.
 _SHORT_TTL: Final = 10
-#: Issuers whose distributed claims one configuration gets to know.
+#: Maximum number of issuers of distributed claims per configuration.
 _MAX_ISSUERS: Final = 16
-#: How Google's issuer is called in some of its tokens, and what it is.
+#: The issuer in some of Google's tokens, and the issuer URL that it stands for.
 _GOOGLE: Final = ("accounts.google.com", "https://accounts.google.com")
-#: Bounds of the seconds that it takes to find out whose a token is.
+#: Histogram buckets of the duration of token authentications, in seconds.
 _DURATION_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 @frozen
 class _Token:
     """
-    A token taken apart, not verified.
+    A decoded token that is not verified.
 
-    @ivar issuer: Who it says has issued it.
+    @ivar issuer: The unverified issuer claim.
     """
 
     raw: bytes
@@ -112,10 +112,10 @@ class _Verifier:
 
     def claims(self, token: _Token, now: float) -> JSONObject | None:
         """
-        What a good token says.
+        Verify a token and return its claims.
 
-        @return: L{None} when its key is not known, and may be found.
-        @raise AuthenticationFailed: It is not good.
+        @return: The claims; L{None} if its key is unknown and can be fetched.
+        @raise AuthenticationFailed: The token is invalid.
         """
         provider = self.provider
         if not provider.ready:
@@ -137,7 +137,7 @@ class _Verifier:
             text = "failed to verify signature: failed to verify id token signature"
             raise AuthenticationFailed(f"oidc: verify token: {text}")
         claims = orjson.loads(payload)
-        # What is trusted from here on is what was signed, even if two decoders should not agree on a token.
+        # From here on only the signed payload is used, even if two decoders disagree on a token.
         if claims != token.claims:
             raise AuthenticationFailed("oidc: verify token: it is not what was signed")
         return token.claims
@@ -179,7 +179,7 @@ class _Authenticator:
         self._algorithms = algorithms
         self._make_provider = make_provider
         self._verifier = _Verifier(provider, configuration.issuer.audiences, algorithms)
-        #: By issuer, those of distributed claims.
+        #: Verifiers of distributed claims by issuer.
         self._others: dict[str, _Verifier] = {}
 
     def providers(self) -> list[Provider]:
@@ -187,9 +187,9 @@ class _Authenticator:
 
     def user(self, token: _Token, now: float) -> tuple[UserInfo, float] | Deferred[tuple[UserInfo, float]]:
         """
-        Whose token it is, and until when.
+        Return the user of a token and the time until which it can be cached.
 
-        @raise AuthenticationFailed: It is nobody's.
+        @raise AuthenticationFailed: The token is invalid.
         """
         claims = self._verifier.claims(token, now)
         if claims is None or self._endpoint(claims) is not None:
@@ -212,7 +212,7 @@ class _Authenticator:
     # Distributed claims: OpenID Connect Core 1.0, section 5.6.2.
 
     def _endpoint(self, claims: Mapping[str, JSONValue]) -> Mapping[str, JSONValue] | None:
-        """Where groups are told that the token does not; L{None} when there is no such place."""
+        """Return the source of distributed claims for groups; L{None} without one."""
         claim = self.configuration.groups.claim
         if not claim or claim in claims or "_claim_names" not in claims:
             return None
@@ -246,7 +246,7 @@ class _Authenticator:
         authorities = self.configuration.issuer.authorities
         outgoing = self.provider.outgoing
         try:
-            # A token names this place, not the administrator: nothing of this machine is asked.
+            # The URL comes from the token, not from the administrator: local addresses are refused.
             body = await get(outgoing, url, authorities, access, guarded=True)
         except (CallError, BadSettings, AuthenticationFailed) as error:
             raise AuthenticationFailed(f"{what}: {error}") from error
@@ -360,7 +360,7 @@ class OIDCAuthenticator:
             and request.audiences_wanted
             and self._implicit.isdisjoint(request.audiences_wanted)
         ):
-            # Whoever asks for others is told that it is nobody's, and no issuer is asked for it.
+            # A review for other audiences fails without contacting an issuer.
             return None
         digest = sha256(raw).digest()
         now = self._now()
@@ -412,7 +412,7 @@ class OIDCAuthenticator:
         yield MetricSnapshot(f"{prefix}jwks_fetch_last_timestamp_seconds", "gauge", text, labels, fetched)
 
     def _remember(self, found: tuple[UserInfo, float], digest: bytes, authenticator: _Authenticator) -> UserInfo:
-        # What is found late may be of a configuration that is no longer in use.
+        # A late result may belong to a configuration that was replaced.
         if self._by_issuer.get(authenticator.configuration.issuer.url) is authenticator:
             while len(self._known) >= MAX_CACHE_ENTRIES:
                 self._known.popitem(last=False)
@@ -463,11 +463,11 @@ def _shown(seconds: float) -> str:
 
 def configured(options: FlagValues, server: AuthenticationContext) -> AuthenticationConfiguration:
     """
-    What C{--authentication-config}, or the flags C{--oidc-...}, say; read once for all who want a part of it.
+    Return the configuration of C{--authentication-config} or of the flags C{--oidc-*}; it is read once per server.
 
-    The file is read again when it changes; what it says of anonymous requests can not change then.
+    The file is read again when it changes; the settings for anonymous requests do not change then.
 
-    @raise BadConfiguration: It can not be used.
+    @raise BadConfiguration: The configuration cannot be used.
     """
     found: AuthenticationConfiguration | None = server.authentication_configuration
     if found is not None:
@@ -513,14 +513,14 @@ def configured(options: FlagValues, server: AuthenticationContext) -> Authentica
 
 def make(options: FlagValues, server: AuthenticationContext) -> OIDCAuthenticator | None:
     """
-    As C{--authentication-config} or the flags C{--oidc-...} have it.
+    Create the authenticator of C{--authentication-config} or of the flags C{--oidc-*}; L{None} without them.
 
-    @raise BadConfiguration: They can not be used.
+    @raise BadConfiguration: The configuration cannot be used.
     """
     configuration = configured(options, server)
     if not configuration.jwt and not options["authentication-config"]:
         return None
-    # From a file, any way of signing will do that fits a key.
+    # With a configuration file, every algorithm that fits the key is accepted.
     algorithms = SIGNING_ALGORITHMS if options["authentication-config"] else options["oidc-signing-algs"]
     implicit = options["api-audiences"] or options["service-account-issuer"]
     tokens = OIDCAuthenticator(server.outgoing, server.reactor, implicit, algorithms or ("RS256",))

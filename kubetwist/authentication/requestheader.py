@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _log = Logger()
 
-#: What such headers are called everywhere; nobody behind the authenticators gets to see them.
+#: The standard names of these headers; they are removed before handlers see a request.
 _STANDARD: Final = ("x-remote-user", "x-remote-uid", "x-remote-group")
 _STANDARD_EXTRA: Final = "x-remote-extra-"
 
@@ -55,9 +55,9 @@ _STANDARD_EXTRA: Final = "x-remote-extra-"
 @frozen
 class RequestHeaderConfig:
     """
-    Where proxies say whom they speak for; names of fields in lower case.
+    The names of the headers in which proxies name the user (C{--requestheader-*}), in lower case.
 
-    @ivar extra: What names begin with.
+    @ivar extra: Prefixes of the names of extra headers.
     """
 
     user: tuple[bytes, ...] = ()
@@ -77,9 +77,9 @@ class RequestHeaderConfig:
 
     def reserved_headers(self) -> tuple[frozenset[bytes], tuple[bytes, ...]]:
         """
-        What no handler may see, whoever sent it: these and the usual ones.
+        Return the headers that are removed before handlers and backends see a request.
 
-        @return: Names, and what names begin with.
+        @return: Exact names, and prefixes of names.
         """
         exact = {*self.user, *self.uid, *self.group, *(name.encode() for name in _STANDARD)}
         prefixes = {*self.extra, _STANDARD_EXTRA.encode()}
@@ -94,7 +94,9 @@ class RequestHeaderAuthenticator:
         self, authorities: ClientCAProvider, headers: RequestHeaderConfig, allowed: tuple[str, ...] = ()
     ) -> None:
         """
-        @param allowed: Common names; all are, when there are none.
+        @param authorities: The CAs of proxies.
+        @param headers: The names of the headers.
+        @param allowed: The allowed common names of proxies; empty for all.
         """
         self._authorities = authorities
         self._headers = headers
@@ -113,7 +115,7 @@ class RequestHeaderAuthenticator:
         try:
             return self._user(request.fields)
         except OddHeader as error:
-            raise RequestRefused(f"a proxy sent what can not be trusted: {error}") from error
+            raise RequestRefused(f"a proxy sent what cannot be trusted: {error}") from error
 
     def _user(self, fields: Mapping[bytes, Sequence[bytes]]) -> UserInfo | None:
         headers = self._headers
@@ -151,9 +153,9 @@ def _warn(options: FlagValues) -> None:
 
 def make(options: FlagValues, server: AuthenticationContext) -> RequestHeaderAuthenticator | None:
     """
-    As C{--requestheader-client-ca-file} and its kin have it.
+    Create the authenticator of the flags C{--requestheader-*}; L{None} without them.
 
-    @raise BadAuthorities: The file can not be used, or its authorities vouch for users, too.
+    @raise InvalidCABundle: The file cannot be used, or one of its CAs also issues certificates of users.
     """
     _warn(options)
     if not options["requestheader-client-ca-file"]:

@@ -1,8 +1,8 @@
 """
-Tokens of service accounts: those that this server issues, and the older ones that stand in secrets.
+Authentication of service account tokens: bound tokens that this server issues, and legacy tokens in Secrets.
 
-A token is good for as long as its signature, its times and audiences are, and what it names is there. Signatures are
-verified once and remembered; whatever can change is looked at with every request.
+A token is valid if its signature, times and audiences are, and the objects that it names exist. Verified signatures are
+cached; everything that can change is checked with each request.
 
 @see: kubernetes, C{pkg/serviceaccount}: C{jwt.go}, C{claims.go} and C{legacy.go}.
 """
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from ..registry.stores import Stores
     from ._context import AuthenticationContext
 
-#: The issuer of tokens that stand in secrets.
+#: The issuer of legacy tokens, which are stored in Secrets.
 LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
-#: Seconds by which clocks may differ, and for which what was deleted still counts.
+#: Allowed clock skew in seconds, and seconds for which a deleted object still counts.
 LEEWAY: Final = 60
-#: Tokens whose signatures are remembered.
+#: Maximum number of tokens whose verified signatures are cached.
 MAX_CACHE_ENTRIES: Final = 4096
 
 _PREFIX: Final = "authentication.kubernetes.io/"
@@ -66,9 +66,9 @@ _JWS: Final = jwt.PyJWS()
 @define(eq=False)
 class _Verified:
     """
-    A token whose signature is good.
+    A token with a valid signature.
 
-    @ivar seen: By resource, the record that was looked at last, and what it says: its uid, and when it was deleted.
+    @ivar seen: By resource, the record of the last check, with its uid and deletion time.
     """
 
     claims: JSONObject
@@ -79,7 +79,7 @@ class _Verified:
 
 @implementer(IAuthenticator)
 class ServiceAccountTokenAuthenticator:
-    """Knows service accounts by their tokens; those of other issuers are somebody else's."""
+    """Authenticates service account tokens. Returns L{None} for tokens of other issuers, for the next authenticator."""
 
     def __init__(
         self,
@@ -94,12 +94,12 @@ class ServiceAccountTokenAuthenticator:
     ) -> None:
         """
         @param keys: L{kubetwist.registry.core.serviceaccount.tokenkeys.TokenKey}s.
-        @param issuers: Whose tokens are accepted, besides those in secrets.
-        @param audiences: Who this server is: tokens are for one of these.
+        @param issuers: The accepted issuers, in addition to that of legacy tokens.
+        @param audiences: The audiences of this server; tokens must be valid for one of them.
         @param stores: The stores of the server, which are read at each request.
-        @param lookup: Whether tokens from secrets must still stand there.
-        @param now: Tells the time.
-        @param used: Called with the secret that a token stands in, whenever that token is used.
+        @param lookup: Whether legacy tokens must still exist in their Secret.
+        @param now: Returns the time in seconds since the epoch.
+        @param used: Called with the Secret of a legacy token at each use of the token.
         """
         self._keys = tuple(keys)
         self._used = used
@@ -139,7 +139,7 @@ class ServiceAccountTokenAuthenticator:
         else:
             self._known.move_to_end(digest)
         self.metrics.looked_up(hit, perf_counter() - began, "" if hit else "ok")
-        # Whoever reviews a token may ask on behalf of somebody else.
+        # The client of a TokenReview may request other audiences than this server's.
         audiences_wanted = request.audiences_wanted if isinstance(request, TokenOnlyRequest) else self._audiences
         # In the order of the review and with its duplicates (C{authenticator.Audiences.Intersect}).
         shared = [audience for audience in audiences_wanted if audience in found.audiences]
@@ -161,7 +161,7 @@ class ServiceAccountTokenAuthenticator:
 
     def _verified(self, token: bytes) -> _Verified | None:
         """
-        Verify a token that is seen for the first time.
+        Verify the signature of a token that is not cached.
 
         @return: L{None} for what is no token, or another issuer's.
         @raise AuthenticationFailed: The signature is not one of ours.
@@ -170,7 +170,7 @@ class ServiceAccountTokenAuthenticator:
         if len(parts) != 3:
             return None
         try:
-            # The library would accept a signature with padding, or with trailing bytes.
+            # The library accepts a signature with padding or trailing bytes.
             head, body, _ = map(decode_part, parts)
             claimed, header = orjson.loads(body), orjson.loads(head)
         except ValueError:
@@ -190,10 +190,10 @@ class ServiceAccountTokenAuthenticator:
             except (jwt.PyJWTError, ValueError, TypeError):
                 continue
         else:
-            # Token reviews show this, in the reference's words.
+            # TokenReviews contain this text, which is the reference's.
             raise AuthenticationFailed("go-jose/go-jose: error in cryptographic primitive")
         claims = orjson.loads(payload)
-        # What is trusted from here on is what was signed, even if two decoders should not agree on a token.
+        # From here on only the signed payload is used, even if two decoders disagree on a token.
         if not isinstance(claims, dict) or not self._is_ours(claims):
             raise AuthenticationFailed("the issuer of the token is not the one that signed it")
         audiences = claims.get("aud")
@@ -223,7 +223,7 @@ class ServiceAccountTokenAuthenticator:
         if pod:
             self._check_bound(found, "pods", "pod", namespace, pod, now)
         elif node:
-            # The node of a pod is only told: the token ends with the pod.
+            # The node of a pod is informational: the lifetime of the token depends on the pod only.
             self._check_bound(found, "nodes", "node", "", node, now)
         if found.user is None:
             extra = {}

@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
     from ._context import AuthenticationContext
 
-#: The header that has a session's key.
+#: The header with the CSRF token of a session.
 KEY: Final = b"x-kubetwist-ui"
-#: What browsers tell of who makes them send a request; scripts can not set it.
+#: The header in which browsers report the origin of a request; scripts cannot set it.
 SITE: Final = b"sec-fetch-site"
-#: Sessions in all, and of one user; the one that was not used for the longest time makes room.
+#: Maximum number of sessions, in total and per user; the least recently used session is evicted.
 MAX_SESSIONS: Final = 1000
 MAX_SESSIONS_PER_USER: Final = 20
-#: Seconds from signing in, and without any request, after which a session is over.
+#: Maximum duration of a session, and of a session without requests, in seconds.
 LONGEST: Final = 12 * 3600.0
 IDLE: Final = 2 * 3600.0
-#: Bytes of the names and keys that are looked at.
+#: Maximum length of session ids and CSRF tokens, in bytes.
 _MAX_SECRET_LENGTH: Final = 128
 _SAFE: Final = frozenset((b"GET", b"HEAD", b"OPTIONS"))
 
@@ -69,10 +69,10 @@ class SessionStore:
 
     def __init__(self, now: Callable[[], float]) -> None:
         """
-        @param now: Tells the time, in seconds since whenever.
+        @param now: Returns the time in seconds, from any epoch.
         """
         self._now = now
-        #: Those used last are last.
+        #: In the order of their last use.
         self._sessions: dict[bytes, Session] = {}
 
     def __len__(self) -> int:
@@ -132,7 +132,7 @@ def _digest(secret: bytes) -> bytes:
 
 @implementer(IAuthenticator)
 class SessionAuthenticator:
-    """Knows who sends what the page sends; asked before all others, whose credentials a page can not choose."""
+    """Knows who sends what the page sends; asked before all others, whose credentials a page cannot choose."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class SessionAuthenticator:
             self._reject_cross_site(request)
         if b"cookie" not in fields:
             return None
-        # Nobody behind this sees it: it would be passed on to other servers.
+        # The cookie is removed, because later handlers may forward the request to other servers.
         secret = pop_cookie(fields, self.cookie())
         keys = fields.pop(KEY, None)
         if secret is not None:
@@ -179,16 +179,16 @@ class SessionAuthenticator:
 
     def _reject_cross_site(self, request: IAuthenticationRequest) -> None:
         """
-        A browser shows its certificate for whatever page makes it: not to change anything.
+        Reject cross-site writes: a browser sends its client certificate with requests of every page.
 
-        @raise RequestRefused: Another site wants to, without credentials that it had to know.
+        @raise RequestRefused: Another site made a browser send a write without credentials other than a certificate.
         """
         fields = request.fields
         if from_same_origin(request) or b"authorization" in fields:
             return
         if request.method in _SAFE and b"upgrade" not in fields:
             return
-        # Where the browser tells no site, pages elsewhere that know a token say it in a header that is no obstacle.
+        # Without Sec-Fetch-Site: a cross-site page that knows a token sends it in a header, which is allowed.
         if SITE in fields or _has_client_certificate(request):
             raise RequestRefused("a page of another site has sent it")
 
@@ -214,9 +214,9 @@ def _has_client_certificate(request: IAuthenticationRequest) -> bool:
 
 def pop_cookie(fields: dict[bytes, list[bytes]], name: bytes) -> bytes | None:
     """
-    Take a cookie out of the header fields.
+    Remove a cookie from the header fields.
 
-    @return: Its value; L{None} where it is not there, or is there twice.
+    @return: The value; L{None} if the cookie is absent or present twice.
     """
     values = fields.get(b"cookie", [])
     if not any(name in value for value in values):
@@ -249,7 +249,7 @@ def make(options: FlagValues, server: AuthenticationContext) -> SessionAuthentic
         return b"__Host-kubetwist-" + port.encode()
 
     def authenticate_token(token: str) -> TokenAuthentication | Deferred[TokenAuthentication]:
-        # As where it comes with a request: it must be meant for this server.
+        # As for a token in a request: it must be valid for an audience of this server.
         issuer = server.token_issuer
         return server.authenticate_token(token, () if issuer is None else issuer.audiences)
 

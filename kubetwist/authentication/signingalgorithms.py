@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from typing import Final
 
-#: How OpenID Connect tokens may be signed; never with a secret that both sides know.
+#: The accepted signature algorithms of OpenID Connect tokens; symmetric ones are excluded.
 SIGNING_ALGORITHMS: Final = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")

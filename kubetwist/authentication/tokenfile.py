@@ -26,7 +26,7 @@ _log = Logger()
 
 
 class BadTokenFile(ValueError):
-    """The file can not be used; the text says why."""
+    """The file cannot be used; the text says why."""
 
 
 @implementer(IAuthenticator)
@@ -35,13 +35,13 @@ class TokenFile:
 
     def __init__(self, users: dict[str, UserInfo]) -> None:
         """
-        @param users: By token.
+        @param users: Users by token.
         """
         self.use(users)
 
     def use(self, users: dict[str, UserInfo]) -> None:
         """Know these users from now on, and no others."""
-        # By digest: how long a look-up of a digest takes tells nothing about the token.
+        # The duration of a look-up by digest reveals nothing about the token.
         self._users = {sha256(token.encode()).digest(): add_authenticated_group(user) for token, user in users.items()}
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | None:
@@ -54,28 +54,29 @@ class TokenFile:
     @classmethod
     def read(cls, path: Path) -> TokenFile:
         """
-        Read a file.
+        Read a token file.
 
-        @raise BadTokenFile: It can not be read, or is not of the form that L{users_of_file} wants.
+        @raise BadTokenFile: The file cannot be read, or L{users_of_file} rejects it.
         """
         try:
             return cls(users_of_file(path.read_bytes(), path))
         except OSError as error:
-            raise BadTokenFile(f"can not read the token file {path}: {error.strerror}") from error
+            raise BadTokenFile(f"cannot read the token file {path}: {error.strerror}") from error
 
 
 def users_of_file(content: bytes, path: Path) -> dict[str, UserInfo]:
     """
-    The users of a file with the columns token, user name, uid and, in quotes, groups; by token.
+    Return the users by token of a CSV file with the columns token, user name, uid and (quoted) groups.
 
-    @param path: Where it is, for messages.
-    @raise BadTokenFile: It is not of that form.
+    @param content: The content of the file.
+    @param path: The path for error texts.
+    @raise BadTokenFile: The format is invalid.
     """
     users: dict[str, UserInfo] = {}
     try:
         rows = [row for row in csv.reader(StringIO(content.decode(), newline=""), strict=True) if row]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise BadTokenFile(f"can not read the token file {path}: {error}") from error
+        raise BadTokenFile(f"cannot read the token file {path}: {error}") from error
     for number, row in enumerate(rows, 1):
         if len(row) < 3:
             raise BadTokenFile(
@@ -107,5 +108,5 @@ def make(options: FlagValues, server: AuthenticationContext) -> TokenFile | None
     try:
         tokens = TokenFile(server.files.watch([path], load, use, "--token-auth-file"))
     except OSError as error:
-        raise BadTokenFile(f"can not read the token file {path}: {error.strerror}") from error
+        raise BadTokenFile(f"cannot read the token file {path}: {error.strerror}") from error
     return tokens

@@ -18,7 +18,7 @@ from ..interfaces import IAuthenticationRequest, IAuthenticator, IAuthenticatorU
 from .errors import AuthenticationFailed, RequestRefused
 
 _INVALID: Final = "invalid bearer token"
-#: Authenticators read nothing of a request that L{TokenOnlyRequest} does not have.
+#: Authenticators use only those attributes of a request that L{TokenOnlyRequest} has.
 _Ask = Callable[[Any], "UserInfo | Deferred[UserInfo | None] | None"]
 
 
@@ -35,7 +35,7 @@ class AuthenticatorUnion:
 
     def __init__(self, authenticators: Sequence[IAuthenticator], anonymous: IAuthenticator | None = None) -> None:
         """
-        @param anonymous: Asked for requests without any credentials.
+        @param anonymous: The authenticator of requests without credentials; L{None} for none.
         """
         self.authenticators = authenticators
         self._asked: list[_Ask] = [authenticator.authenticate for authenticator in authenticators]
@@ -65,10 +65,11 @@ class AuthenticatorUnion:
         self, token: str, audiences: Sequence[str] = ()
     ) -> TokenAuthentication | Deferred[TokenAuthentication]:
         """
-        Whose bearer token this is, as if a request had come with nothing else.
+        Authenticate a bearer token, as for a request that has no other credentials (C{AuthenticateToken}).
 
-        @param audiences: For one of whom it must be meant.
-        @return: A L{TokenAuthentication}, or a Deferred of one.
+        @param token: The token.
+        @param audiences: The token must be valid for one of these audiences; empty for those of this server.
+        @return: The result, or a Deferred of it.
         """
         alone = AuthenticatorUnion(())
         alone._asked = self._asked
@@ -88,7 +89,7 @@ class AuthenticatorUnion:
         failed: list[AuthenticationFailed],
         request: IAuthenticationRequest | TokenOnlyRequest,
     ) -> UserInfo | None:
-        """Go on from where somebody had to wait."""
+        """Continue with an authenticator that has returned a Deferred."""
         for place, ask in enumerate(self._asked[number:]):
             try:
                 user = first if place == 0 else ask(request)
@@ -115,7 +116,7 @@ class AuthenticatorUnion:
 
 
 def _aggregate(errors: Sequence[AuthenticationFailed]) -> AuthenticationFailed:
-    """Several as one, as Go shows them: each once, in brackets."""
+    """Join errors as Go's C{errors.NewAggregate}: distinct texts in brackets."""
     texts = [text for error in errors for text in (error.texts or (str(error),))]
     texts = list(dict.fromkeys(texts))
     if len(texts) == 1:
@@ -124,7 +125,10 @@ def _aggregate(errors: Sequence[AuthenticationFailed]) -> AuthenticationFailed:
 
 
 def add_authenticated_group(user: UserInfo) -> UserInfo:
-    """C{user} as a member of C{system:authenticated}, unless it is told apart from those already."""
+    """
+    Return C{user} with the group C{system:authenticated}; anonymous and unauthenticated users are unchanged.
+    (C{group.NewAuthenticatedGroupAdder}).
+    """
     if user.name == ANONYMOUS or AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
         return user
     return evolve(user, groups=(*user.groups, AUTHENTICATED))
@@ -133,11 +137,11 @@ def add_authenticated_group(user: UserInfo) -> UserInfo:
 @frozen
 class TokenAuthentication:
     """
-    What a token tells.
+    The result of the authentication of a token (C{authenticator.Response}).
 
-    @ivar user: L{None} when it is nobody's.
-    @ivar audiences: Which of those that were asked for it is meant for; L{None} for a token that does not say.
-    @ivar error: What is wrong with a token that is nobody's.
+    @ivar user: The user; L{None} if the token is invalid.
+    @ivar audiences: The requested audiences for which the token is valid; L{None} for a token without audiences.
+    @ivar error: The error text for an invalid token.
     """
 
     user: UserInfo | None
@@ -148,7 +152,7 @@ class TokenAuthentication:
 @implementer(IAuthenticationRequest, IClientConnection)
 class TokenOnlyRequest:
     """
-    A request that has a bearer token and nothing else.
+    A stand-in for a request that carries only a bearer token, for TokenReviews and sessions.
 
     @ivar audiences_wanted: The token must be meant for one of these audiences.
     @ivar granted_audiences: For which of them it is, as found by an authenticator whose tokens have audiences.
@@ -162,7 +166,7 @@ class TokenOnlyRequest:
 
     def __init__(self, token: str, audiences: Sequence[str]) -> None:
         self.audiences_wanted = tuple(audiences)
-        # As in a header, what is blank at the end does not belong to it: many a token is read from a file.
+        # Trailing white space is removed, as in a header: tokens are often read from files.
         self.fields = {b"authorization": [b"Bearer " + token.rstrip().encode("utf-8", "replace")]}
         self.connection = self
         self.remembered: dict[object, Any] = {}
@@ -178,13 +182,13 @@ class TokenOnlyRequest:
         return values[0] if values is not None else None
 
     def warn(self, text: str, agent: str = "-", code: int = 299) -> None:
-        """There is no answer that a warning could go with."""
+        """Ignore the warning: there is no response."""
 
     def annotate(self, key: str, value: str, level: str) -> None:
-        """Nor an audit event of its own."""
+        """Ignore the annotation: there is no audit event."""
 
     def to_authentication(self, user: UserInfo | None) -> TokenAuthentication:
-        """What was found, if anything was."""
+        """Return the result for the user that an authenticator returned."""
         return (
             TokenAuthentication(user, self.granted_audiences)
             if user is not None
@@ -198,6 +202,6 @@ def _failed(failure: Failure) -> TokenAuthentication:
 
 
 def _failed_authentication(error: BaseException) -> TokenAuthentication:
-    # In the reference somebody is asked before ours who knows no token but the server's own.
+    # In the reference, an authenticator for the loopback token comes first, whose error is part of the text.
     assert isinstance(error, AuthenticationFailed)
     return TokenAuthentication(None, error=str(_aggregate([AuthenticationFailed(_INVALID), error])))

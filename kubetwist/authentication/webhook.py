@@ -1,5 +1,5 @@
 """
-Tokens that somebody else knows: a webhook is asked with a C{TokenReview}, and what it says is remembered for a while.
+Token authentication by a webhook with C{TokenReview}s; results are cached.
 
 @see: kubernetes/apiserver, C{plugin/pkg/authenticator/token/webhook} and C{pkg/authentication/token/cache}.
 """
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
     from ._context import AuthenticationContext
 
-#: Tokens that are remembered, good ones and bad ones.
+#: Maximum number of cached results, for valid and invalid tokens.
 MAX_CACHE_ENTRIES: Final = 32768
-#: Seconds that one try may take, and all of them together.
+#: Timeout in seconds, of one attempt and of all attempts.
 TIMEOUT: Final = 30.0
 
 
 class WebhookClientProtocol(Protocol):
-    """What a webhook is called by."""
+    """The part of a webhook client that the authenticator uses."""
 
     async def post(self, body: bytes, *, timeout: float) -> Answer:
         """@see: L{kubetwist.client.httpclient.WebhookClient.post}."""
@@ -59,11 +59,11 @@ class WebhookClientProtocol(Protocol):
 @frozen
 class _ReviewResult:
     """
-    What the webhook says of a token.
+    The result of a TokenReview.
 
-    @ivar user: L{None} for nobody.
-    @ivar audiences: Of those that were asked for, those that it is meant for; L{None} when none were asked for.
-    @ivar error: Why it is nobody's.
+    @ivar user: The user; L{None} if the token is not authenticated.
+    @ivar audiences: The requested audiences for which the token is valid; L{None} if none were requested.
+    @ivar error: The error of the webhook; C{""} for none.
     """
 
     user: UserInfo | None = None
@@ -76,7 +76,7 @@ _NOT_AUTHENTICATED: Final = _ReviewResult()
 
 @implementer(IAuthenticator)
 class WebhookTokenAuthenticator:
-    """Knows the tokens that a webhook knows."""
+    """Authenticates tokens by a webhook."""
 
     _log = Logger()
 
@@ -91,9 +91,12 @@ class WebhookTokenAuthenticator:
         backoff: Backoff = USUAL_BACKOFF,
     ) -> None:
         """
-        @param audiences: Who this server is: tokens are for one of these, unless the webhook says nothing about it.
-        @param version: Of C{authentication.k8s.io}: C{"v1"} or C{"v1beta1"}.
-        @param seconds: For how long answers are remembered; 0 for not at all.
+        @param reactor: The clock.
+        @param client: The client of the webhook.
+        @param audiences: The audiences of this server, which are used if the webhook returns no audiences.
+        @param version: The version of C{authentication.k8s.io}: C{"v1"} or C{"v1beta1"}.
+        @param seconds: The TTL of cached results in seconds; 0 for no cache.
+        @param backoff: The delays between attempts.
         """
         self._reactor = reactor
         self._client = client
@@ -103,7 +106,7 @@ class WebhookTokenAuthenticator:
         self._backoff = backoff
         self._known: ExpiringCache[bytes, _ReviewResult] = ExpiringCache(MAX_CACHE_ENTRIES, reactor.seconds)
         self._calls: SharedCalls[bytes, _ReviewResult] = SharedCalls()
-        # Who sends tokens can not know which of them have something in common here.
+        # The key of the digest is secret, so that clients cannot construct collisions.
         self._secret = urandom(32)
         self.metrics = TokenMetrics()
 
@@ -142,7 +145,7 @@ class WebhookTokenAuthenticator:
     def _key(self, token: bytes, audiences: Sequence[str]) -> bytes:
         digest = blake2b(digest_size=32, key=self._secret)
         for part in (token, *(audience.encode("utf-8", "surrogatepass") for audience in audiences)):
-            # With its length: where one ends and the next begins counts as well.
+            # With the length, so that the boundaries of the parts are unambiguous.
             digest.update(b"%d:%b" % (len(part), part))
         return digest.digest()
 
@@ -239,9 +242,9 @@ def _strings(value: JSONValue, what: str) -> tuple[str, ...]:
 
 def make(options: FlagValues, server: AuthenticationContext) -> WebhookTokenAuthenticator | None:
     """
-    As C{--authentication-token-webhook-config-file} has it.
+    Create the authenticator of C{--authentication-token-webhook-config-file}; L{None} without the flag.
 
-    @raise BadSettings: The file can not be used.
+    @raise BadSettings: The file cannot be used.
     """
     path = options["authentication-token-webhook-config-file"]
     if not path:

@@ -97,7 +97,8 @@ class ClientCertificateTests(SynchronousTestCase):
     def test_purpose(self) -> None:
         """A certificate for servers is none for clients; one for anything is."""
         self.assertIn(
-            "not for clients", self.refused(self.root.issue(subject("a"), purpose=ExtendedKeyUsageOID.SERVER_AUTH))
+            "not valid for client authentication",
+            self.refused(self.root.issue(subject("a"), purpose=ExtendedKeyUsageOID.SERVER_AUTH)),
         )
         for purpose in (ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE, None):
             self.assertIsNotNone(self.user(self.root.issue(subject("a"), purpose=purpose)))

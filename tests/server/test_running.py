@@ -128,7 +128,7 @@ class StartTests(ServerCase):
         for flag, message in (
             (f"--data-dir={self.folder}", "is not a data directory of kubetwist"),
             (f"--token-auth-file={bad}", "must have at least 3 columns"),
-            (f"--client-ca-file={bad}", "can not use the client authorities"),
+            (f"--client-ca-file={bad}", "cannot use the client CA file"),
             ("--storage-backend=paper", "--storage-backend must be one of etcd3, memory, sqlite"),
             ("--authorization-mode=Nobody", "is not a valid mode"),
             ("--authorization-mode=AlwaysAllow,AlwaysAllow", "has mode specified more than once"),
@@ -139,13 +139,13 @@ class StartTests(ServerCase):
     async def test_lost_files(self) -> None:
         """A file that is not there is told by its name, and once."""
         gone = f"{self.folder}/gone"
-        lost = f"can not read {gone}: No such file or directory"
+        lost = f"cannot read {gone}: No such file or directory"
         oidc = ("--oidc-issuer-url=https://issuer.invalid", "--oidc-client-id=us")
         for message, *flags in (
-            (f"can not read the token file {gone}: No such file or directory", f"--token-auth-file={gone}"),
+            (f"cannot read the token file {gone}: No such file or directory", f"--token-auth-file={gone}"),
             (lost, f"--client-ca-file={gone}"),
             (lost, f"--requestheader-client-ca-file={gone}"),
-            (f"can not read --oidc-ca-file {gone}: No such file or directory", f"--oidc-ca-file={gone}", *oidc),
+            (f"cannot read --oidc-ca-file {gone}: No such file or directory", f"--oidc-ca-file={gone}", *oidc),
         ):
             self.assertEqual(await self.refused(*flags), message)
 

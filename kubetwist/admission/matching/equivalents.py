@@ -9,7 +9,7 @@ from ...api.resource import GroupVersionKind, GroupVersionResource
 
 @frozen
 class EquivalentResource:
-    """One of the names by which a resource can be asked for, and the kind that it has there."""
+    """A resource under which an object can be requested, and its kind there (C{runtime.EquivalentResourceMapper})."""
 
     resource: GroupVersionResource
     kind: GroupVersionKind

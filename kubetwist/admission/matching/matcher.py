@@ -1,4 +1,4 @@
-"""What a webhook or policy says of the requests it is for: rules, versions, namespaces and labels."""
+"""Matches requests against the rules and selectors of a webhook or policy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Matcher:
 
     @classmethod
     def make(cls, webhook: JSONObject) -> Matcher:
-        """Compile what a webhook says."""
+        """Compile the matching fields of a webhook or of a C{MatchResources}."""
         return cls(
             tuple(RuleWithOperations.make(rule) for rule in webhook.get("rules") or ()),
             webhook.get("matchPolicy") == "Equivalent",
@@ -48,11 +48,11 @@ class Matcher:
         self, attributes: AdmissionAttributes, equivalents: Sequence[EquivalentResource]
     ) -> EquivalentResource | None:
         """
-        The form in which a request is to be shown; L{None} when the rules do not mean it.
+        Return the resource and kind in which the rules match a request; L{None} if no rule matches.
 
-        This depends on nothing of the object, and so can be remembered for a kind of requests.
+        The result does not depend on the object and can be cached.
 
-        @param equivalents: All that the request could have.
+        @param equivalents: All resources under which the object can be requested.
         """
         operation, subresource = attributes.operation, attributes.subresource
         namespaced = bool(attributes.namespace)
@@ -72,9 +72,9 @@ class Matcher:
 
     def match_selectors(self, attributes: AdmissionAttributes) -> bool:
         """
-        Whether the namespace and the labels of the object are those that are meant.
+        Return whether the namespace selector and the object selector match a request.
 
-        @raise APIStatusError: The namespace is not there (404), or a selector makes no sense (500).
+        @raise APIStatusError: The namespace does not exist (404), or a selector is invalid (500).
         """
         for selector in (self.namespace_selector, self.object_selector):
             if isinstance(selector, str):
@@ -102,16 +102,16 @@ def _selector(selector: JSONObject | None) -> LabelSelector | str:
 
 
 def _labels(obj: JSONObject | None) -> Mapping[str, str] | None:
-    """The labels of an object; L{None} for what can have none."""
+    """Return the labels of an object; L{None} without metadata."""
     meta = obj.get("metadata") if obj is not None else None
     return None if meta is None else meta.get("labels") or {}
 
 
 def namespace_labels(attributes: AdmissionAttributes) -> Mapping[str, str]:
     """
-    The labels of the namespace of a request; those that it will have, if the request is about it.
+    Return the labels of the namespace of a request; for writes of a namespace, its new labels.
 
-    @raise APIStatusError: It is not there (404).
+    @raise APIStatusError: The namespace does not exist (404).
     """
     if (
         attributes.resource == "namespaces"

@@ -1,5 +1,5 @@
 """
-Which requests a policy, or the binding of one, is for: C{matchConstraints}, C{matchResources}.
+Matches requests against C{matchConstraints} of policies and C{matchResources} of bindings.
 
 @see: kubernetes/apiserver, C{pkg/admission/plugin/policy/matching/matching.go}.
 """
@@ -22,7 +22,7 @@ class NamedRuleWithOperations:
     """
     A C{NamedRuleWithOperations}.
 
-    @ivar names: Of the objects that are meant; empty for all.
+    @ivar names: The names of matching objects; empty for all.
     """
 
     rule: RuleWithOperations
@@ -30,11 +30,11 @@ class NamedRuleWithOperations:
 
     @classmethod
     def make(cls, rule: JSONObject) -> NamedRuleWithOperations:
-        """The rule that an object's field is."""
+        """Compile a rule."""
         return cls(RuleWithOperations.make(rule), frozenset(rule.get("resourceNames") or ()))
 
     def matches(self, attributes: AdmissionAttributes, equivalent: EquivalentResource) -> bool:
-        """Whether a request is meant, asked for by one of its names."""
+        """Return whether a request matches under one of its equivalent resources."""
         if self.names and attributes.name not in self.names:
             return False
         return self.rule.matches(
@@ -55,10 +55,10 @@ class MatchResources:
         self, attributes: AdmissionAttributes, equivalents: Sequence[EquivalentResource]
     ) -> EquivalentResource | None:
         """
-        The form in which a request is to be seen; L{None} when it is not meant.
+        Return the resource and kind in which a request matches; L{None} if it does not match.
 
-        @param equivalents: All that it could have, the one that it has first.
-        @raise APIStatusError: The namespace is not there (404), or a selector makes no sense (500).
+        @param equivalents: All resources under which the object can be requested; that of the request is the first.
+        @raise APIStatusError: The namespace does not exist (404), or a selector is invalid (500).
         """
         if self._match_rules(self._excluded, attributes, equivalents) is not None:
             return None

@@ -1,4 +1,4 @@
-"""Which requests the rules of webhooks and policies match. Pure functions on names."""
+"""Rules of webhooks and policies. Pure functions on names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...api.admission import AdmissionAttributes
 from ...api.resource import GroupVersionResource, JSONObject
 
 _NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")
-#: What configures admission is not admitted by what it configures: nobody shall lock everybody out.
+#: Webhook configurations and policies are exempt from webhooks and policies, so that a faulty one can be repaired.
 _EXEMPT: Final = frozenset(
     (
         "ValidatingWebhookConfiguration",
@@ -25,12 +25,12 @@ _EXEMPT: Final = frozenset(
 
 
 def is_exempt_admission_configuration(attributes: AdmissionAttributes) -> bool:
-    """Whether a request is about the configuration of admission itself."""
+    """Return whether a request is for a webhook configuration, a policy or a binding."""
     return attributes.group == "admissionregistration.k8s.io" and attributes.kind in _EXEMPT
 
 
 def _any_of(values: Sequence[str] | None) -> frozenset[str] | None:
-    """The values that match; L{None} for all."""
+    """Return the matching values; L{None} for all."""
     found = frozenset(values or ())
     return None if "*" in found else found
 
@@ -52,7 +52,7 @@ class RuleWithOperations:
 
     @classmethod
     def make(cls, rule: JSONObject) -> RuleWithOperations:
-        """The rule that an object's field is."""
+        """Compile a rule."""
         pairs = (text.partition("/") for text in rule.get("resources") or ())
         return cls(
             _any_of(rule.get("operations")),
@@ -64,9 +64,12 @@ class RuleWithOperations:
 
     def matches(self, operation: str, resource: GroupVersionResource, subresource: str, namespaced: bool) -> bool:
         """
-        Whether a request is meant.
+        Return whether the rule matches a request.
 
-        @param namespaced: Whether it is in a namespace. A namespace is in itself, and so is not meant by this.
+        @param operation: C{CREATE}, C{UPDATE}, C{DELETE} or C{CONNECT}.
+        @param resource: The resource.
+        @param subresource: The subresource; C{""} for the main resource.
+        @param namespaced: Whether the request has a namespace. Namespaces themselves are cluster-scoped.
         """
         if self.scope != "*":
             inside = namespaced and resource != _NAMESPACES

@@ -13,7 +13,7 @@ from ...api.resource import JSONObject
 @frozen
 class CheckResult:
     """
-    What a check forbids of a pod.
+    A violation that a check has found (C{policy.CheckResult}).
 
     @ivar reason: In a few words, the same for all such pods.
     @ivar detail: What exactly, where.

@@ -45,7 +45,7 @@ def load(configuration: JSONValue) -> Configuration:
     Read the configuration.
 
     @param configuration: As decoded; L{None} for none.
-    @raise InvalidConfiguration: It can not be used.
+    @raise InvalidConfiguration: It cannot be used.
     """
     if configuration is None:
         return Configuration()

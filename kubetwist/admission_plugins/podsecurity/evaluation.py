@@ -1,4 +1,4 @@
-"""What the standards, the labels of a namespace and the configuration together say of one request."""
+"""Evaluates pods, pod templates and namespaces against the Pod Security Standards. Pure functions of objects."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .standards import (
     forbidden_details,
 )
 
-#: Subresources of pods that do not change what runs; all others are looked at.
+#: Subresources of pods that do not change what runs; all other subresources are evaluated.
 IGNORED_POD_SUBRESOURCES: Final = frozenset(
     ("exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status")
 )
@@ -43,14 +43,14 @@ _ALLOWED: Final = [("enforce", LevelVersion(), True)]
 @define
 class Evaluation:
     """
-    What comes of it.
+    The result of an evaluation.
 
-    @ivar denial_message: Why a pod may not be; C{""} if it may.
-    @ivar causes: What is wrong with the labels of a namespace.
-    @ivar warnings: What the client is told.
-    @ivar audit_annotations: What the audit log is told: keys without their prefix.
-    @ivar evaluations: What was decided: by mode, policy, and whether it allows.
-    @ivar recheck_existing_pods_at: If pods that are there already have to be looked at: by what.
+    @ivar denial_message: Why a pod is denied; C{""} if it is allowed.
+    @ivar causes: Field errors of the labels of a namespace.
+    @ivar warnings: Warnings for the client.
+    @ivar audit_annotations: Audit annotations; keys without their prefix.
+    @ivar evaluations: Mode, policy and result of each evaluation, for metrics.
+    @ivar recheck_existing_pods_at: The new enforce level that existing pods must be checked against; L{None} for none.
     """
 
     denial_message: str = ""
@@ -62,14 +62,14 @@ class Evaluation:
 
 
 class PodSecurityEvaluator:
-    """Pure; the plugin brings it the objects."""
+    """Evaluates objects that the plugin passes to it (C{pod-security-admission/admission/admission.go})."""
 
     def __init__(self, configuration: Configuration, standards: CheckRegistry) -> None:
         self.configuration = configuration
         self.standards = standards
 
     def exempt(self, namespace: str, username: str) -> Evaluation | None:
-        """The judgement if anything goes in this namespace, or for this user; else L{None}."""
+        """Return the result for an exempt namespace or user; L{None} for others."""
         if namespace and namespace in self.configuration.namespaces:
             return Evaluation(audit_annotations={"exempt": "namespace"})
         if username and username in self.configuration.usernames:
@@ -78,10 +78,11 @@ class PodSecurityEvaluator:
 
     def pod(self, labels: Mapping[str, str], pod: JSONObject, old: JSONObject | None) -> Evaluation:
         """
-        Judge a pod.
+        Evaluate a pod (C{ValidatePod}).
 
-        @param labels: Of its namespace.
-        @param old: What it was before; L{None} for a new one.
+        @param labels: The labels of its namespace.
+        @param pod: The pod.
+        @param old: The old pod of an update; L{None} for a new pod.
         """
         if old is not None and not is_significant_pod_update(pod, old):
             return Evaluation()
@@ -89,7 +90,7 @@ class PodSecurityEvaluator:
         return self._evaluate(policy, causes, pod["metadata"], pod["spec"], enforce=True)
 
     def fully_privileged_result(self, labels: Mapping[str, str]) -> Evaluation | None:
-        """The judgement on any pod where all is allowed; L{None} where a pod has to be looked at."""
+        """Return the result for all pods of a fully privileged namespace; L{None} where pods must be evaluated."""
         policy, causes = policy_to_evaluate(labels, self.configuration.defaults)
         return (
             Evaluation(audit_annotations=_PRIVILEGED, evaluations=_ALLOWED)
@@ -99,9 +100,9 @@ class PodSecurityEvaluator:
 
     def template(self, labels: Mapping[str, str], template: PodTemplate | None) -> Evaluation:
         """
-        Judge the template of pods; they will be refused, it is only warned of.
+        Evaluate a pod template (C{ValidatePodController}): only warnings and audit annotations, no denial.
 
-        @param labels: Of the namespace.
+        @param labels: The labels of the namespace.
         """
         policy, causes = policy_to_evaluate(labels, self.configuration.defaults)
         if template is None or (not causes and policy.warn.level == policy.audit.level == PRIVILEGED):
@@ -145,9 +146,11 @@ class PodSecurityEvaluator:
 
     def namespace(self, name: str, labels: Mapping[str, str], before: Mapping[str, str] | None) -> Evaluation:
         """
-        Judge the labels of a namespace.
+        Evaluate the labels of a namespace (C{ValidateNamespace}).
 
-        @param before: The labels that it had; L{None} for a new one.
+        @param name: The name of the namespace.
+        @param labels: The new labels.
+        @param before: The old labels; L{None} for a new namespace.
         """
         defaults = self.configuration.defaults
         policy, causes = policy_to_evaluate(labels, defaults)
@@ -167,7 +170,7 @@ class PodSecurityEvaluator:
         return Evaluation(recheck_existing_pods_at=new)
 
     def _exempt_namespace_warning(self, name: str, policy: Policy, labels: Mapping[str, str]) -> list[str]:
-        """The warning that the labels of an exempt namespace do nothing."""
+        """Return the warning that the labels of an exempt namespace have no effect."""
         if policy.fully_privileged or policy.equivalent(self.configuration.defaults):
             return []
         level_version = []
@@ -180,7 +183,7 @@ class PodSecurityEvaluator:
 
 
 def is_significant_pod_update(pod: JSONObject, old: JSONObject) -> bool:
-    """Whether an update changes what runs: images, or containers."""
+    """Return whether an update changes the images or containers of a pod."""
     new_spec, old_spec = pod.get("spec") or {}, old.get("spec") or {}
     for field, kind in CONTAINER_LISTS:
         new, before = new_spec.get(field) or (), old_spec.get(field) or ()

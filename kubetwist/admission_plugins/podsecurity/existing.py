@@ -1,4 +1,4 @@
-"""What a new level would have said of the pods that a namespace has already."""
+"""Checks the existing pods of a namespace against a new enforce level."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from ...api.resource import JSONObject
 from .levels import LevelVersion
 from .standards import CheckRegistry, forbidden_reasons
 
-#: How many pods are looked at.
+#: Maximum number of pods that are checked.
 NAMESPACE_MAX_PODS_TO_CHECK: Final = 3000
-#: For how many seconds.
+#: Timeout of the check, in seconds.
 NAMESPACE_POD_CHECK_TIMEOUT: Final = 1.0
 
-#: Makes a copy of a pod: many pods are not kept decoded.
+#: Decodes a pod: many pods are not kept decoded.
 _Loader = Callable[[], JSONObject]
 
 
 class ExistingPods:
-    """Looks at pods one by one, and sums up what it has found."""
+    """Checks pods one by one and collects the violations."""
 
     def __init__(
         self, standards: CheckRegistry, recheck_existing_pods_at: LevelVersion, exempt_classes: Collection[str] = ()
     ) -> None:
         """
-        @param exempt_classes: Runtime classes with which anything is allowed.
+        @param exempt_classes: Exempt runtime classes.
         """
         self._standards = standards
         self._enforced = recheck_existing_pods_at
@@ -37,7 +37,7 @@ class ExistingPods:
         self.checked = 0
 
     def add(self, loader: _Loader) -> None:
-        """Take a pod into account."""
+        """Add a pod to be checked."""
         pod = loader()
         if pod["spec"].get("runtimeClassName") in self._exempt_classes:
             return
@@ -51,11 +51,11 @@ class ExistingPods:
         self._first.append(loader)
 
     def prioritized(self) -> list[_Loader]:
-        """Those pods: first one of each controller, then the others, which are most likely the same."""
+        """Return the pods by priority: one pod of each controller first (C{prioritizePods})."""
         return self._first + self._more
 
     def check(self, pod: JSONObject) -> None:
-        """Look at a pod."""
+        """Check a pod."""
         self.checked += 1
         annotations = pod["metadata"].get("annotations") or {}
         results = self._standards.evaluate_pod(self._enforced, annotations, pod["spec"])
@@ -64,9 +64,10 @@ class ExistingPods:
 
     def warnings(self, namespace: str, total: int) -> list[str]:
         """
-        What to tell of it.
+        Return the warnings.
 
-        @param total: How many pods there would have been to look at.
+        @param namespace: The name of the namespace.
+        @param total: The number of pods that should have been checked.
         """
         warnings = []
         if self.checked < total:

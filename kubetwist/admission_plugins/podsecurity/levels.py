@@ -1,4 +1,4 @@
-"""Levels and versions of the standards, and what the labels of a namespace say of them."""
+"""Levels and versions of the Pod Security Standards, and the policy in the labels of a namespace."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ def stricter(one: str, other: str) -> bool:
 
 def policy_to_evaluate(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, list[FieldError]]:
     """
-    What the labels of a namespace ask for, and what is wrong with them.
+    Return the policy in the labels of a namespace, and the errors of the labels (C{PolicyToEvaluate}).
 
-    There is a policy in any case: what can not be read is taken for C{restricted} of the latest version where it would
-    be enforced, and for C{privileged} elsewhere.
+    An invalid level becomes C{restricted} for C{enforce} and C{privileged} for C{audit} and C{warn}; an invalid version
+    becomes the latest one.
     """
     causes: list[FieldError] = []
     enforce = _level_from_labels(labels, "enforce", defaults.enforce, RESTRICTED, causes)
@@ -107,7 +107,7 @@ def policy_to_evaluate(labels: Mapping[str, str], defaults: Policy) -> tuple[Pol
     warn = _level_from_labels(labels, "warn", defaults.warn, PRIVILEGED, causes)
     recheck_existing_pods_at = labels.get(_LABELS["enforce"][0])
     if recheck_existing_pods_at in LEVELS and _LABELS["warn"][0] not in labels and stricter(enforce.level, warn.level):
-        # Who enforces is warned, too: of what is not enforced by itself, such as the templates of workloads.
+        # The enforce level is also the warn level, for objects that are not enforced, such as pod templates.
         minor = warn.minor if _LABELS["warn"][1] in labels else enforce.minor
         warn = LevelVersion(enforce.level, minor)
     if (enforce, audit, warn) == (defaults.enforce, defaults.audit, defaults.warn):

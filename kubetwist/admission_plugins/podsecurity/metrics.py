@@ -34,7 +34,7 @@ class PodSecurityMetrics:
         self, mode: str, level_version: LevelVersion, allowed: bool, request_labels: tuple[str, str, str]
     ) -> None:
         """
-        Something was judged.
+        Count an evaluation.
 
         @param request_labels: The operation, what kind of resource, and which subresource.
         """
@@ -52,7 +52,13 @@ class PodSecurityMetrics:
     def collect(self) -> Iterator[MetricSnapshot]:
         """All of it."""
         values = [(labels, float(count)) for labels, count in self._evaluations.items()]
-        yield MetricSnapshot("pod_security_evaluations_total", "counter", "Judgements on pods.", _LABELS, values)
+        yield MetricSnapshot(
+            "pod_security_evaluations_total",
+            "counter",
+            "Number of policy evaluations that occurred, not counting ignored or exempt requests.",
+            _LABELS,
+            values,
+        )
         values = [(labels, float(count)) for labels, count in self._exemptions.items()]
         text = "Pods that are excepted from judgements."
         yield MetricSnapshot("pod_security_exemptions_total", "counter", text, _LABELS[4:7], values)

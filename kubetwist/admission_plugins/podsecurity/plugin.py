@@ -1,4 +1,4 @@
-"""The admission plugin: brings the standards what they judge, and the client what they say."""
+"""The PodSecurity admission plugin: passes objects to the evaluator and reports its results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .standards import CheckRegistry
 if TYPE_CHECKING:
     from ...api.admission import AdmissionContext
 
-#: After how many pods others get a turn: a few milliseconds' work.
+#: Number of pods after which the check yields to the reactor: a few milliseconds of work.
 _SLICE: Final = 50
 _KINDS: Final = tuple(
     f"{resource}.{group}" if group else resource for group, resource in TEMPLATES if resource != "pods"
@@ -46,7 +46,7 @@ class PodSecurity:
     """See kubernetes, C{plugin/pkg/admission/security/podsecurity/admission.go}."""
 
     name: ClassVar[str] = "PodSecurity"
-    # All subresources of pods: one that is not known to be harmless is judged.
+    # All subresources of pods: unknown subresources are evaluated.
     resources: ClassVar[tuple[str, ...]] = ("namespaces", "pods/*", *_KINDS)
     evaluator: PodSecurityEvaluator
     metrics: PodSecurityMetrics = field(init=False)
@@ -55,7 +55,7 @@ class PodSecurity:
         object.__setattr__(self, "metrics", PodSecurityMetrics(self.evaluator.standards.newest))
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """What is counted of judgements."""
+        """Return the metrics of evaluations."""
         return self.metrics.collect()
 
     @classmethod
@@ -104,7 +104,7 @@ class PodSecurity:
             attributes.annotate(f"{PREFIX}error", f"Internal error occurred: {missing}: {_not_found(attributes)}")
             raise APIStatusError.internal(missing)
         assert attributes.object is not None
-        # What was there before is asked for only where it decides.
+        # The old object is decoded only if it is needed.
         fully_privileged_result = self.evaluator.fully_privileged_result(labels)
         if fully_privileged_result is not None:
             return fully_privileged_result
@@ -138,7 +138,7 @@ class PodSecurity:
     async def _warn_of_existing_pods(
         self, attributes: AdmissionAttributes, recheck_existing_pods_at: LevelVersion
     ) -> None:
-        """Warn of pods that are there and would be refused now."""
+        """Warn about existing pods that violate the new enforce level."""
         context = attributes.context
         loaders = context.loaders("", "pods", attributes.name)
         until = context.reactor.seconds() + NAMESPACE_POD_CHECK_TIMEOUT
@@ -163,7 +163,7 @@ class PodSecurity:
 
 
 def _do_nothing() -> None:
-    """Comes when all others had their turn."""
+    """Do nothing; called to yield to the reactor."""
 
 
 def _labels(attributes: AdmissionAttributes) -> Mapping[str, str] | None:

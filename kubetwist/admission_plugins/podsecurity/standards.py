@@ -1,4 +1,4 @@
-"""The standards: which checks make up each level in each version."""
+"""The registry of checks: the checks of each level and version of the Pod Security Standards."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .levels import BASELINE, PRIVILEGED, LevelVersion
 @frozen
 class Check:
     """
-    One rule through the versions.
+    A check with its versions.
 
-    @ivar name: Decides on the order in messages.
+    @ivar name: The ID of the check; messages are sorted by it.
     @ivar versions: The forms of the rule, each with the minor version it came in.
     @ivar override_check_id: The rule of C{baseline} that is not looked at where this one is.
     """
@@ -102,7 +102,7 @@ class CheckRegistry:
         self._known: dict[tuple[bool, int], list[PodCheck]] = {}
 
     def checks(self, level_version: LevelVersion) -> Sequence[PodCheck]:
-        """What is looked at, in the order in which it is told."""
+        """Return the checks of a level and version, in the order of their messages."""
         if level_version.level == PRIVILEGED:
             return ()
         minor = self.newest if level_version.minor is None else min(level_version.minor, self.newest)

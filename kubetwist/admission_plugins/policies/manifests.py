@@ -47,7 +47,7 @@ def read_manifests(
     @param configuration: C{<kind>Configuration}, decoded; L{None} for none.
     @param kind: C{"ValidatingAdmissionPolicy"} or the other one.
     @return: With defaults, each by name; empty without a directory.
-    @raise InvalidConfiguration: The directory, or something in it, can not be used.
+    @raise InvalidConfiguration: The directory, or something in it, cannot be used.
     """
     if configuration is None:
         return [], []

@@ -61,7 +61,7 @@ class MutatingPolicy(Policy):
     """
     A MutatingAdmissionPolicy, compiled.
 
-    @ivar reinvocable: Whether it wants to see what others change after it.
+    @ivar reinvocable: Whether it is called again after later changes (C{reinvocationPolicy} is C{IfNeeded}).
     """
 
     def __init__(self, obj: JSONObject, server: ServerAdmissionContext) -> None:
@@ -84,9 +84,9 @@ class MutatingPolicy(Policy):
         self, request: VersionedRequest, authorizer: Authorizer, params: JSONObject | None
     ) -> bool:
         """
-        Whether its conditions hold.
+        Return whether the match conditions are true.
 
-        @raise ConditionsFailed: It can not be told.
+        @raise MatchConditionError: A condition failed to evaluate.
         """
         if self.conditions is None:
             return True
@@ -97,9 +97,9 @@ class MutatingPolicy(Policy):
         self, mutation: Mutation, request: VersionedRequest, authorizer: Authorizer, params: JSONObject | None
     ) -> Any:
         """
-        What the expression of a mutation gives.
+        Evaluate the expression of a mutation.
 
-        @raise MutationFailed: It gives nothing.
+        @raise MutationFailed: The evaluation failed.
         """
         if mutation.expression.program is None:
             raise MutationFailed(mutation.expression.error)
@@ -115,7 +115,7 @@ class MutatingPolicy(Policy):
 
 @frozen
 class _Invocation:
-    """A policy with a binding and a parameter, for one form of the request."""
+    """A policy with a binding and a parameter, for one equivalent resource of the request."""
 
     policy: MutatingPolicy
     binding: Binding
@@ -124,7 +124,7 @@ class _Invocation:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Tells it from all others."""
+        """Return the key that identifies the invocation in the reinvocation context."""
         meta = (self.params or {}).get("metadata") or {}
         return (self.policy.name, self.binding.name, meta.get("namespace") or "", meta.get("name") or "")
 
@@ -136,7 +136,7 @@ class _PolicyError:
 
 
 class _MutatingDispatcher:
-    """What all policies do to one object."""
+    """Runs mutating policies on one object."""
 
     def __init__(
         self, attributes: AdmissionAttributes, server: ServerAdmissionContext, versioned: VersionedAttributeAccessor
@@ -149,7 +149,7 @@ class _MutatingDispatcher:
     async def invocations(
         self, hooks: Sequence[tuple[MutatingPolicy, Sequence[Binding]]], equivalents: Sequence[EquivalentResource]
     ) -> list[Any]:
-        """Which policies are to be run; what is wrong with others is noted."""
+        """Return the policies to run; record the errors of misconfigured ones."""
         found = []
         for policy, bindings in hooks:
             try:
@@ -174,7 +174,7 @@ class _MutatingDispatcher:
     async def run(
         self, invocations: Sequence[_Invocation], reinvocation: ReinvocationContext, reinvoke_context: ReinvokeContext
     ) -> None:
-        """Run them, each on what those before have made of the object."""
+        """Run policies in order, each on the result of the previous ones."""
         authorizer = cel_authorizer(self._attributes)
         for invocation in invocations:
             policy, key = invocation.policy, repr(invocation.key)
@@ -196,7 +196,7 @@ class _MutatingDispatcher:
                 reinvoke_context.previously_invoked.add(key)
 
     async def _mutate(self, invocation: _Invocation, authorizer: Authorizer) -> bool:
-        """Carry out all mutations of a policy; whether they changed anything."""
+        """Apply all mutations of a policy; return whether they changed the object."""
         before = canonical_json(self._attributes.object)
         for mutation in invocation.policy.mutations:
             request = await self._versioned.request(invocation.equivalent)
@@ -239,9 +239,9 @@ class _MutatingDispatcher:
 
     def _type(self, kind: GroupVersionKind) -> MergeType:
         """
-        The type of a kind.
+        Return the merge type of a kind.
 
-        @raise APIStatusError: There is none at present (503).
+        @raise APIStatusError: The type is not available yet (503).
         """
         definitions = self._server.definitions
         if definitions is not None and definitions.knows(kind):
@@ -289,9 +289,9 @@ class _MutatingDispatcher:
 
     def raise_errors(self) -> None:
         """
-        Tell what is wrong, if something is.
+        Raise the recorded errors, if there are any.
 
-        @raise APIStatusError: The request is denied (403).
+        @raise APIStatusError: A policy denied the request (403).
         """
         if not self._errors:
             return
@@ -305,10 +305,10 @@ class _MutatingDispatcher:
 
 @implementer(IMutatingAdmission)
 class MutatingAdmissionPolicy:
-    """Has the policies that are bound change objects."""
+    """Runs the mutating policies that have bindings."""
 
     name: ClassVar[str] = "MutatingAdmissionPolicy"
-    #: What expressions may cost is limited already.
+    #: The cost of expressions is limited by their budget.
     timeout: ClassVar[None] = None
 
     def __init__(self, server: ServerAdmissionContext, policies: PolicySource[MutatingPolicy]) -> None:
@@ -322,7 +322,7 @@ class MutatingAdmissionPolicy:
         return cls(server, PolicySource(server, "mutatingadmissionpolicies", MutatingPolicy, fixed))
 
     def handles(self, operation: str) -> bool:
-        """Rules decide; nothing is left to change of what is deleted, whatever operations they mean by C{*}."""
+        """Return true except for DELETE, where there is no object to change; rules decide on the others."""
         return operation != "DELETE"
 
     def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:

@@ -1,5 +1,5 @@
 """
-The objects that bindings give policies as parameters.
+Finds the parameters of policies.
 
 @see: kubernetes/apiserver, C{pkg/admission/plugin/policy/generic/policy_dispatcher.go}: C{CollectParams}.
 """
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 class BadConfiguration(Exception):
-    """A policy or binding can not be used as it is; the failure policy decides. The text is the reference's."""
+    """A policy or binding cannot be used; the failure policy applies. The text is the reference's."""
 
 
 class ParamKind:
     """
-    The kind of a policy's parameters.
+    The kind of the parameters of a policy.
 
-    @ivar gvk: As the policy names it.
+    @ivar gvk: The kind in C{paramKind}.
     """
 
     def __init__(self, kind: JSONObject, server: ServerAdmissionContext) -> None:
         """
-        @raise ValueError: The apiVersion is none.
+        @raise ValueError: The apiVersion is invalid.
         """
         group, version = GroupVersion.parse(kind.get("apiVersion") or "")
         self.gvk = GroupVersionKind(group, version, kind.get("kind") or "")
@@ -41,9 +41,9 @@ class ParamKind:
 
     def _resource(self) -> tuple[str, bool]:
         """
-        Its plural, and whether it is namespaced.
+        Return the plural name, and whether the resource is namespaced.
 
-        @raise BadConfiguration: There is no such kind.
+        @raise BadConfiguration: The kind does not exist.
         """
         found = self._server.resources_of(self.gvk.group, self.gvk.version, self.gvk.kind)
         if not found:
@@ -53,19 +53,19 @@ class ParamKind:
 
     def check(self) -> None:
         """
-        See whether there is such a kind.
+        Check that the kind exists.
 
-        @raise BadConfiguration: There is none.
+        @raise BadConfiguration: The kind does not exist.
         """
         self._resource()
 
     async def collect(self, ref: JSONObject, namespace: str) -> list[JSONObject]:
         """
-        The parameters of a binding.
+        Return the parameters of a binding.
 
         @param ref: The binding's C{paramRef}.
-        @param namespace: That of the request.
-        @raise BadConfiguration: They can not be had, or there are none and it must not be so.
+        @param namespace: The namespace of the request.
+        @raise BadConfiguration: The parameters are not available, or none exist and C{parameterNotFoundAction} is Deny.
         """
         resource, namespaced = self._resource()
         where = ref.get("namespace") or ""

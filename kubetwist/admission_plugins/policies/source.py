@@ -1,4 +1,4 @@
-"""Policies and bindings as the server works with them: compiled when they change, and at hand for each request."""
+"""Compiled policies with their bindings, updated when the objects change."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Binding:
     The binding of a policy.
 
     @ivar policy: The name of the policy.
-    @ivar param_ref: Which parameters it gives; L{None} for none.
-    @ivar validation_actions: C{Deny}, C{Warn}, C{Audit}: what is done when a validation fails.
+    @ivar param_ref: The reference to parameters; L{None} for none.
+    @ivar validation_actions: The actions for failed validations: C{Deny}, C{Warn}, C{Audit}.
     """
 
     def __init__(self, obj: JSONObject) -> None:
@@ -55,12 +55,12 @@ class Binding:
 
 class Policy:
     """
-    What policies of both kinds have; its expressions are compiled.
+    The common part of compiled validating and mutating policies.
 
-    @ivar ignore_failures: What can not be evaluated does not count.
-    @ivar param_kind: That of its parameters; L{None} without any.
-    @ivar configuration_error: Why it can not be used at all; C{""} if it can.
-    @ivar names: What its expressions may name.
+    @ivar ignore_failures: Whether errors are ignored (C{failurePolicy} is C{Ignore}).
+    @ivar param_kind: The kind of the parameters; L{None} without parameters.
+    @ivar configuration_error: Why the policy cannot be used; C{""} if it can.
+    @ivar names: The optional variables of its expressions.
     """
 
     def __init__(self, obj: JSONObject, server: ServerAdmissionContext) -> None:
@@ -86,9 +86,9 @@ class Policy:
 
     def check_configuration(self) -> None:
         """
-        See whether it can be used.
+        Check whether the policy can be used.
 
-        @raise BadConfiguration: It can not.
+        @raise BadConfiguration: The policy cannot be used.
         """
         if self.configuration_error:
             raise BadConfiguration(self.configuration_error)
@@ -97,16 +97,16 @@ class Policy:
 
     async def params(self, binding: Binding, namespace: str) -> list[JSONObject | None]:
         """
-        The parameters that a binding gives; one that is nothing where there are to be none.
+        Return the parameters of a binding; a single L{None} for a policy or binding without parameters.
 
-        @raise BadConfiguration: They can not be had.
+        @raise BadConfiguration: The parameters are not available.
         """
         if self.param_kind is None or binding.param_ref is None:
             return [None]
         return [*await self.param_kind.collect(binding.param_ref, namespace)]
 
     def evaluation(self, values: dict[str, Value], budget: int) -> Evaluation:
-        """Something to run its expressions with."""
+        """Return an evaluation of the policy's expressions with a cost budget."""
         return Evaluation(values, self.compiler.variables, budget)
 
 
@@ -115,7 +115,7 @@ _Policy = TypeVar("_Policy", bound=Policy)
 
 @implementer(IWatchSink)
 class _CompiledObjectCache:
-    """The objects of one kind, each compiled once per revision."""
+    """The compiled objects of one kind; each object is compiled once per revision."""
 
     def __init__(self, server: ServerAdmissionContext, resource: str, compile_one: Callable[[JSONObject], Any]) -> None:
         self._server = server
@@ -135,16 +135,16 @@ class _CompiledObjectCache:
         """Nothing changed."""
 
     def end(self, error: Exception | None) -> None:
-        """The cache starts over: so do we, at the next question."""
+        """Forget the watch; it is started again with the next request."""
         self._watch = None
 
     # The plugin's side.
 
     def refresh(self) -> list[Any] | None:
         """
-        All of them, in the order of their names; L{None} when nothing changed since.
+        Return all compiled objects in the order of their names; L{None} if nothing has changed.
 
-        @raise StorageUnavailable: They are not known yet.
+        @raise StorageUnavailable: The cache is not synced yet.
         """
         if self._watch is not None and not self._stale:
             return None
@@ -159,7 +159,7 @@ class _CompiledObjectCache:
                 self._watch = cache.watch("", sink=self)
             elif not cache.revision:
                 raise StorageUnavailable("not yet ready to handle request")
-            # Else it fills anew; what it had goes on to hold, be it nothing.
+            # Otherwise the cache is being refilled, and its old content stays in use.
         self._stale = False
         before, self._known = self._known, {}
         for record in cache.list().records:
@@ -183,7 +183,7 @@ class PolicySource(Generic[_Policy]):
     ) -> None:
         """
         @param resource: The plural of the policies: C{"validatingadmissionpolicies"}.
-        @param fixed: Policies that are none of the API's, and their bindings.
+        @param fixed: Policies from manifest files, and their bindings.
         """
         bindings = f"{resource.removesuffix('ies')}ybindings"
         self._policies = _CompiledObjectCache(server, resource, lambda obj: make(obj, server))
@@ -198,9 +198,9 @@ class PolicySource(Generic[_Policy]):
 
     def hooks(self) -> tuple[tuple[_Policy, Sequence[Binding]], ...]:
         """
-        The policies that have bindings, and these.
+        Return the policies that have bindings, each with its bindings.
 
-        @raise StorageUnavailable: They are not known yet.
+        @raise StorageUnavailable: The caches are not synced yet.
         """
         policies, bindings = self._policies.refresh(), self._bindings.refresh()
         if policies is None and bindings is None:
@@ -218,9 +218,9 @@ class PolicySource(Generic[_Policy]):
 
     def hooks_for(self, attributes: AdmissionAttributes) -> tuple[tuple[_Policy, Sequence[Binding]], ...]:
         """
-        The policies to ask about a request.
+        Return the policies and bindings for a request; empty for exempt requests.
 
-        @raise APIStatusError: They are not known yet (403, as in the reference).
+        @raise APIStatusError: The caches are not synced yet (403, as in the reference).
         """
         try:
             hooks = self.hooks()
@@ -229,7 +229,7 @@ class PolicySource(Generic[_Policy]):
         return () if is_exempt_admission_configuration(attributes) else hooks
 
     def equivalents(self, attributes: AdmissionAttributes) -> tuple[EquivalentResource, ...]:
-        """The forms that a request could have, the one that it has first."""
+        """Return the equivalent resources of a request; that of the request is the first."""
         own = EquivalentResource(attributes.request_resource, attributes.request_kind)
         known = self._server.versions.forms(
             attributes.group, attributes.resource, attributes.subresource, attributes.request_kind
@@ -238,7 +238,7 @@ class PolicySource(Generic[_Policy]):
 
 
 class VersionedAttributeAccessor:
-    """A request in the forms that policies want to see it in, each made once."""
+    """Converts the objects of a request to each kind that policies match, at most once."""
 
     def __init__(self, attributes: AdmissionAttributes, server: ServerAdmissionContext) -> None:
         self.attributes = attributes
@@ -246,7 +246,7 @@ class VersionedAttributeAccessor:
         self._kinds: dict[GroupVersionKind, tuple[JSONObject | None, JSONObject | None]] = {}
 
     async def versioned_objects(self, kind: GroupVersionKind) -> tuple[JSONObject | None, JSONObject | None]:
-        """The object and the old one."""
+        """Return the object and the old object, converted to a kind."""
         found = self._kinds.get(kind)
         if found is None:
             found = (
@@ -265,14 +265,14 @@ class VersionedAttributeAccessor:
         )
 
     def invalidate(self) -> None:
-        """The object has changed."""
+        """Discard the converted objects, because the object has changed."""
         self._kinds.clear()
 
     async def request(self, equivalent: EquivalentResource) -> VersionedRequest:
         """
-        The request in a form.
+        Return the request with its objects converted to an equivalent resource.
 
-        @raise APIStatusError: Its namespace is not there (404), or nobody converts its object (500).
+        @raise APIStatusError: The namespace does not exist (404), or the conversion failed (500).
         """
         obj, old = await self.versioned_objects(equivalent.kind)
         attributes = self.attributes
@@ -286,7 +286,7 @@ class VersionedAttributeAccessor:
     def _namespace(self) -> JSONObject | None:
         attributes = self.attributes
         if not attributes.namespace or (attributes.group, attributes.request_kind.kind) == ("", "Namespace"):
-            # A namespace is in itself, in a way that does not matter here.
+            # Requests for namespaces have no namespaceObject, as in the reference.
             return None
         namespace = attributes.context.view("", "namespaces", "", attributes.namespace)
         if namespace is None:

@@ -1,5 +1,5 @@
 """
-ValidatingAdmissionPolicy: what policies say of a request, and what their bindings make of it.
+ValidatingAdmissionPolicy: evaluates policies and enforces the validation actions of their bindings.
 
 @see: kubernetes/apiserver, C{pkg/admission/plugin/policy/validating}: C{dispatcher.go}, C{validator.go}.
 """
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from ...cel.values import Value
     from ...registry.admissioncontext import ServerAdmissionContext
 
-#: Bytes that a message made by an expression may have.
+#: Maximum size of the result of a message expression, in bytes.
 _MESSAGE_LIMIT: Final = 5 * 1024
-#: Bytes of an audit annotation's value; the rest is cut off.
+#: Maximum size of the value of an audit annotation in bytes; longer values are truncated.
 _ANNOTATION_LIMIT: Final = 10 * 1024
 _FAILURES: Final = "validation.policy.admission.k8s.io/validation_failure"
 _CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
@@ -56,9 +56,9 @@ _CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge":
 @frozen
 class Validation:
     """
-    One of a policy's validations.
+    A compiled validation.
 
-    @ivar message_expression: Makes the message; L{None} without it.
+    @ivar message_expression: The compiled C{messageExpression}; L{None} without it.
     """
 
     expression: CompilationResult
@@ -67,7 +67,7 @@ class Validation:
     reason: str
 
     def failure_message(self, made: EvaluationResult | None) -> str:
-        """What is said when it fails."""
+        """Return the message of a failed validation."""
         text = ""
         if made is not None and not made.error and isinstance(made.value, str):
             text = made.value.strip()
@@ -79,11 +79,11 @@ class Validation:
 @frozen
 class PolicyDecision:
     """
-    A validation that failed, or could not be run.
+    A validation that is false or failed to evaluate.
 
-    @ivar index: Which of the policy's.
-    @ivar reason: C{""} for the usual one.
-    @ivar error: Why it could not be run, as metrics tell it.
+    @ivar index: The index of the validation in the policy.
+    @ivar reason: The status reason; C{""} for the default.
+    @ivar error: The label C{error_type} of metrics.
     """
 
     message: str
@@ -95,10 +95,10 @@ class PolicyDecision:
 @define
 class ValidateResult:
     """
-    What a policy finds for one parameter.
+    The result of a policy for one parameter (C{ValidateResult}).
 
-    @ivar annotations: Keys and values for the audit.
-    @ivar audit_annotation_errors: Annotations that could not be made, and must not pass.
+    @ivar annotations: Keys and values of audit annotations.
+    @ivar audit_annotation_errors: Errors of audit annotations, which deny the request.
     """
 
     failures: list[PolicyDecision] = field(factory=list)
@@ -133,7 +133,7 @@ class ValidatingPolicy(Policy):
         ]
 
     def evaluate(self, request: VersionedRequest, authorizer: Authorizer, params: JSONObject | None) -> ValidateResult:
-        """Run everything; nothing else is done."""
+        """Evaluate match conditions, validations and audit annotations, without side effects."""
         result = ValidateResult()
         values = request.activation(self.names, authorizer, params)
         if self.conditions is not None:
@@ -159,7 +159,7 @@ class ValidatingPolicy(Policy):
         made: list[EvaluationResult | None] = [None] * len(outcomes)
         out_of_budget = ""
         if any(failed):
-            # Messages are made with variables of their own, as they may not ask the authorizer.
+            # Message expressions have separate variables, because they must not use the authorizer.
             messages = self.evaluation(values, evaluation.budget)
             try:
                 made = [
@@ -203,7 +203,7 @@ class _Denial:
 
 
 class _ValidatingDispatcher:
-    """The review of one request by all policies."""
+    """Evaluates all policies for one request."""
 
     _log = Logger()
 
@@ -219,7 +219,7 @@ class _ValidatingDispatcher:
     async def evaluate_policy(
         self, policy: ValidatingPolicy, bindings: Sequence[Binding], equivalents: Sequence[EquivalentResource]
     ) -> None:
-        """Have a policy look at the request."""
+        """Evaluate a policy for each matching binding and parameter, and enforce its actions."""
         try:
             equivalent = policy.matching.match(self._attributes, equivalents)
             if equivalent is None:
@@ -303,9 +303,9 @@ class _ValidatingDispatcher:
 
     def raise_errors(self) -> None:
         """
-        Tell what is wrong, if something is.
+        Raise the first denial, if there is one.
 
-        @raise APIStatusError: The request is denied.
+        @raise APIStatusError: A policy denied the request.
         """
         if not self._denials:
             return
@@ -318,10 +318,10 @@ class _ValidatingDispatcher:
 
 @implementer(IMeasuredAdmission, IValidatingAdmission)
 class ValidatingAdmissionPolicy:
-    """Asks the policies that are bound."""
+    """Evaluates the validating policies that have bindings."""
 
     name: ClassVar[str] = "ValidatingAdmissionPolicy"
-    #: What expressions may cost is limited already.
+    #: The cost of expressions is limited by their budget.
     timeout: ClassVar[None] = None
 
     def __init__(self, server: ServerAdmissionContext, policies: PolicySource[ValidatingPolicy]) -> None:
@@ -330,7 +330,7 @@ class ValidatingAdmissionPolicy:
         self._metrics = PolicyMetrics()
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """What is counted of checks."""
+        """Return the metrics of policy checks."""
         return self._metrics.collect()
 
     @classmethod
@@ -340,7 +340,7 @@ class ValidatingAdmissionPolicy:
         return cls(server, PolicySource(server, "validatingadmissionpolicies", ValidatingPolicy, fixed))
 
     def handles(self, operation: str) -> bool:
-        """Everything: rules decide."""
+        """Return true: the rules of policies decide."""
         return True
 
     def validate(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:

@@ -1,1 +1,1 @@
-"""MutatingAdmissionWebhook and ValidatingAdmissionWebhook: admission by servers outside, which are asked over HTTPS."""
+"""MutatingAdmissionWebhook and ValidatingAdmissionWebhook: admission webhooks over HTTPS."""

@@ -1,4 +1,4 @@
-"""The call of one webhook."""
+"""Calls one webhook with an AdmissionReview."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ _log = Logger()
 
 class WebhookCallError(Exception):
     """
-    A webhook did not say anything that can be used; its failure policy decides. The text is the reference's.
+    A call failed; the failure policy of the webhook applies. The text is the reference's.
 
-    @ivar logged: The same for the log, which never has what a webhook answers in it: whoever can configure one, and
-        read the log, could read by it what only this server can reach.
+    @ivar logged: The text for the log, without the response: a user who configures webhooks and reads the log could
+        otherwise read responses of servers that only this server can reach.
     """
 
     def __init__(self, webhook: Webhook, reason: object, response_detail: object = "", separator: str = ": ") -> None:
         """
-        Tell what went wrong.
-
-        @param response_detail: What of it comes from the webhook's answer.
-        @param separator: What is between both.
+        @param webhook: The webhook.
+        @param reason: The reason of the failure.
+        @param response_detail: Text from the response, which is not logged.
+        @param separator: The text between both.
         """
         self.logged = f"failed calling webhook {quoted(webhook.name)}: {reason}"
         super().__init__(f"{self.logged}{separator}{response_detail}" if response_detail else self.logged)
         if response_detail:
-            self.logged += ": what it answered can not be used"
+            self.logged += ": invalid response"
 
 
 async def call_webhook(
@@ -61,10 +61,17 @@ async def call_webhook(
     metrics: WebhookMetrics,
 ) -> Response:
     """
-    As L{_call_webhook}, and counted.
+    Call a webhook and record metrics.
 
-    @raise APIStatusError: It refuses the request, or can not be asked in a dry run.
-    @raise CallFailed: It did not answer.
+    @param webhook: The webhook.
+    @param attributes: The admission request.
+    @param equivalent: The resource and kind of the objects in the review.
+    @param obj: The object as JSON.
+    @param old: The old object as JSON.
+    @param mutating: Whether patches are accepted.
+    @param metrics: The metrics of the plugin.
+    @raise APIStatusError: The webhook denied the request or does not support dry run.
+    @raise WebhookCallError: The call failed.
     """
     began = perf_counter()
     code, error = 200, "apiserver_internal_error"
@@ -92,12 +99,11 @@ async def _call_webhook(
     mutating: bool,
 ) -> Response:
     """
-    Ask a webhook; what it has to say to the client and to the audit is passed on.
+    Call a webhook; add its warnings to the response and its annotations to the audit event.
 
-    @param obj: The object in the form's version, as JSON.
-    @return: What it wants changed.
-    @raise APIStatusError: It refuses the request, or can not be asked in a dry run.
-    @raise CallFailed: It did not answer.
+    @return: The response, which allows the request.
+    @raise APIStatusError: The webhook denied the request or does not support dry run.
+    @raise WebhookCallError: The call failed.
     """
     if attributes.dry_run and not webhook.supports_dry_run:
         raise APIStatusError.bad_request(f"admission webhook {quoted(webhook.name)} does not support dry run")
@@ -138,7 +144,7 @@ async def _call_webhook(
 def _span_attributes(
     webhook: Webhook, attributes: AdmissionAttributes, uid: str, mutating: bool
 ) -> tuple[str, dict[str, str]]:
-    """What the span of a call is called, and what it says of it."""
+    """Return the name and the attributes of the span of a call."""
     return (
         "Call mutating webhook" if mutating else "Call validating webhook",
         {
@@ -153,7 +159,7 @@ def _span_attributes(
 
 
 def _seconds(webhook: Webhook, attributes: AdmissionAttributes) -> float:
-    """How long a call may take: not longer than what is left of the request, in whole seconds."""
+    """Return the timeout of a call in seconds, limited by the deadline of the request."""
     if attributes.deadline is None:
         return webhook.timeout
     left = attributes.deadline - attributes.context.reactor.seconds()
@@ -161,7 +167,7 @@ def _seconds(webhook: Webhook, attributes: AdmissionAttributes) -> float:
 
 
 def annotate_audit_event(attributes: AdmissionAttributes, key: str, value: str, level: str = "Metadata") -> None:
-    """Annotate the audit event with what a webhook says, if that is possible."""
+    """Add an audit annotation; log invalid annotations instead."""
     try:
         attributes.annotate(key, value, level)
     except ValueError as error:
@@ -169,5 +175,5 @@ def annotate_audit_event(attributes: AdmissionAttributes, key: str, value: str, 
 
 
 def json_fragment(obj: JSONValue) -> orjson.Fragment:
-    """An object within a body that is yet to be written."""
+    """Encode an object for embedding in a JSON document."""
     return orjson.Fragment(orjson.dumps(obj))

@@ -38,18 +38,18 @@ class MatchConditions:
 
     @classmethod
     def make(cls, conditions: Sequence[JSONObject]) -> MatchConditions | None:
-        """Those of a webhook; L{None} when it has none."""
+        """Return the conditions of a webhook; L{None} if it has none."""
         return cls(conditions) if conditions else None
 
     async def matches(
         self, attributes: AdmissionAttributes, equivalent: EquivalentResource, versions: Versions, ignore_failures: bool
     ) -> bool:
         """
-        Whether all hold for a request.
+        Return whether all conditions are true for a request.
 
-        @param equivalent: In which the request is shown.
-        @param ignore_failures: Whether conditions that can not be told are taken for a no.
-        @raise APIStatusError: They can not be told, none is false, and that is not to be ignored (403).
+        @param equivalent: The resource and kind to which the objects are converted.
+        @param ignore_failures: Whether an error counts as false.
+        @raise APIStatusError: A condition failed to evaluate, none is false, and failures are not ignored (403).
         """
         compiled = self._compiled
         if compiled is None:

@@ -1,4 +1,4 @@
-"""Webhook configurations as the server works with them: compiled when they change, and at hand for each request."""
+"""Compiled webhooks of all configurations, updated when the configurations change."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from .webhook import Webhook
 
 GROUP: Final = "admissionregistration.k8s.io"
-#: Kinds of requests whose webhooks are remembered.
+#: Maximum number of kinds of requests whose webhooks are cached.
 _MAX_CACHE_ENTRIES: Final = 4096
 
-#: Webhooks, each with the form in which it is to see a request.
+#: Webhooks whose rules match a request, each with the resource and kind to send.
 RuleMatches = tuple[tuple["Webhook", "EquivalentResource"], ...]
 
 
 @implementer(IWatchSink)
 class WebhookConfigurationManager:
     """
-    All webhooks of one kind, in the order that they are called in.
+    All webhooks of one type, in the order of their calls.
 
-    Compiled again when a configuration changes, but only that one.
+    When a configuration changes, only its webhooks are compiled again.
     """
 
     def __init__(
@@ -58,18 +58,18 @@ class WebhookConfigurationManager:
         """Nothing changed."""
 
     def end(self, error: Exception | None) -> None:
-        """The cache starts over: so do we, at the next question."""
+        """Forget the watch; it is started again with the next request."""
         self._watch = None
 
     # The chain's side.
 
     def matching_webhooks(self, attributes: AdmissionAttributes) -> RuleMatches:
         """
-        The webhooks whose rules mean a request, each with the form in which it is to see it.
+        Return the webhooks whose rules match a request, each with the resource and kind to send.
 
-        Whether they are called depends on what else they say.
+        Selectors and match conditions are evaluated later.
 
-        @raise StorageUnavailable: They are not known yet.
+        @raise StorageUnavailable: The cache is not synced yet.
         """
         if self._watch is None or self._stale:
             self._refresh()
@@ -81,7 +81,7 @@ class WebhookConfigurationManager:
             attributes.subresource,
             attributes.kind,
             bool(attributes.namespace),
-            # What custom resources are equivalent to changes with their definitions.
+            # The equivalent resources of custom resources change with their definitions.
             self._server.versions.definition(attributes.group, attributes.resource),
         )
         matched = self._matched_webhooks.get(key)
@@ -114,14 +114,14 @@ class WebhookConfigurationManager:
                 self._watch = cache.watch("", sink=self)
             elif not cache.revision:
                 raise StorageUnavailable("not yet ready to handle request")
-            # Else it fills anew; what it had goes on to hold, be it nothing.
+            # Otherwise the cache is being refilled, and its old content stays in use.
         self._stale = False
         before, self._compiled = self._compiled, {}
         for record in cache.list().records:
             known = before.get(record.name)
             if known is None or known[0] != record.revision:
                 known = (record.revision, tuple(self._compile(record)))
-            # Calls by what was there before go on to their end.
+            # Calls that use the previous webhooks continue.
             self._compiled[record.name] = known
         self.webhooks = tuple(one for _, webhooks in self._compiled.values() for one in webhooks)
         self._matched_webhooks.clear()

@@ -1,5 +1,5 @@
 """
-What webhooks are shown of who calls: the users of the kubeconfig that a C{WebhookAdmissionConfiguration} names.
+Client credentials for webhooks, from the kubeconfig that a C{WebhookAdmissionConfiguration} names.
 
 @see: kubernetes/apiserver, C{pkg/util/webhook/authentication.go}.
 """
@@ -26,9 +26,9 @@ _FIELDS: Final = ("kind", "apiVersion", "kubeConfigFile")
 @frozen
 class AuthenticationInfoResolver:
     """
-    By the name of a user, what is shown to those servers that the name stands for.
+    Client credentials by the server that the name of a kubeconfig user stands for.
 
-    A name is a host and port, C{*.} and the end of one, or C{*}; the port 443 can be left out.
+    A name is a host and port, C{*.} and a suffix, or C{*}; the port 443 can be omitted.
 
     @ivar default: The user of the current context.
     """
@@ -38,9 +38,9 @@ class AuthenticationInfoResolver:
 
     def client_config_for(self, settings: CallSettings, target: str) -> CallSettings:
         """
-        Settings of calls, with what is shown to whom is called.
+        Return client settings with the credentials for a server.
 
-        @param target: Its host and port.
+        @param target: The host and port of the server.
         """
         for name in _names(target):
             user = self.users.get(name)
@@ -67,7 +67,7 @@ def read_credentials(configuration: JSONValue) -> AuthenticationInfoResolver:
     Read the kubeconfig that a plugin's configuration names. Blocks.
 
     @param configuration: A C{WebhookAdmissionConfiguration}; L{None} for none.
-    @raise ValueError: It is none, or names what can not be used.
+    @raise ValueError: The configuration is invalid, or the kubeconfig cannot be used.
     """
     if configuration is None:
         return AuthenticationInfoResolver({})

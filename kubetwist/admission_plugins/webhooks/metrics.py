@@ -1,5 +1,5 @@
 """
-What is counted of the calls of one plugin's webhooks.
+Metrics of the webhook calls of one plugin.
 
 @see: kubernetes/apiserver, C{pkg/admission/metrics/metrics.go}.
 """
@@ -12,15 +12,15 @@ from typing import Final
 from ...metrics.registry import Histogram, MetricSnapshot
 
 _DURATION_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0)
-#: Greater codes of answers are told as this.
+#: Maximum value of the label C{code}; greater status codes are reported as this.
 _MAX_CODE: Final = 600
-#: Names of webhooks that are counted: configurations come and go, and this is for ever.
+#: Maximum number of label combinations, because configurations come and go.
 _MAX_WEBHOOKS: Final = 2000
 _CALL: Final = ("name", "type", "operation")
 
 
 class WebhookMetrics:
-    """What came of the calls."""
+    """Metrics of webhook calls."""
 
     def __init__(self, kind: str) -> None:
         """
@@ -34,10 +34,13 @@ class WebhookMetrics:
 
     def called(self, name: str, operation: str, took: float, code: int, error: str) -> None:
         """
-        One was called.
+        Record a call.
 
-        @param code: Of its answer; 200 when it allows.
-        @param error: C{""} when it allows, C{"no_error"} when it refuses, else what went wrong.
+        @param name: The name of the webhook.
+        @param operation: The operation of the request.
+        @param took: The duration in seconds.
+        @param code: The status code of the response; 200 if it allows the request.
+        @param error: C{""} if allowed, C{"no_error"} if denied, otherwise the type of the error.
         """
         rejected = "true" if error else "false"
         labels = (name, self._kind, operation, rejected)
@@ -55,7 +58,7 @@ class WebhookMetrics:
             self._rejections[rejection] = self._rejections.get(rejection, 0) + 1
 
     def failed_open(self, name: str) -> None:
-        """A request was let through as one could not be asked."""
+        """Count a request that was admitted because a call failed."""
         labels = (name, self._kind)
         if labels in self._open or len(self._open) < _MAX_WEBHOOKS:
             self._open[labels] = self._open.get(labels, 0) + 1

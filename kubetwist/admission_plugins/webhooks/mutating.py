@@ -1,4 +1,4 @@
-"""Webhooks that change objects: one after the other, each sees what those before have made of the object."""
+"""Calls mutating webhooks one after the other, each with the result of the previous ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PATCHES: Final = "patch.webhook.admission.k8s.io/"
 
 
 class MutatingDispatcher:
-    """The calls that a request makes necessary."""
+    """Calls the mutating webhooks of one request (C{mutatingDispatcher})."""
 
     _log = Logger()
 
@@ -41,7 +41,7 @@ class MutatingDispatcher:
         self, attributes: AdmissionAttributes, versions: Versions, webhooks: Sequence[Webhook], metrics: WebhookMetrics
     ) -> None:
         """
-        @param webhooks: All that there are, whether they are meant or not: their places are told to the audit.
+        @param webhooks: All webhooks: audit annotations contain the index in this list.
         """
         self._attributes = attributes
         self._versions = versions
@@ -50,9 +50,9 @@ class MutatingDispatcher:
 
     async def dispatch(self, matched: Sequence[tuple[Webhook, EquivalentResource]]) -> None:
         """
-        Call those that select the request, in their order.
+        Call the webhooks whose selectors and conditions match, in order.
 
-        @raise APIStatusError: One refuses, or fails.
+        @raise APIStatusError: A webhook denied the request or failed.
         """
         attributes = self._attributes
         reinvocation = attributes.reinvocation or ReinvocationContext()
@@ -79,7 +79,7 @@ class MutatingDispatcher:
         reinvoke_context.last_output = canonical_json(attributes.object)
 
     async def _call(self, webhook: Webhook, equivalent: EquivalentResource, place: str) -> bool:
-        """Call one; whether it changed the object."""
+        """Call one webhook; return whether it changed the object."""
         attributes = self._attributes
         changed = False
         try:
@@ -141,7 +141,7 @@ class MutatingDispatcher:
 
 
 def _operations(webhook: Webhook, response: Response) -> JSONValue:
-    """The decoded patch; empty for none."""
+    """Return the decoded patch; L{None} without a patch."""
     if not response.patch:
         return None
     try:

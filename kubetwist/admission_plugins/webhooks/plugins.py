@@ -1,4 +1,4 @@
-"""The two plugins; what they do with webhooks is imported when there are some."""
+"""The two webhook plugins. The dispatchers are imported when there are webhooks."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class _Webhooks:
-    """What both have."""
+    """The common part of both plugins."""
 
     name: ClassVar[str]
     _resource: ClassVar[str]
     _type: ClassVar[str]
-    #: Each webhook has its own.
+    #: Each webhook has a separate timeout.
     timeout: ClassVar[None] = None
 
     def __init__(self, server: ServerAdmissionContext, configurations: WebhookConfigurationManager) -> None:
@@ -34,7 +34,7 @@ class _Webhooks:
         self._metrics = WebhookMetrics(self._type)
 
     def collect(self) -> Iterator[MetricSnapshot]:
-        """What is counted of the calls."""
+        """Return the metrics of webhook calls."""
         return self._metrics.collect()
 
     @classmethod
@@ -48,14 +48,14 @@ class _Webhooks:
         return cls(server, WebhookConfigurationManager(server, cls._resource, credentials))
 
     def handles(self, operation: str) -> bool:
-        """Everything: rules decide."""
+        """Return true: the rules of webhooks decide."""
         return True
 
     def _matched_webhooks(self, attributes: AdmissionAttributes) -> RuleMatches:
         """
-        The webhooks that a request concerns.
+        Return the webhooks whose rules match a request.
 
-        @raise APIStatusError: They are not known yet (403).
+        @raise APIStatusError: The configurations are not synced yet (403).
         """
         try:
             matched = self._configurations.matching_webhooks(attributes)

@@ -1,4 +1,4 @@
-"""C{AdmissionReview}s: what webhooks are asked, and what their answers say. No I/O."""
+"""Encodes and decodes C{AdmissionReview}s. No I/O."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 
 GROUP: Final = "admission.k8s.io"
-#: The versions that can be spoken, whichever a webhook names first.
+#: The supported versions of C{AdmissionReview}; the first one that a webhook accepts is used.
 VERSIONS: Final = ("v1", "v1beta1")
 JSON_PATCH: Final = "JSONPatch"
 NULL: Final = orjson.Fragment(b"null")
 
 
 class InvalidAdmissionResponse(Exception):
-    """An answer that is none; the text is the reference's."""
+    """The response of a webhook is invalid; the text is the reference's."""
 
 
 def encode_review(
@@ -38,7 +38,16 @@ def encode_review(
     obj: orjson.Fragment,
     old: orjson.Fragment,
 ) -> bytes:
-    """The body of a call; C{obj} and C{old} are the objects as JSON, or L{NULL}."""
+    """
+    Return the request body of a call.
+
+    @param version: The version of the review.
+    @param uid: The uid of the review.
+    @param attributes: The admission request.
+    @param equivalent: The resource and kind of the objects.
+    @param obj: The object as JSON, or L{NULL}.
+    @param old: The old object as JSON, or L{NULL}.
+    """
     request = {
         "uid": uid,
         **admission_request(attributes, equivalent),
@@ -54,10 +63,10 @@ def encode_review(
 @frozen
 class Response:
     """
-    What a webhook says.
+    The decoded response of a webhook.
 
-    @ivar patch: As sent, encoded; C{b""} for none.
-    @ivar status: Why not, a C{Status} as far as it goes.
+    @ivar patch: The encoded patch; C{b""} for none.
+    @ivar status: The C{Status} of a denial, possibly incomplete.
     """
 
     allowed: bool
@@ -70,11 +79,14 @@ class Response:
 
 def decode_response(body: bytes, version: str, uid: str, mutating: bool) -> Response:
     """
-    Read the answer of a webhook.
+    Decode the response of a webhook.
 
-    @param version: Of the review that it was sent.
-    @raise ValueError: It is no review at all.
-    @raise BadReview: It does not answer the question.
+    @param body: The body of the response.
+    @param version: The version of the review in the request.
+    @param uid: The uid of the review.
+    @param mutating: Whether patches are accepted.
+    @raise ValueError: The body is not an AdmissionReview.
+    @raise InvalidAdmissionResponse: The response does not match the request.
     """
     review = _review(body, version)
     response = _typed(review, "response", dict, "AdmissionReview")
@@ -107,7 +119,7 @@ def decode_response(body: bytes, version: str, uid: str, mutating: bool) -> Resp
         if not isinstance(value, str):
             where = "Go struct field AdmissionResponse.response"
             raise ValueError(f"json: cannot unmarshal {json_type(value)} into {where} of type string")
-    # The older version did not look at the type, as there was only one.
+    # v1beta1 ignores the patch type.
     if version != "v1" or not patch_type:
         patch_type = JSON_PATCH
     return Response(bool(fields["allowed"]), patch, patch_type, fields["status"], warnings, annotations)
@@ -175,7 +187,7 @@ def _typed(value: JSONObject, name: str, kind: type, where: str) -> JSONValue:
 
 
 def to_status_error(webhook: str, status: JSONObject | None) -> APIStatusError:
-    """The refusal of a request that a webhook does not allow."""
+    """Return the error for a request that a webhook denied (C{ToStatusErr})."""
     status = status or {}
     code, message, reason = status.get("code"), status.get("message"), status.get("reason")
     details = status.get("details")

@@ -1,4 +1,4 @@
-"""Webhooks that refuse objects: all that concern a request are asked at the same time."""
+"""Calls validating webhooks concurrently."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from .webhook import Webhook
 
 _FAILED_OPEN: Final = "failed-open.validating.webhook.admission.k8s.io/"
-#: An object and the one before it, as JSON.
+#: An object and the old object, as JSON.
 _VersionedObjects = tuple[orjson.Fragment, orjson.Fragment]
 
 
 class ValidatingDispatcher:
-    """The calls that a request makes necessary."""
+    """Calls the validating webhooks of one request (C{validatingDispatcher})."""
 
     _log = Logger()
 
@@ -41,9 +41,9 @@ class ValidatingDispatcher:
 
     async def dispatch(self, matched: Sequence[tuple[Webhook, EquivalentResource]]) -> None:
         """
-        Call those that select the request.
+        Call the webhooks whose selectors and conditions match, concurrently.
 
-        @raise APIStatusError: One refuses, or fails.
+        @raise APIStatusError: A webhook denied the request or failed.
         """
         attributes = self._attributes
         called: list[tuple[Webhook, EquivalentResource]] = []
@@ -77,7 +77,7 @@ class ValidatingDispatcher:
             return None
 
         try:
-            # All are heard to the end, as each may have warnings; of several refusals the first is told.
+            # All calls are awaited, because each may add warnings; the first denial is raised.
             for call in calls:
                 await call.addErrback(on_failure)
         finally:

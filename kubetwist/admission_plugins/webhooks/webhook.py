@@ -21,11 +21,11 @@ class Webhook:
     """
     One webhook of a configuration.
 
-    @ivar uid: Tells it from all others, as names need not.
+    @ivar uid: A unique identifier; names need not be unique.
     @ivar supports_dry_run: Whether it may be called in a dry run.
     @ivar timeout: In seconds.
-    @ivar ignore_failures: Whether the request passes when the call fails.
-    @ivar reinvocable: Whether it wants to see what others change after it.
+    @ivar ignore_failures: Whether the request continues when the call fails.
+    @ivar reinvocable: Whether it is called again after later changes.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Webhook:
 
     def client(self) -> WebhookClient:
         """
-        What calls it, made at the first call.
+        Return the client of the webhook, created at the first call.
 
-        @raise BadSettings: What the configuration says can not be used.
+        @raise BadSettings: The client configuration cannot be used.
         """
         if self._client is None:
             settings = settings_of(self._config, self._outgoing)
