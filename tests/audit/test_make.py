@@ -19,7 +19,7 @@ from kubetwist.audit.make import make_auditor
 from kubetwist.audit.policy import REQUEST
 from kubetwist.cli.kubeapi import Options
 from kubetwist.http.requestinfo import request_info_of
-from kubetwist.server.watchedfiles import INTERVAL, FileReloader
+from kubetwist.server.watchedfiles import POLL_INTERVAL, FileReloader
 
 POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
 
@@ -73,7 +73,7 @@ class MakeTests(SynchronousTestCase):
         levels = []
         for content in (POLICY.replace("Metadata", "Request"), "nonsense"):
             self.policy.write_text(content)
-            self.clock.advance(INTERVAL)
+            self.clock.advance(POLL_INTERVAL)
             levels.append(made._policy.evaluate_policy_rule(info, None).level)
         self.assertEqual(levels, [REQUEST, REQUEST])
 
